@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +14,12 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter import _core
 from rampmeter.cli import main
-from rampmeter.text.cautions import Caution, cautions_of, explanations
+from rampmeter.commands.json_output import FILE_ACCESS, USAGE
+from rampmeter.hosts import SendError
+from rampmeter.sweeps.engines import EngineError
+from rampmeter.testbed.command import TestbedError
+from rampmeter.text.cautions import Caution, cautions_of, explanations, values_of
+from rampmeter.text.locations import BAD_FILE, RESULTS, SYNTAX, VALUE
 
 from .conftest import ROOT
 
@@ -29,8 +35,24 @@ flows = 50
 
 
 def test_every_code_is_explained() -> None:
-    errors = {"plan-syntax", "plan-value"}
-    assert explanations().keys() == {*_core.WARNING_CODES} | errors | codes_of_log_lines()
+    errors = codes_of_errors()
+    assert explanations().keys() == {*_core.WARNINGS} | errors | codes_of_log_lines()
+
+
+def codes_of_errors() -> set[str]:
+    """Returns the codes of exceptions of the package and of its commands."""
+    classes: list[Any] = [
+        _core.AttachError,
+        _core.EndpointError,
+        _core.FullError,
+        _core.InternalError,
+        _core.NodeGoneError,
+        EngineError,
+        SendError,
+        TestbedError,
+    ]
+    plans = {SYNTAX, VALUE, BAD_FILE, RESULTS}
+    return plans | {USAGE, FILE_ACCESS} | {kind.code for kind in classes}
 
 
 def codes_of_log_lines() -> set[str]:
@@ -55,6 +77,14 @@ def test_warnings_of_plans_have_codes() -> None:
     (caution,) = rm.Plan(OVERLOAD).warnings()
     assert caution.code == "overload"
     assert caution.startswith("the load of 0.9 is more than")
+    assert (caution.values["load"], caution.values["hosts"]) == (0.9, 4)
+    assert caution.values["load_max"] < 0.9
+
+
+def test_values_of_every_code_are_listed_with_its_explanation() -> None:
+    assert {code: values_of(code) for code in _core.WARNINGS} == _core.WARNINGS
+    for names in _core.WARNINGS.values():
+        assert len(set(names)) == len(names)
 
 
 def test_clock_errors_cause_a_warning_if_hosts_send_in_slots() -> None:
@@ -72,18 +102,23 @@ def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["warning_codes"] == [caution.code for caution in run.warnings]
     assert summary["warnings"] == run.warnings
+    assert summary["warning_values"] == [caution.values for caution in run.warnings]
+    for caution in run.warnings:
+        assert caution.values.keys() <= set(_core.WARNINGS[caution.code])
     assert "overload" in summary["warning_codes"]
 
 
 def test_results_of_earlier_versions_have_no_codes() -> None:
     (caution,) = cautions_of({"warnings": ["a sentence"]})
+    assert caution.values == {}
     assert (caution, caution.code) == ("a sentence", "")
     assert cautions_of({}) == []
 
 
 @pytest.mark.parametrize("again", [copy.copy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_keep_their_code(again: Callable[[Caution], Caution]) -> None:
-    assert again(Caution("a", "b")).code == "b"
+    caution = again(Caution("a", "b", {"flows": 3}))
+    assert (caution, caution.code, caution.values) == ("a", "b", {"flows": 3})
 
 
 class TestCommand:

@@ -276,16 +276,16 @@ def test_limits_are_written_as_people_write_them() -> None:
     [
         (f'[[order]]\n{HEAD}runs = ["x"]', "runs: expected at least 2, got 1"),
         (f'[[order]]\n{HEAD}runs = ["x", 3]', "expected a run's name or a table, got 3"),
-        (f'[[order]]\n{HEAD}runs = ["x", {{ run = "y", q = 1 }}]', "unknown key q"),
+        (f'[[order]]\n{HEAD}runs = ["x", {{ run = "y", q = 1 }}]', r"q: unknown key"),
         (f'[[bound]]\n{HEAD}runs = ["x"]', "expected at-least or at-most, got neither"),
-        (f'[[ratio]]\n{HEAD}of = "x"\nat-least = 1', "expected the key to"),
-        (f'[[alike]]\n{HEAD}runs = ["x", "y"]', "expected the key within"),
-        (f'[[alike]]\n{HEAD}runs = ["x", "y"]\nwithin = 1\nslack = 1', "unknown key slack"),
-        (f'[[orders]]\n{HEAD}runs = ["x", "y"]', "unknown key orders"),
-        ('[[bound]]\nclaim = "so"\nsub-figure = "a"', "expected the key runs"),
+        (f'[[ratio]]\n{HEAD}of = "x"\nat-least = 1', r"\.to: expected this key"),
+        (f'[[alike]]\n{HEAD}runs = ["x", "y"]', r"\.within: expected this key"),
+        (f'[[alike]]\n{HEAD}runs = ["x", "y"]\nwithin = 1\nslack = 1', "slack: unknown key"),
+        (f'[[orders]]\n{HEAD}runs = ["x", "y"]', "orders: unknown key"),
+        ('[[bound]]\nclaim = "so"\nsub-figure = "a"', r"\.runs: expected this key"),
         (
             '[[bound]]\nclaim = "so"\nsub-figure = "a"\nruns = ["x"]\nat-most = 1\nsource = "s"',
-            "expected the key metric",
+            r"\.metric: expected this key",
         ),
         (
             '[[bound]]\nsource = "s"\nsub-figure = "a"\nmetric = "p98"\nruns = ["x"]\nat-most = 1',

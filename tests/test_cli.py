@@ -191,7 +191,7 @@ class TestErrors:
                 "expected one of capton, collectives, cosy, dcpim, fastpod, homa-dispute, phost, "
                 "got other",
             ),
-            (["papers", "dcpim", "3", "--quick", "--full"], "exclude each other: use one of them"),
+            (["papers", "dcpim", "3", "--quick", "--full"], "exclude each other; use one of them"),
             (["papers", "dcpim", "3", "--scale", "-1"], "--scale: expected a number above 0"),
         ],
     )

@@ -198,7 +198,9 @@ def test_a_control_that_the_kernel_lacks_is_refused_before_anything_runs(tmp_pat
 
 
 def test_the_kernels_dctcp_needs_ports_that_mark(tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"expected fabric\.ecn-bytes, where ports mark"):
+    with pytest.raises(
+        PlanError, match=r"expected a value of fabric\.ecn-bytes, at which ports mark"
+    ):
         list(run_arms(plan("dcpim"), tmp_path, parse("tcp:dctcp"), lambda *_: None))
     (marked,) = parse("tcp:dctcp:fabric.ecn-bytes=30280")
     assert bed_of(marked.of(plan("dcpim"))).mark_above_bytes == 30280
@@ -208,7 +210,7 @@ def test_the_kernels_dctcp_needs_ports_that_mark(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (("topology", {"kind": "star", "hosts": 4, "access-gbps": 0.5}), "expected leaf-spine"),
-        (("transport", {"name": "ideal"}), "the ideal has no packets"),
+        (("transport", {"name": "ideal"}), "expected a transport with packets, got the ideal"),
     ],
 )
 def test_plans_that_hosts_cannot_run_are_refused(

@@ -303,7 +303,7 @@ class TestBrokenFigures:
             ),
             ("figure.toml", 'id = "0.50"', 'id = "0.60"', "differ, got 2 imc10-0.60"),
             ("figure.toml", 'metrics = ["mean"', 'metrics = ["goodput"', "points: expected some"),
-            ("figure.toml", "\nquick-fl", "\nquik-fl", "axes\.run\.quik-flows: unknown key"),
+            ("figure.toml", "\nquick-fl", "\nquik-fl", r"axes\.run\.quik-flows: unknown key"),
             ("figure.toml", '"by-load"', '"by-lode"', "drawing: expected one of by-load"),
             ("figure.toml", 'label = "< 1", ', "", r"bins\[0\]\.label: expected this key"),
             ("figure.toml", "[[grid]]", "[[grid]", r"figure\.toml: .*line"),

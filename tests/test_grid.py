@@ -196,8 +196,8 @@ class TestChoices:
     @pytest.mark.parametrize(
         ("keys", "message"),
         [
-            ({"axes": {"scheme": ["phost"]}}, "axes\.scheme: expected tables with id and set"),
-            ({"axes": {"scheme": [{"set": {}}]}}, "axes\.scheme\.id: expected this key"),
+            ({"axes": {"scheme": ["phost"]}}, r"axes\.scheme: expected tables with id and set"),
+            ({"axes": {"scheme": [{"set": {}}]}}, r"axes\.scheme\.id: expected this key"),
             ({"axes": {"scheme": [{"id": "a", "sett": {}}]}}, "sett: unknown key"),
             (
                 {"axes": {"a": [{"id": "a", "set": {LOAD: 1}}], LOAD: [1]}},
@@ -227,7 +227,10 @@ class TestFlows:
         ("instead", "message"),
         [
             ("set = {}", r"figure.toml: lone\.flows: expected this key"),
-            ("set = {}\nflows = 9\nquick = true", "lone\.quick: requires a workload without flows"),
+            (
+                "set = {}\nflows = 9\nquick = true",
+                r"lone\.quick: requires a workload without flows",
+            ),
             (ALL_REDUCE + "\nflows = 9", "lone: expected no flows and quick-flows of a coll"),
             (ALL_REDUCE + "\nquick-flows = 9", "lone: expected no flows and quick-flows"),
         ],
@@ -290,7 +293,7 @@ class TestPatterns:
                 FIGURE,
                 '["k*"]',
                 '["q*"]',
-                r"figure\.toml: sub-figure\[0\]\.runs: expected a pattern that matches a run, got q",
+                r"figure\.toml: sub-figure\[0\]\.runs: expected a pattern that matches a run",
             ),
             (FIGURE, '["k*"]', "[3]", "runs: expected a run's name or a pattern, got 3"),
             (FIGURE, "{load:.2f}", "{load:.0f}", r"expected run ids to differ, got 2 k1-h500-0"),

@@ -72,7 +72,7 @@ def test_a_run_its_plots_and_its_report() -> None:
     run = output("run", "plan.toml", "--quiet")
     assert (run["folder"], run["status"]) == ("results/plan", "finished")
     assert run["summary"]["flows"]["delivered"] == 50
-    assert {"code", "text"} == set().union(*run["warnings"])
+    assert {"code", "text", "values"} == set().union(*run["warnings"])
     images = output("plot", "results/plan", "--out", "images")["images"]
     assert Path(images["slowdown_by_size"]).is_file()
     report = output("report", "results")
@@ -120,8 +120,13 @@ def test_an_error_of_a_plan_has_its_place() -> None:
 
 
 def test_other_errors_are_objects_too() -> None:
-    assert "No such option" in error_of("run", "plan.toml", "--nope")["message"]
-    assert "expected one of" in error_of("explain", "nothing")["message"]
+    usage = error_of("run", "plan.toml", "--nope")
+    assert "No such option" in usage["message"]
+    assert (usage["code"], usage["key"]) == ("usage", None)
+    unknown = error_of("explain", "nothing")
+    assert "expected one of" in unknown["message"]
+    assert (unknown["code"], unknown["key"], unknown["got"]) == ("plan-value", "CODE", "nothing")
+    assert error_of("plot", "nothing")["code"] == "bad-results"
     Path("mine/plans").mkdir(parents=True)
     Path("mine/plans/first.toml").write_text("")
     assert "the file exists" in error_of("examples", "mine")["message"]

@@ -420,7 +420,7 @@ def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None
 def test_a_figure_is_drawn_and_judged_from_the_ledger(papers: Path) -> None:
     failed = CliRunner().invoke(main, ["papers", "test", "1", "--from-ledger"])
     assert failed.exit_code == 2
-    assert "expected entries of test 1 for a plot, found none" in failed.stderr
+    assert "expected entries of test 1 for a plot, got none" in failed.stderr
     call("--fill", "0.1", "--quiet")
     out = call("test", "1", "--from-ledger", "--out", "drawn")
     assert "verdicts of the ledger: 2 match; 3 seeds" in out
@@ -445,7 +445,7 @@ def test_all_figures_are_drawn_from_the_ledger_and_nothing_is_run(papers: Path) 
     assert files == images | {"report.json", "report.html"}
     wrong = CliRunner().invoke(main, ["papers", "--all", "--from-ledger", "--seeds", "2"])
     assert wrong.exit_code == 2
-    assert "--from-ledger cannot be combined" in wrong.stderr
+    assert "--from-ledger: cannot be combined" in wrong.stderr
 
 
 @pytest.mark.usefixtures("papers")

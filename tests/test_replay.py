@@ -266,10 +266,19 @@ def test_hosts_have_the_names_of_the_plan(rows: Rows) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"fct_ps": "soon"}, "flows.csv:79: fct_ps: expected a number above 0, or an empty cell"),
-        ({"fct_ps": 0}, "flows.csv:79: fct_ps: expected a number above 0, or an empty cell, got 0"),
-        ({"ideal_ps": "inf"}, "flows.csv:79: ideal_ps: expected a number above 0"),
-        ({"arrival_ps": "-3"}, "flows.csv:79: arrival_ps: expected a number of at least 0, got -3"),
+        (
+            {"fct_ps": "soon"},
+            "flows.csv: line 79: fct_ps: expected a number above 0, or an empty cell",
+        ),
+        (
+            {"fct_ps": 0},
+            "flows.csv: line 79: fct_ps: expected a number above 0, or an empty cell, got 0",
+        ),
+        ({"ideal_ps": "inf"}, "flows.csv: line 79: ideal_ps: expected a number above 0"),
+        (
+            {"arrival_ps": "-3"},
+            "flows.csv: line 79: arrival_ps: expected a number of at least 0, got -3",
+        ),
         ({"src": 99}, ": src: expected a host below 8, got 99"),
     ],
 )
@@ -288,7 +297,9 @@ def test_errors_name_the_file_and_the_expectation(rows: Rows, here: Path) -> Non
     header = b"arrival_ps,src,dst,size_bytes"
     no_time = "a.csv: expected a recorded time, such as fct_ps or delivered_ps, got arrival_ps, src"
     assert no_time in of("a.csv", header + b"\n0,0,1,9\n")
-    assert "a.csv:2: expected 5 cells, got 4" in of("a.csv", header + b",fct_ps\n0,0,1,9\n")
+    assert "a.csv: line 2: fct_ps: expected 5 cells, got 4" in of(
+        "a.csv", header + b",fct_ps\n0,0,1,9\n"
+    )
     assert "a.txt: expected a name that ends in .csv, .csv.gz, .parquet" in of("a.txt", b"")
     assert "a.csv.gz: " in of("a.csv.gz", b"no gzip")
     assert "a.parquet: expected a table of flows" in of("a.parquet", b"no Parquet")
@@ -441,10 +452,10 @@ def test_errors_of_listed_recordings(papers: Path) -> None:
     file.write_bytes(file.read_bytes() + b"\0")
     assert "own.csv.gz: expected the recording of own with the SHA-256" in error_line(*known)
     file.unlink()
-    assert "expected the recording of own, there is no such file" in error_line(*known)
+    assert "expected the recording of own, got no such file" in error_line(*known)
     settings = papers / "replays" / "own" / "replay.toml"
     settings.write_text(settings.read_text() + "more = 1\n")
-    assert "replay.toml: unknown key more" in error_line(*known)
+    assert "replay.toml: more: unknown key" in error_line(*known)
 
 
 def test_every_listed_recording_has_a_plan_that_can_run_and_an_entry() -> None:

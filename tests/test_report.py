@@ -165,7 +165,7 @@ def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (None, "nowhere: expected a folder of results, there is none"),
+        (None, "nowhere: expected a folder of results, got none"),
         ("", "expected results of a figure, comparison, sweep or run"),
         ('{"paper": "dcpim", "figure": "3", "version": "0.0.9"}', "rampmeter papers dcpim 3"),
         ("not JSON", "expected JSON"),

@@ -46,10 +46,10 @@ scalars = st.one_of(
 )
 
 
-def refusal(read: Callable[[str, str], object], text: str) -> str:
+def refusal(read: Callable[[str, Location], object], text: str) -> str:
     """Returns the error for a text; the place alone if it is accepted."""
     try:
-        read(text, "here")
+        read(text, Location(key="here"))
     except rm.PlanError as error:
         return str(error)
     return "here"
@@ -348,7 +348,7 @@ class TestTable:
         ("table", "message"),
         [
             ("", "plan: sweep: requires keys to vary, transports or seeds"),
-            ("[sweep]\nseed = 3", "sweep\.seed: unknown key"),
+            ("[sweep]\nseed = 3", r"sweep\.seed: unknown key"),
             ("[sweep]\nseeds = 0", "seeds: expected a number from 1 to 1000000, got 0"),
             ("[sweep]\nseeds = 9000000000", "seeds: expected a number from 1 to 1000000"),
             ("[sweep]\nseeds = [-3]", "seeds: expected seeds from 0 to"),

@@ -9,7 +9,7 @@ __all__ = [
     "PROFILE",
     "RENAMED_KEYS",
     "VERSION",
-    "WARNING_CODES",
+    "WARNINGS",
     "AttachError",
     "EndpointError",
     "Finished",
@@ -57,8 +57,8 @@ COMMIT: Final[str]
 """The git commit that the module was built from, or `unknown`."""
 PROFILE: Final[str]
 """The build profile, such as `release`."""
-WARNING_CODES: Final[list[str]]
-"""The codes of all warnings of plans and runs."""
+WARNINGS: Final[dict[str, list[str]]]
+"""The codes of all warnings of plans and runs, with the names of their values."""
 
 RENAMED_KEYS: Final[list[tuple[str, str, int]]]
 """Keys of transports that had other names: former name, present name, and divisor of values."""
@@ -414,8 +414,9 @@ def offered(plan: str, base: str) -> str:
 def drawing(plan: str, base: str) -> str:
     """Returns nodes and links of the network of a plan, as JSON."""
 
-def warnings(plan: str, base: str) -> list[tuple[str, str]]:
-    """Returns the warnings about likely mistakes in a plan: the code and the sentence of each."""
+def warnings(plan: str, base: str) -> list[tuple[str, str, str]]:
+    """Returns the warnings about likely mistakes in a plan: the code and the text of each, and its
+    values as JSON."""
 
 def statistics(values: bytes, in_order: bool = False) -> dict[str, float] | None:
     """Returns the statistics of doubles in native order, as in summaries; `None` without values.

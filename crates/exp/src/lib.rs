@@ -41,4 +41,4 @@ pub use traffic::collective::CollectiveRound;
 pub use traffic::rpc::RpcSummary;
 pub use transport::{Registry, TransportInfo, TransportSpec};
 pub use version::{COMMIT, PROFILE, VERSION};
-pub use warning::{WARNING_CODES, Warning};
+pub use warning::{WARNINGS, Warning, WarningValues};

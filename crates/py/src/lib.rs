@@ -22,7 +22,7 @@ use rampmeter_core::{Bytes, Family};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
     InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan,
-    catch_violation,
+    Warning, catch_violation,
 };
 use rampmeter_metrics::Order;
 use rampmeter_proto::keys::RENAMED_KEYS;
@@ -294,11 +294,15 @@ fn drawing(plan: &str, base: &str) -> PyResult<String> {
     serde_json::to_string(&valid(plan, base)?.drawing()).map_err(plan_error)
 }
 
-/// Returns the warnings about likely mistakes in a plan: the code and the sentence of each.
+/// Returns the warnings about likely mistakes in a plan: the code and the text of each, and its
+/// values as JSON.
 #[pyfunction]
-fn warnings(plan: &str, base: &str) -> PyResult<Vec<(&'static str, String)>> {
-    let warnings = valid(plan, base)?.warnings();
-    Ok(warnings.into_iter().map(|warning| (warning.code, warning.text)).collect())
+fn warnings(plan: &str, base: &str) -> PyResult<Vec<(&'static str, String, String)>> {
+    let warnings = valid(plan, base)?.warnings().into_iter();
+    let parts = warnings.map(|Warning { code, values, text }| {
+        Ok((code, text, serde_json::to_string(&values).map_err(plan_error)?))
+    });
+    parts.collect()
 }
 
 /// Returns the statistics of values, as in summaries, as JSON. `values` are 64-bit floating-point
@@ -407,7 +411,10 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add("VERSION", rampmeter_exp::VERSION)?;
     module.add("COMMIT", rampmeter_exp::COMMIT)?;
     module.add("PROFILE", rampmeter_exp::PROFILE)?;
-    module.add("WARNING_CODES", rampmeter_exp::WARNING_CODES)?;
+    module.add(
+        "WARNINGS",
+        BTreeMap::from(rampmeter_exp::WARNINGS.map(|(code, names)| (code, names.to_vec()))),
+    )?;
     let renamed = RENAMED_KEYS.map(|key| (key.old, key.new, key.parts));
     module.add("RENAMED_KEYS", renamed.to_vec())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from rampmeter import _core
-from rampmeter.commands.common import FILE
+from rampmeter.commands.common import FILE, with_code
 from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.text.cautions import Caution
 
 
 @click.command()
@@ -50,10 +51,13 @@ def convert(
     n_rows, notes = _core.convert(
         str(source), format_, str(target), sort, topology, vector_bytes, groups
     )
-    kind = "links" if target.suffix == ".toml" else "flows"
+    is_topology = target.suffix == ".toml"
+    kind = "links" if is_topology else "flows"
+    code = "topology-note" if is_topology else "workload-note"
+    cautions = [Caution(note, code) for note in notes]
     if as_json:
-        emit("convert", {"file": target, kind: n_rows, "warnings": warnings_of(notes)})
+        emit("convert", {"file": target, kind: n_rows, "warnings": warnings_of(cautions)})
         return
-    for note in notes:
-        click.echo(f"warning: {note}", err=True)
+    for caution in cautions:
+        click.echo(f"warning: {with_code(caution)}", err=True)
     click.echo(f"{target}: {n_rows} {kind}")

@@ -3,7 +3,7 @@
 import click
 
 from rampmeter.commands.json_output import emit, json_option
-from rampmeter.text.cautions import explanations
+from rampmeter.text.cautions import explanations, values_of
 from rampmeter.text.locations import Location
 
 
@@ -22,8 +22,12 @@ def explain(code: str | None, *, as_json: bool) -> None:
     if code is not None and code not in known:
         raise Location(key="CODE").error(expected=f"one of {', '.join(sorted(known))}", got=code)
     if as_json:
-        emit("explain", {"codes": known if code is None else {code: known[code]}})
+        codes = known if code is None else {code: known[code]}
+        values = {one: names for one in codes if (names := values_of(one))}
+        emit("explain", {"codes": codes, "values": values})
     elif code is None:
         click.echo("\n".join(sorted(known)))
     else:
         click.echo(known[code])
+        if names := values_of(code):
+            click.echo(f"\nValues in JSON and Python, some or all: {', '.join(names)}.")

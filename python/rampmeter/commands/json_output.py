@@ -73,12 +73,9 @@ def code_of(error: BaseException) -> str:
     return USAGE if isinstance(error, click.ClickException) else FILE_ACCESS
 
 
-def warnings_of(sentences: Iterable[str]) -> list[dict[str, str]]:
-    """Returns warnings as objects with `code` and `text`; `code` is empty if there is none."""
-    return [
-        {"code": sentence.code if isinstance(sentence, Caution) else "", "text": str(sentence)}
-        for sentence in sentences
-    ]
+def warnings_of(cautions: Iterable[Caution]) -> list[dict[str, Any]]:
+    """Returns warnings as objects with `code`, `values` and `text`."""
+    return [{"code": one.code, "values": one.values, "text": str(one)} for one in cautions]
 
 
 def _finite(value: Any) -> Any:

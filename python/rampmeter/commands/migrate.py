@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import FILE, InputError
+from rampmeter.commands.common import FILE
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.plan.migration import migrate as migrate_text
+from rampmeter.text.locations import undecodable
 
 
 @click.command()
@@ -28,7 +29,7 @@ def migrate(files: tuple[Path, ...], *, dry_run: bool, as_json: bool) -> None:
         try:
             text, settings = migrate_text(file.read_bytes().decode())
         except UnicodeDecodeError as error:
-            raise InputError(f"{file}: expected UTF-8 text, got {error.reason}") from None
+            raise undecodable(file, error) from None
         if settings and not dry_run:
             part = file.with_name(f"{file.name}.part")
             part.write_bytes(text.encode())

@@ -36,8 +36,8 @@ from rampmeter.text.text_table import TextTable
 VARIABLE: Final = "RAMPMETER_REFERENCE"
 RESULT: Final = "replay.json"
 RUN: Final = "run"
-UNUSED: Final = "columns are not used"
-"""Part of a warning of runs that does not apply to replays: they use recorded times."""
+OF_COLUMNS: Final = "workload-note"
+"""Code of notes on unused columns of the recording. A replay compares these columns."""
 EPILOG: Final = """\b
     Exit code: 0 if the run completed, even if flows are unfinished, 2
     for bad input, 130 or 143 if stopped by Ctrl-C or SIGTERM."""
@@ -227,7 +227,7 @@ def _show(replay: Replay, request: Request) -> None:
         return
     show(*replay_tables(replay, request.n_flows, request.tolerance))
     click.echo(f"\nresults: {replay.run.path.parent}")
-    warn(caution for caution in replay.run.warnings if UNUSED not in caution)
+    warn(caution for caution in replay.run.warnings if caution.code != OF_COLUMNS)
 
 
 def _show_all(

@@ -25,6 +25,8 @@ from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 from rampmeter.text.text_table import TextTable
 
+POINTS_SHOWN: Final = 3
+"""Points that a warning names at most."""
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -144,11 +146,7 @@ def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
     for text in options["vary"]:
         key, values = parse_axis(text, Location(key="--vary"))
         if key in vary:
-            raise (
-                Location(key="--vary")
-                .at(key)
-                .error(expected="one option per key", got="two")
-            )
+            raise (Location(key="--vary").at(key).error(expected="one option per key", got="two"))
         vary[key] = values
     points = [parse_point(text, Location(key="--point")) for text in options["point"]]
     axes = axes_of(vary, combine, points, options["samples"], options["sample_seed"])
@@ -199,6 +197,8 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
             f"{point.name}: the interval of {metric} is wider than {precision:g} after the last "
             "seed, or some seeds have no value"
         )
+    for line in warning_lines(results):
+        click.echo(f"warning: {line}")
     click.echo(f"\nresults: {results.url}")
     if not results.dataset.is_local:
         return
@@ -213,6 +213,23 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
         image = Path(results.dataset.path(f"{name}.png"))
         figure.savefig(image)
         click.echo(f"plot: {image}")
+
+
+def warning_lines(results: SweepResults) -> list[str]:
+    """Returns the warnings of all runs, each text once with the points that have it."""
+    points_of: dict[str, dict[str, None]] = {}
+    for point in results.points:
+        for row in point.rows:
+            for text in row["warnings"] or ():
+                points_of.setdefault(text, {})[_point(point)] = None
+    return [f"{text} (at {_names(list(points))})" for text, points in points_of.items()]
+
+
+def _names(points: Sequence[str]) -> str:
+    """Returns the names of the first points and the number of the others."""
+    more = len(points) - POINTS_SHOWN
+    first = "; ".join(points[:POINTS_SHOWN])
+    return f"{first} and {counted(more, 'more point')}" if more > 0 else first
 
 
 def means_table(results: SweepResults) -> TextTable:

@@ -370,9 +370,7 @@ def _check_references(figure: Figure) -> None:
     named += [run.variant_of for run in figure.runs if run.variant_of]
     for name in named:
         if name not in ids:
-            raise Location(figure.folder / FIGURE).error(
-                expected="the id of a run", got=name
-            )
+            raise Location(figure.folder / FIGURE).error(expected="the id of a run", got=name)
     for one in figure.sub_figures:
         for name, metric in product(one.runs, one.metrics):
             if (metric == MAX_LOAD) != (figure.run(name).search is not None):

@@ -18,7 +18,7 @@ from rampmeter.plan.endpoint_files import digests_of
 from rampmeter.plan.manifest import is_manifest, plan_of
 from rampmeter.plan.schema import PYTHON
 from rampmeter.text.cautions import Caution
-from rampmeter.text.locations import SYNTAX, Location, relocated, unreadable
+from rampmeter.text.locations import Location, relocated, undecodable, unreadable
 from rampmeter.text.toml import Table, TomlValue, dumps, parse
 
 Override: TypeAlias = tuple[str, TomlValue]
@@ -68,9 +68,7 @@ class Plan:
         except OSError as error:
             raise unreadable(file, error) from None
         except UnicodeDecodeError as error:
-            raise Location(file).error(
-                expected="UTF-8 text", got=error.reason, code=SYNTAX
-            ) from None
+            raise undecodable(file, error) from None
         plan = cls(text, file.parent, str(file))
         _ = plan._parsed
         return plan
@@ -191,14 +189,15 @@ class Plan:
         return self._decoded(_core.check)
 
     def warnings(self) -> list[Caution]:
-        """Returns likely mistakes, a sentence with a code each.
+        """Returns likely mistakes, each a sentence with its code and values.
 
         Examples are unused columns of traces, and a load that the core cannot carry.
         """
         try:
-            return [Caution(text, code) for code, text in _core.warnings(self.text, str(self.base))]
+            found = _core.warnings(self.text, str(self.base))
         except PlanError as error:
             raise self.locate_error(error) from None
+        return [Caution(text, code, json.loads(values)) for code, text, values in found]
 
     def derived(self) -> dict[str, float]:
         """Returns values derived from plan and network; names end in their units."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 ONE_SAMPLE = "one-sample"
 """Code of a run's warning that does not apply to several seeds together."""
+NOT_DELIVERED: Final = "not-delivered"
+"""Code of warnings of flows that were not delivered, of runs and of comparisons."""
 COMPARISON = "comparison.json"
 """File name of the record of the compared runs in a folder, by label."""
 
@@ -170,20 +172,23 @@ class Comparison:
         windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
         return all(one == of[0] for of in windows for one in of)
 
-    def warnings(self) -> list[str]:
-        """Returns sentences about reasons not to trust the numbers."""
-        sentences = []
+    def warnings(self) -> list[Caution]:
+        """Returns reasons not to trust the numbers."""
+        cautions = []
         for label in self.labels:
             flows = self.flows(label)
             lost = ", ".join(
                 f"{count(flows[name])} {name}" for name in ("failed", "unfinished") if flows[name]
             )
             if lost:
-                delivered, submitted = count(flows["delivered"]), count(flows["submitted"])
-                sentences.append(
-                    f"{label} delivered {delivered} of {submitted} flows ({lost}); "
+                delivered, submitted = flows["delivered"], flows["submitted"]
+                text = (
+                    f"{label} delivered {count(delivered)} of {count(submitted)} flows ({lost}); "
                     "the undelivered traffic left more capacity to the others."
                 )
+                values = {name: flows[name] for name in ("failed", "rejected", "unfinished")}
+                values |= {"flows": submitted, "missing": submitted - delivered}
+                cautions.append(Caution(text, NOT_DELIVERED, {"transport": label, **values}))
         counted = (
             "count as infinitely slow"
             if self.failures == "infinite"
@@ -191,13 +196,18 @@ class Comparison:
         )
         for one in self.undelivered():
             if one.rejected:
-                sentences.append(
+                text = (
                     f"{one.rejection}. They {counted}, and {one.label} did not carry their load: "
                     f"the other transports did, so the comparison flatters {one.label}."
                 )
+                rejected = {"transport": one.label, "rejected": one.rejected}
+                cautions.append(Caution(text, NOT_DELIVERED, rejected))
         for label, runs in self.runs.items():
-            sentences += [f"{label}: {line}" for line in _distinct_warnings(runs)]
-        return sentences
+            cautions += [
+                Caution(f"{label}: {line}", line.code, {**line.values, "transport": label})
+                for line in _distinct_warnings(runs)
+            ]
+        return cautions
 
     def table(self) -> "pa.Table":
         """Returns a row for each transport and size bin, as an Arrow table.
@@ -307,7 +317,7 @@ def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:
     for run in runs:
         seen: Counter[str] = Counter()
         for line in run.warnings:
-            if line.code == "not-delivered" or (line.code == ONE_SAMPLE and len(runs) > 1):
+            if line.code == NOT_DELIVERED or (line.code == ONE_SAMPLE and len(runs) > 1):
                 continue
             # Results of earlier versions have no codes.
             kind = line.code or str(line)
@@ -315,7 +325,9 @@ def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:
             seen[kind] += 1
     for lines in alike.values():
         seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"
-        yield Caution(f"{lines[0]}{seeds}", lines[0].code) if len(runs) > 1 else lines[0]
+        first = lines[0]
+        text = f"{first}{seeds}"
+        yield Caution(text, first.code, first.values) if len(runs) > 1 else first
 
 
 def _over_seeds(groups: Sequence[Group]) -> Slowdowns:

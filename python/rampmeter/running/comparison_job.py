@@ -13,6 +13,7 @@ from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.runner import Batch, Job, JobOutcome
+from rampmeter.text.cautions import Caution
 
 RunJobs: TypeAlias = Callable[[list[Job]], Batch]
 """Runs jobs, such as `runner.run_all`."""
@@ -55,14 +56,18 @@ class ComparisonJob:
                 return comparison, batch
             n_done, n_seeds = n_seeds, more
 
-    def warnings(self, comparison: Comparison) -> list[str]:
-        """Returns a sentence for each transport whose interval is wider than the precision."""
+    def warnings(self, comparison: Comparison) -> list[Caution]:
+        """Returns a warning for each transport whose interval is wider than the precision."""
         precision = self.precision
         if precision is None:
             return []
         return [
-            f"The interval of {label}'s mean slowdown is {mean.relative:.3f} of the mean, wider "
-            f"than {precision:g}, with {mean.n} seeds. At most {SEEDS_MAX} are run."
+            Caution(
+                f"The interval of {label}'s mean slowdown is {mean.relative:.3f} of the mean, "
+                f"wider than {precision:g}, with {mean.n} seeds. At most {SEEDS_MAX} are run.",
+                "wide-interval",
+                {"transport": label, "half_percent": 100 * mean.relative, "seeds": mean.n},
+            )
             for label, mean in self._means(comparison).items()
             if mean.relative is not None and not mean.is_within(precision)
         ]

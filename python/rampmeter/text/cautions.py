@@ -9,44 +9,61 @@ from typing import Any, Final
 
 EXPLANATIONS: Final = ("explanations.toml", "explanations_of_nodes.toml")
 """Files with a paragraph on each code."""
+VALUES: Final = "values"
+"""Table of the names of values by code."""
 
 
 class Caution(str):
-    """A likely mistake in a plan, or a reason to doubt a result: a sentence with a code.
+    """A likely mistake in a plan, or a reason to doubt a result: a sentence with its parts.
 
-    >>> caution = Caution("topology: round trips differ", "far-hosts")
-    >>> caution, caution.code
-    ('topology: round trips differ', 'far-hosts')
+    >>> caution = Caution("topology: round trips differ", "far-hosts", {"factor": 4.0})
+    >>> caution, caution.code, caution.values["factor"]
+    ('topology: round trips differ', 'far-hosts', 4.0)
     """
 
-    __slots__ = ("code",)
+    __slots__ = ("code", "values")
     code: str
     """The kind, for programs; empty in results of earlier versions."""
+    values: Mapping[str, Any]
+    """The numbers and names in the sentence; empty in results of earlier versions."""
 
-    def __new__(cls, text: str, code: str) -> "Caution":
+    def __new__(cls, text: str, code: str, values: Mapping[str, Any] | None = None) -> "Caution":
         """A sentence of a kind."""
         caution = super().__new__(cls, text)
         caution.code = code
+        caution.values = dict(values or {})
         return caution
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        return str(self), self.code
+    def __getnewargs__(self) -> tuple[str, str, Mapping[str, Any]]:  # type: ignore[override]
+        return str(self), self.code, self.values
 
 
 def cautions_of(summary: Mapping[str, Any]) -> list[Caution]:
     """Returns the warnings of a summary."""
     codes: Iterable[str] = summary.get("warning_codes") or ()
+    values: Iterable[Mapping[str, Any]] = summary.get("warning_values") or ()
     texts = summary.get("warnings") or ()
-    return [
-        Caution(text, code) for text, code in zip(texts, chain(codes, repeat("")), strict=False)
-    ]
+    parts = zip(texts, chain(codes, repeat("")), chain(values, repeat({})), strict=False)
+    return [Caution(text, code, named) for text, code, named in parts]
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """Returns the files of explanations as one table."""
+    found: dict[str, Any] = {}
+    for name in EXPLANATIONS:
+        text = files("rampmeter").joinpath(name).read_text(encoding="utf-8")
+        found |= tomllib.loads(text)
+    return found
 
 
 @cache
 def explanations() -> dict[str, str]:
     """Returns the paragraph on each code of a warning or error, and of a log line of rampd."""
-    found: dict[str, str] = {}
-    for name in EXPLANATIONS:
-        text = files("rampmeter").joinpath(name).read_text(encoding="utf-8")
-        found |= tomllib.loads(text)
-    return {code: paragraph.strip() for code, paragraph in found.items()}
+    return {code: text.strip() for code, text in _tables().items() if code != VALUES}
+
+
+def values_of(code: str) -> list[str]:
+    """Returns the names of the values that warnings with a code have; empty for other codes."""
+    names: list[str] = _tables()[VALUES].get(code, [])
+    return names

@@ -121,3 +121,8 @@ def location_of(error: PlanError | ResultError) -> Location:
 def unreadable(file: str | Path, error: OSError) -> PlanError:
     """Returns the error of a file that cannot be read."""
     return Location(file).error(str(error.strerror or error), code=BAD_FILE)
+
+
+def undecodable(file: str | Path, error: UnicodeDecodeError) -> PlanError:
+    """Returns the error of a file that is no text."""
+    return Location(file).error(expected="UTF-8 text", got=error.reason, code=SYNTAX)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rampmeter.text.locations import SYNTAX, Location, unreadable
+from rampmeter.text.locations import SYNTAX, Location, undecodable, unreadable
 from rampmeter.text.toml import parse
 
 NAMES: Final[Mapping[type, str]] = {
@@ -38,9 +38,7 @@ class StrictTable:
         except OSError as error:
             raise unreadable(file, error) from None
         except UnicodeDecodeError as error:
-            raise Location(file).error(
-                expected="UTF-8 text", got=error.reason, code=SYNTAX
-            ) from None
+            raise undecodable(file, error) from None
         return cls(parse(text, Location(file)), Location(file))
 
     def pop(self, key: str, kind: type, default: Any = ...) -> Any:

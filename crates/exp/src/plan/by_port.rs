@@ -13,6 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::context::PlanOrigin;
 use crate::error::PlanError;
+use crate::warning::{Warning, warning};
 
 /// Bytes of ports: a number for all, or a table by their rate in Gbit/s (`"25"`) or the name of
 /// their tier (`"tor-down"`). A tier takes precedence.
@@ -66,7 +67,7 @@ pub(crate) struct NeedsByRate {
     pub(crate) buffers: PortBytes,
     pub(crate) marks_above: PortBytes,
     /// A warning if ports have more rates than a table has entries.
-    pub(crate) warning: Option<String>,
+    pub(crate) warning: Option<Warning>,
 }
 
 impl NeedsByRate {
@@ -84,10 +85,12 @@ impl NeedsByRate {
         }
         let filled = slow_core_tiers(topology, fastest);
         if ports.len() + filled.len() > GROUPS_MAX {
-            let warning = format!(
-                "fabric: ports have {} rates, and tables of packet memory and marks {GROUPS_MAX} \
-                 entries: all ports have what follows from the slowest host",
-                ports.len()
+            let warning = warning!(
+                "many-port-rates",
+                "fabric: ports have {rates} rates, and tables of packet memory and marks \
+                 {rates_max} entries: all ports have what follows from the slowest host",
+                rates = ports.len(),
+                rates_max = GROUPS_MAX,
             );
             return Self { warning: Some(warning), ..Self::default() };
         }
@@ -184,8 +187,8 @@ pub(crate) fn port_bytes(
     }
 }
 
-/// A sentence if a port never marks, because its memory is full before its threshold is reached.
-pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<String> {
+/// A warning if a port never marks, because its memory is full before its threshold is reached.
+pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<Warning> {
     let memory = |tier: &str, rate| match fabric.buffer {
         Buffer::PerPort(bytes) => fabric.buffers.of(tier, rate).unwrap_or(bytes),
         Buffer::Shared { per_switch, .. } => per_switch,
@@ -195,11 +198,14 @@ pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) ->
         let memory = memory(&tier, rate);
         let gbps = rate.as_bps() as f64 / 1e9;
         (above >= memory).then(|| {
-            format!(
-                "fabric.ecn-bytes: ports {tier} of {gbps} Gbit/s never mark, as their memory of {} \
-                 bytes is full before {} wait",
-                memory.get(),
-                above.get()
+            warning!(
+                "never-marks",
+                "fabric.ecn-bytes: ports {tier} of {gbps} Gbit/s never mark, as their memory of \
+                 {memory_bytes} bytes is full before {threshold_bytes} wait",
+                tier = tier,
+                gbps = gbps,
+                memory_bytes = memory.get(),
+                threshold_bytes = above.get(),
             )
         })
     })
@@ -333,6 +339,6 @@ mod tests {
         let rates: Vec<u64> = (1..=GROUPS_MAX as u64 + 1).collect();
         let by_rate = NeedsByRate::new(&star(&rates), needs);
         assert!(by_rate.buffers.is_empty());
-        assert!(by_rate.warning.unwrap().starts_with("fabric: ports have 16 rates"));
+        assert!(by_rate.warning.unwrap().text.starts_with("fabric: ports have 16 rates"));
     }
 }

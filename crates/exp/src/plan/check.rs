@@ -21,6 +21,7 @@ use crate::error::PlanError;
 use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::transport::ValidTransport;
+use crate::warning::Warning;
 
 impl Plan {
     /// Checks the plan and builds what a run needs. Relative file names are relative to `base`;
@@ -201,9 +202,9 @@ struct PortSettings {
     faults: FaultSpec,
     transport: ValidTransport,
     /// A warning if long links need more memory than the transport prefers.
-    long_links: Option<String>,
+    long_links: Option<Warning>,
     /// A warning if ports have more rates than derived tables have entries.
-    many_rates: Option<String>,
+    many_rates: Option<Warning>,
 }
 
 /// Checks that each tenant of the workload has a transport, if there are several.

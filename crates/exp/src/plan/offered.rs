@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, HashMap};
 use rampmeter_core::{Span, Time};
 use rampmeter_metrics::ideal::Framing;
 use rampmeter_sim::{Node, Paths, Topology, link_tiers};
-use rampmeter_workload::import::count;
 use rampmeter_workload::{Flow, Process};
 use serde::Serialize;
 
 use super::valid::ValidPlan;
 use crate::traffic::ideals::Ideals;
+use crate::warning::{Counted, Warning, warning};
 
 /// Maximum number of flows that are examined.
 const FLOWS_MAX: usize = 50_000;
@@ -77,8 +77,8 @@ impl ValidPlan {
         self.offered_by(FLOWS_MAX)
     }
 
-    /// A sentence if more arrives for a link than it carries.
-    pub(crate) fn overloaded(&self) -> Option<String> {
+    /// A warning if more arrives for a link than it carries.
+    pub(crate) fn overloaded(&self) -> Option<Warning> {
         if self.workload.process() == Process::Bursts {
             return None;
         }
@@ -89,20 +89,23 @@ impl ValidPlan {
         };
         let tiers = offered.tiers.iter().filter_map(|tier| Some((excess(tier)?, tier)));
         let (load, tier) = tiers.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        Some(format!(
-            "workload: the first {} {} the link {} ({}) {load:.2} times what it carries",
-            count(offered.flows as usize, "flow"),
-            if offered.flows == 1 { "offers" } else { "offer" },
-            tier.busiest,
-            tier.name
+        Some(warning!(
+            "overload",
+            "workload: the first {flows} {offer} the link {link} ({tier}) {factor:.2} times what \
+             it carries",
+            flows = Counted(offered.flows, "flow"),
+            link = &tier.busiest,
+            tier = &tier.name,
+            factor = load;
+            offer = if offered.flows == 1 { "offers" } else { "offer" },
         ))
     }
 
-    /// Returns a sentence if a flow ends after the run even if it has the network for itself.
+    /// Returns a warning if a flow ends after the run even if it has the network for itself.
     /// Workloads of more than [`WARNING_FLOWS`] flows are not judged. Of flows that wait for
     /// others, the last to start is one that no other waits for. The time of its start is not
     /// determined.
-    pub(crate) fn short_drain(&self) -> Option<String> {
+    pub(crate) fn short_drain(&self) -> Option<Warning> {
         let seed = self.plan.seed;
         let graph = self.workload.graph(seed);
         let flows: Vec<(u32, Flow)> =
@@ -130,12 +133,15 @@ impl ValidPlan {
         };
         let (least, flow) = found?;
         let [src, dst] = [flow.src, flow.dst].map(|host| self.names.node(Node::Host(host.get())));
-        Some(format!(
-            "run.drain-us: {} s after the last arrival the run ends, before the flow of {} bytes \
-             from {src} to {dst}, which takes {} s at least",
-            seconds(self.sim.drain),
-            flow.size.get(),
-            seconds(least)
+        Some(warning!(
+            "short-drain",
+            "run.drain-us: {drain_s} s after the last arrival the run ends, before the flow of \
+             {flow_bytes} bytes from {from} to {to}, which takes {ideal_s} s at least",
+            drain_s = seconds(self.sim.drain),
+            flow_bytes = flow.size.get(),
+            from = src,
+            to = dst,
+            ideal_s = seconds(least),
         ))
     }
 

@@ -9,6 +9,7 @@ use super::fabric_keys::FabricSpec;
 use super::tables::{PfcMode, PfcSpec};
 use crate::error::PlanError;
 use crate::text::words::spelled;
+use crate::warning::{Warning, warning};
 
 /// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
 const ALPHA: f64 = 0.11;
@@ -26,7 +27,7 @@ pub(crate) fn resolve(
     (topology, packet, express): (&Topology, Bytes, Option<u64>),
     is_memory_written: bool,
     cx: &PlanOrigin<'_>,
-) -> Result<Option<String>, PlanError> {
+) -> Result<Option<Warning>, PlanError> {
     let asked = spec.pfc.clone().unwrap_or_default();
     let threshold = threshold(&asked, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
     let Some(threshold) = threshold else {
@@ -59,12 +60,14 @@ pub(crate) fn resolve(
             *per_switch = memory;
         }
         spec.shared_buffer_bytes = Some(memory.get());
-        format!(
-            "fabric.shared-buffer-bytes: switches have {} bytes: the {} that the transport \
-             prefers, and {} of thresholds and headroom for long links",
-            memory.get(),
-            preferred.get(),
-            least.get()
+        warning!(
+            "pfc-memory",
+            "fabric.shared-buffer-bytes: switches have {memory_bytes} bytes: the \
+             {preferred_bytes} that the transport prefers, and {headroom_bytes} of thresholds and \
+             headroom for long links",
+            memory_bytes = memory.get(),
+            preferred_bytes = preferred.get(),
+            headroom_bytes = least.get(),
         )
     });
     let (mode, alpha, xoff_bytes) = match threshold {

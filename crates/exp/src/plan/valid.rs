@@ -15,7 +15,7 @@ use crate::trace::TraceConfig;
 use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::transport::ValidTransport;
-use crate::warning::Warnings;
+use crate::warning::Warning;
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct ValidPlan {
     pub(crate) cuts: Vec<Segmentation>,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
-    pub(crate) warnings: Warnings,
+    pub(crate) warnings: Vec<Warning>,
     /// True if a warning reports that the core cannot carry the load.
     pub(crate) is_overloaded: bool,
     /// The user's names of nodes.

@@ -6,6 +6,8 @@ use rampmeter_core::Time;
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::columns::{Row, RowWriter};
 
+use crate::warning::{Warning, warning};
+
 /// Largest number of rows in a table: some 2 GB.
 const ROWS_MAX: u64 = 100_000_000;
 
@@ -91,7 +93,7 @@ impl<R: Row> BoundedTable<R> {
     pub(crate) fn finish(
         mut self,
         metadata: &[(String, String)],
-    ) -> Result<Option<String>, TableError> {
+    ) -> Result<Option<Warning>, TableError> {
         self.write_instant();
         match (self.error, self.writer) {
             (Some(error), _) => return Err(error),
@@ -100,10 +102,13 @@ impl<R: Row> BoundedTable<R> {
         }
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         Ok(self.left_out.map(|from| {
-            format!(
-                "{name} has {ROWS_MAX} rows at most, and none of {:.3} us or later; \
-                 raise run.rates-us",
-                from.as_ps() as f64 * 1e-6
+            warning!(
+                "limited-table",
+                "{file} has {rows_max} rows at most, and none of {from_us:.3} us or later; raise \
+                 run.rates-us",
+                file = name,
+                rows_max = ROWS_MAX,
+                from_us = from.as_ps() as f64 * 1e-6,
             )
         }))
     }

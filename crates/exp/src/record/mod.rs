@@ -16,7 +16,7 @@ use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
 
 use crate::traffic::ideals::{FlowIdeals, Ideals};
-use crate::warning::Warnings;
+use crate::warning::Warning;
 use bounded_table::BoundedTable;
 use rates::Rates;
 use sampling::Samples;
@@ -72,7 +72,7 @@ pub(crate) struct Recorder {
     /// Only of runs that record rates of flows.
     pub(crate) windows: Option<BoundedTable<WindowSample>>,
     /// Warnings of tables that are not complete.
-    pub(crate) warnings: Warnings,
+    pub(crate) warnings: Vec<Warning>,
     /// Flows that waited for others until the end.
     pub(crate) not_started: u64,
     pub(crate) duplicate_bytes: u64,
@@ -113,7 +113,7 @@ impl Recorder {
             delivered_bytes: BTreeMap::new(),
             rates: None,
             windows: None,
-            warnings: Warnings::default(),
+            warnings: Vec::new(),
             not_started: 0,
             duplicate_bytes: 0,
             unfinished_ideal_ps: 0,
@@ -136,10 +136,10 @@ impl Recorder {
     /// Completes the tables of flows and of their rates.
     pub(crate) fn finish(&mut self, metadata: &[(String, String)]) -> Result<(), TableError> {
         if let Some(rates) = self.rates.take() {
-            self.warnings.add("limited-table", rates.finish(metadata)?);
+            self.warnings.extend(rates.finish(metadata)?);
         }
         if let Some(windows) = self.windows.take() {
-            self.warnings.add("limited-table", windows.finish(metadata)?);
+            self.warnings.extend(windows.finish(metadata)?);
         }
         if let Some(error) = self.error.take() {
             return Err(error);

@@ -9,6 +9,7 @@ use rampmeter_metrics::series::RateSample;
 use rampmeter_sim::FlowRecord;
 
 use super::bounded_table::BoundedTable;
+use crate::warning::Warning;
 
 /// Payload of a flow that was delivered and sent by an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl Rates {
     pub(crate) fn finish(
         self,
         metadata: &[(String, String)],
-    ) -> Result<Option<String>, TableError> {
+    ) -> Result<Option<Warning>, TableError> {
         self.table.finish(metadata)
     }
 }

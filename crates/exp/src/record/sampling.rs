@@ -6,21 +6,26 @@ use rampmeter_metrics::series::{
 };
 use rampmeter_sim::fabric::{DropReason, Fabric};
 
+use crate::warning::{Warning, warning};
+
 /// More samples than this take longer, and more memory, than most flows.
 const SAMPLES_MAX: u64 = 1_000_000;
 
 /// Returns a warning if there are many samples until the last arrival of a trace.
-pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -> Option<String> {
+pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -> Option<Warning> {
     let (interval, last) = (interval?, last? - Time::ZERO);
     let n = last.as_ps() / interval.as_ps();
     (n > SAMPLES_MAX).then(|| {
         let us = |span: Span| span.as_ps() as f64 / 1e6;
-        format!(
-            "run.sample-us: {n} samples at intervals of {} us, as the last flow arrives at {} us; \
-             they stay in memory. {} us gives {SAMPLES_MAX}, and 0 none",
-            us(interval),
-            us(last),
-            (us(last) / SAMPLES_MAX as f64).ceil(),
+        warning!(
+            "many-samples",
+            "run.sample-us: {samples} samples at intervals of {interval_us} us, as the last flow \
+             arrives at {last_us} us; they stay in memory. {enough_us} us gives {SAMPLES_MAX}, \
+             and 0 none",
+            samples = n,
+            interval_us = us(interval),
+            last_us = us(last),
+            enough_us = (us(last) / SAMPLES_MAX as f64).ceil(),
         )
     })
 }
@@ -253,7 +258,7 @@ mod tests {
         let expected = "run.sample-us: 10000000 samples at intervals of 10 us, as the last flow \
                         arrives at 100000000 us; they stay in memory. 100 us gives 1000000, and 0 \
                         none";
-        assert_eq!(warning, expected);
+        assert_eq!(warning.text, expected);
         assert_eq!(
             many_samples_warning(interval, Some(Time::ZERO + Span::from_us(10_000_000))),
             None

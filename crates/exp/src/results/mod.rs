@@ -26,6 +26,7 @@ use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
 use crate::traffic::collective::CollectiveRound;
 use crate::traffic::rpc::RpcSummary;
+use crate::warning::WarningValues;
 use collisions::CollisionReport;
 use outcome::Outcome;
 use report::{DeadlockReport, FlowCounts, Slowdown};
@@ -47,6 +48,8 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// The kind of each warning, for programs; `rampmeter explain` has a paragraph on each.
     pub warning_codes: Vec<&'static str>,
+    /// The numbers and names in the text of each warning; names of numbers end in their units.
+    pub warning_values: Vec<WarningValues>,
     /// Share of the window in which the links of hosts, towards the network, were busy: their mean.
     /// None of runs without samples.
     pub utilisation: Option<f64>,
@@ -154,7 +157,9 @@ impl Summary {
             delivered_share,
             samples,
         });
-        let (warning_codes, warnings) = warnings.into_iter().map(|w| (w.code, w.text)).unzip();
+        let each = warnings.into_iter().map(|w| (w.code, (w.values, w.text)));
+        let (warning_codes, warnings): (_, Vec<_>) = each.unzip();
+        let (warning_values, warnings) = warnings.into_iter().unzip();
         Self {
             counters: totals(&outcome),
             status: outcome.status(&flows),
@@ -163,6 +168,7 @@ impl Summary {
             warmup,
             warnings,
             warning_codes,
+            warning_values,
             utilisation: utilisation_of_hosts(&outcome.tiers, &tiers),
             goodput_gbps: carried.gbps(&|knot| knot.fresh),
             tenant_goodput_gbps: carried.tenants(delivered),

@@ -6,7 +6,6 @@ use rampmeter_core::Span;
 use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_workload::Process;
-use rampmeter_workload::import::count;
 
 use super::outcome::Outcome;
 use super::report::{DeadlockReport, FlowCounts, Slowdown};
@@ -14,7 +13,7 @@ use super::window::WarmUpReport;
 use crate::plan::offered::seconds;
 use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
-use crate::warning::{Warning, Warnings};
+use crate::warning::{Counted, Warning, warning};
 
 /// Half of a confidence interval, relative to its mean, above which a warning is given.
 const WIDE: f64 = 0.1;
@@ -52,101 +51,106 @@ pub(crate) struct RunFacts<'a> {
 /// The warnings of a run: those of its plan, those of its tables, and those of its results.
 pub(crate) fn of(facts: &RunFacts<'_>) -> Vec<Warning> {
     let mut warnings = facts.outcome.warnings.clone();
-    warnings.extend(facts.recorder.warnings.clone().into_vec());
+    warnings.extend_from_slice(&facts.recorder.warnings);
     warnings.extend(of_results(facts));
     warnings
 }
 
 fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
     let RunFacts { flows, warmup, process, .. } = *facts;
-    let mut warnings = Warnings::default();
+    let mut warnings = Vec::new();
     of_delivery(facts, &mut warnings);
     of_end(facts, &mut warnings);
     if !warmup.is_found {
-        warnings.add("short-warm-up", [format!(
+        warnings.push(warning!(
+            "short-warm-up",
             "the run is too short for its warm-up: MSER-5 would leave out more than half of the \
-             {} flows; simulate more flows",
-            flows.submitted
-        )]);
+             {flows} flows; simulate more flows",
+            flows = flows.submitted,
+        ));
     }
     if let Some(n) = facts.samples.filter(|&n| n < SAMPLES_MIN) {
-        warnings.add(
+        warnings.push(warning!(
             "few-samples",
-            [format!(
-                "the measured window holds {}, fewer than {SAMPLES_MIN}: utilisation is \
+            "the measured window holds {samples}, fewer than {samples_min}: utilisation is \
              interpolated between samples; lower run.sample-us, or simulate more flows",
-                count(n, "sample")
-            )],
-        );
+            samples = Counted(n as u64, "sample"),
+            samples_min = SAMPLES_MIN,
+        ));
     }
     if let Some(reason) = not_stationary(facts) {
         if warmup.rule == "mser-5" {
-            warnings.add("warm-up-of-changing-load", [format!(
+            warnings.push(warning!(
+                "warm-up-of-changing-load",
                 "measure.warmup-flows: {reason}, and mser-5 is a rule for stationary processes: \
-                 the {} first flows that it leaves out may be of another load",
-                warmup.flows
-            )]);
+                 the {flows} first flows that it leaves out may be of another load",
+                reason = reason,
+                flows = warmup.flows,
+            ));
         }
         if facts.slowdown["delivered"].overall.is_some() {
-            warnings.add(
+            warnings.push(warning!(
                 "one-sample",
-                [format!(
-                    "{reason}, so the run is one sample and has no confidence intervals; simulate \
-                 several seeds"
-                )],
-            );
+                "{reason}, so the run is one sample and has no confidence intervals; simulate \
+                 several seeds",
+                reason = reason,
+            ));
         }
-        return warnings.into_vec();
+        return warnings;
     }
     if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {
-        warnings.add("short-run", [format!(
-            "when arrivals stopped, {:.0} % of the packets offered had been delivered: the run is \
-             short beside its longest flows, or the load is more than the network carries; \
-             simulate more flows",
-            100.0 * share
-        )]);
+        warnings.push(warning!(
+            "short-run",
+            "when arrivals stopped, {delivered_percent:.0} % of the packets offered had been \
+             delivered: the run is short beside its longest flows, or the load is more than the \
+             network carries; simulate more flows",
+            delivered_percent = 100.0 * share,
+        ));
     }
     of_interval(facts, &mut warnings);
-    warnings.into_vec()
+    warnings
 }
 
 /// Adds the warnings of flows that were not delivered, and of deadlocks.
-fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Warnings) {
-    let flows = facts.flows;
-    let FlowCounts { submitted, delivered, failed, rejected, unfinished, .. } = *flows;
-    if submitted == 0 && flows.not_started == 0 {
-        warnings.add(
+fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
+    let FlowCounts { submitted, delivered, failed, rejected, unfinished, not_started, .. } =
+        *facts.flows;
+    if submitted == 0 && not_started == 0 {
+        warnings.push(warning!(
             "no-flows",
-            ["no flow was submitted: the workload ends before its first arrival".to_owned()],
-        );
+            "no flow was submitted: the workload ends before its first arrival",
+        ));
     }
     if delivered < submitted {
         let missing = submitted - delivered;
-        let were = if missing == 1 { "was" } else { "were" };
-        let flows = count(submitted as usize, "flow");
-        warnings.add(
+        warnings.push(warning!(
             "not-delivered",
-            [format!(
-                "{missing} of {flows} {were} not delivered ({failed} failed, {rejected} rejected, \
-             {unfinished} unfinished); slowdown is that of the others"
-            )],
-        );
+            "{missing} of {flows} {were} not delivered ({failed} failed, {rejected} rejected, \
+             {unfinished} unfinished); slowdown is that of the others",
+            missing = missing,
+            flows = Counted(submitted, "flow"),
+            failed = failed,
+            rejected = rejected,
+            unfinished = unfinished;
+            were = if missing == 1 { "was" } else { "were" },
+        ));
     }
     for DeadlockReport { since_ps, ports } in &facts.outcome.deadlocks {
         let first: Vec<&str> = ports.iter().take(PORTS_SHOWN).map(String::as_str).collect();
-        let more = if ports.len() > PORTS_SHOWN { ", ..." } else { "" };
-        warnings.add("deadlock", [format!(
-            "deadlock by priority flow control: since {:.3} us {} ports have paused one another in \
-             a circle ({}{more}), and send no data any more",
-            *since_ps as f64 * 1e-6,
-            ports.len(),
-            first.join(", ")
-        )]);
+        warnings.push(warning!(
+            "deadlock",
+            "deadlock by priority flow control: since {since_us:.3} us {ports} ports have paused \
+             one another in a circle ({circle}{more}), and send no data any more",
+            since_us = *since_ps as f64 * 1e-6,
+            ports = ports.len(),
+            circle = first.join(", ");
+            more = if ports.len() > PORTS_SHOWN { ", ..." } else { "" },
+        ));
     }
 }
 
 /// Adds the warnings of flows that the end of the run cut off, and of retransmissions.
-fn of_end(facts: &RunFacts<'_>, warnings: &mut Warnings) {
+fn of_end(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     let flows = facts.flows;
     let drain = seconds(facts.outcome.drain);
     // If the run is too short for a flow of the plan, its check has already warned of this.
@@ -155,41 +159,41 @@ fn of_end(facts: &RunFacts<'_>, warnings: &mut Warnings) {
         false => facts.recorder.unfinished_ideal_ps,
     };
     if unfinished_ideal_ps > facts.outcome.drain.as_ps() {
-        warnings.add("drain-below-ideal", [format!(
-            "a flow that did not end needs {} s at least, and run.drain-us ends the run {drain} s \
-             after the last arrival",
-            seconds(Span::from_ps(unfinished_ideal_ps)),
-        )]);
+        warnings.push(warning!(
+            "drain-below-ideal",
+            "a flow that did not end needs {ideal_s} s at least, and run.drain-us ends the run \
+             {drain_s} s after the last arrival",
+            ideal_s = seconds(Span::from_ps(unfinished_ideal_ps)),
+            drain_s = drain,
+        ));
     } else if flows.unfinished > 0 && facts.outcome.status == RunStatus::Censored {
-        warnings.add(
+        warnings.push(warning!(
             "cut-off-by-drain",
-            [format!(
-                "run.drain-us ended the run {drain} s after the last arrival; delivered_bytes in \
-             flows.parquet is the progress of unfinished flows"
-            )],
-        );
+            "run.drain-us ended the run {drain_s} s after the last arrival; delivered_bytes in \
+             flows.parquet is the progress of unfinished flows",
+            drain_s = drain,
+        ));
     }
     if flows.not_started > 0 {
-        warnings.add(
+        warnings.push(warning!(
             "not-started",
-            [format!(
-                "{} never started: {} not delivered",
-                count(flows.not_started as usize, "flow"),
-                match flows.not_started {
-                    1 => "one that it waits for was",
-                    _ => "those that they wait for were",
-                }
-            )],
-        );
+            "{flows} never started: {cause} not delivered",
+            flows = Counted(flows.not_started, "flow");
+            cause = match flows.not_started {
+                1 => "one that it waits for was",
+                _ => "those that they wait for were",
+            },
+        ));
     }
     let retransmitted =
         facts.recorder.retransmitted_bytes as f64 / facts.recorder.sent_bytes.max(1) as f64;
     if retransmitted > RETRANSMITTED_MAX {
-        warnings.add("retransmissions", [format!(
-            "{:.0} % of the payload that hosts sent had been sent before (retransmitted_bytes in \
-             flows.parquet)",
-            100.0 * retransmitted
-        )]);
+        warnings.push(warning!(
+            "retransmissions",
+            "{retransmitted_percent:.0} % of the payload that hosts sent had been sent before \
+             (retransmitted_bytes in flows.parquet)",
+            retransmitted_percent = 100.0 * retransmitted,
+        ));
     }
 }
 
@@ -207,36 +211,32 @@ fn not_stationary(facts: &RunFacts<'_>) -> Option<&'static str> {
 }
 
 /// Adds the warnings of the interval of the mean slowdown.
-fn of_interval(facts: &RunFacts<'_>, warnings: &mut Warnings) {
+fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     let Some(overall) = facts.slowdown["delivered"].overall else { return };
     let Some(half) = overall.mean_ci else {
-        warnings.add(
+        warnings.push(warning!(
             "few-flows",
-            [format!(
-                "too few flows for a confidence interval: {} are counted, {} are needed",
-                overall.count,
-                BATCHES * 5
-            )],
-        );
+            "too few flows for a confidence interval: {flows} are counted, {flows_min} are needed",
+            flows = overall.count,
+            flows_min = BATCHES * 5,
+        ));
         return;
     };
     if half > WIDE * overall.mean {
-        warnings.add(
+        warnings.push(warning!(
             "wide-interval",
-            [format!(
-                "the mean slowdown is known to {:.0} % only; simulate more flows, or more seeds",
-                100.0 * half / overall.mean
-            )],
-        );
+            "the mean slowdown is known to {half_percent:.0} % only; simulate more flows, or more \
+             seeds",
+            half_percent = 100.0 * half / overall.mean,
+        ));
     }
     let slowdowns = facts.counted.iter().filter_map(|k| k.slowdown(Ideal::Delivered));
     let series: Vec<f64> = slowdowns.collect();
     if correlation_of_batches(&series).is_some_and(|c| c > correlation_max()) {
-        warnings.add(
+        warnings.push(warning!(
             "alike-batches",
-            ["neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
-             more flows, or more seeds"
-                .to_owned()],
-        );
+            "neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
+             more flows, or more seeds",
+        ));
     }
 }

@@ -18,6 +18,7 @@ use super::erased::RunnableTransport;
 use super::mixed;
 use super::table::ReadTable;
 use crate::traffic::cut::Segmentation;
+use crate::warning::{Warning, warning};
 
 /// The `transport` table, or the tables of several transports that share the network.
 #[derive(Clone)]
@@ -71,7 +72,11 @@ impl TransportSpec {
     }
 
     /// Returns a sentence for each preset of a simulator whose network differs from `topology`.
-    pub(crate) fn foreign_settings(&self, topology: &Topology, facts: &FabricFacts) -> Vec<String> {
+    pub(crate) fn foreign_settings(
+        &self,
+        topology: &Topology,
+        facts: &FabricFacts,
+    ) -> Vec<Warning> {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let sentence = |table: &ReadTable| {
             let setting = table.keys.setting()?;
@@ -85,14 +90,17 @@ impl TransportSpec {
                 false => format!("{} to {}", gbps(slowest), gbps(fastest)),
             };
             ((slowest, fastest) != (own, own) || !is_own_size).then(|| {
-                format!(
-                    "transport.preset: {} of {} is transcribed from a simulator with hosts of {} \
-                     Gbit/s{}, and its values and rules do not follow from this network of {rates} \
-                     Gbit/s and {payload} bytes",
-                    setting.preset,
-                    table.table.name,
-                    setting.gbps,
-                    of_size.unwrap_or_default()
+                warning!(
+                    "foreign-preset",
+                    "transport.preset: {preset} of {transport} is transcribed from a simulator \
+                     with hosts of {preset_gbps} Gbit/s{of_size}, and its values and rules do not \
+                     follow from this network of {rates} Gbit/s and {payload_bytes} bytes",
+                    preset = setting.preset,
+                    transport = &table.table.name,
+                    preset_gbps = setting.gbps,
+                    payload_bytes = payload;
+                    of_size = of_size.unwrap_or_default(),
+                    rates = rates,
                 )
             })
         };
@@ -185,17 +193,21 @@ const FOREIGN_RATIO: f64 = 3.0;
 
 /// Returns a sentence if the preset of a table has windows in bytes that are far from a
 /// bandwidth-delay product of the network.
-fn foreign_window(table: &ReadTable, facts: &FabricFacts) -> Option<String> {
+fn foreign_window(table: &ReadTable, facts: &FabricFacts) -> Option<Warning> {
     let setting = table.keys.setting()?;
     let window = setting.window?;
     let own = facts.access_rate.as_bps() as f64 * facts.data_rtt.as_secs_f64() / 8.0;
     let ratio = own / window as f64;
     (!(1.0 / FOREIGN_RATIO..=FOREIGN_RATIO).contains(&ratio)).then(|| {
-        format!(
-            "transport.preset: {} of {} has the windows of a simulator with about {window} bytes \
-             in flight between two hosts, and this network has {own:.0}, so that they hold \
-             messages back or fill queues",
-            setting.preset, table.table.name,
+        warning!(
+            "foreign-preset",
+            "transport.preset: {preset} of {transport} has the windows of a simulator with about \
+             {window_bytes} bytes in flight between two hosts, and this network has \
+             {own_bytes:.0}, so that they hold messages back or fill queues",
+            preset = setting.preset,
+            transport = &table.table.name,
+            window_bytes = window,
+            own_bytes = own,
         )
     })
 }

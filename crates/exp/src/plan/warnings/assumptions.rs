@@ -10,6 +10,7 @@ use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
 use super::link_states::NetworkState;
 use crate::plan::tables::FaultsSpec;
 use crate::topology::names::NamesSpec;
+use crate::warning::{Warning, warning};
 
 /// The core of a network when it is narrowest.
 pub(crate) struct NarrowestCore {
@@ -37,31 +38,37 @@ impl NarrowestCore {
     }
 }
 
-/// A sentence if links between switches carry less than hosts can send, for a transport that
+/// A warning if links between switches carry less than hosts can send, for a transport that
 /// schedules hosts' links alone.
-pub(crate) fn narrow_core(core: &NarrowestCore, transport: &str) -> Option<String> {
+pub(crate) fn narrow_core(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
     (*share < 1.0).then(|| {
-        format!(
+        warning!(
+            "narrow-core",
             "transport.name: {transport} schedules the links of hosts alone, and the links between \
-             switches carry {:.1} % of what these can send{state}: expect losses there",
-            100.0 * share
+             switches carry {core_percent:.1} % of what these can send{state}: expect losses there",
+            transport = transport,
+            core_percent = 100.0 * share;
+            state = state,
         )
     })
 }
 
-/// A sentence if links between switches carry less than hosts can receive, for a transport whose
+/// A warning if links between switches carry less than hosts can receive, for a transport whose
 /// receivers request packets at the rate of their links.
-pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) -> Option<String> {
+pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
     (*share < 1.0).then(|| {
-        format!(
+        warning!(
+            "narrow-core",
             "transport.name: receivers of {transport} request packets at the rate of their links, \
-             and the links between switches carry {:.1} % of it{state}: under load most packets \
-             may be trimmed or dropped there, and what long messages send may be up to {:.1} times \
-             their bytes",
-            100.0 * share,
-            1.0 / share
+             and the links between switches carry {core_percent:.1} % of it{state}: under load \
+             most packets may be trimmed or dropped there, and what long messages send may be up \
+             to {sent_factor:.1} times their bytes",
+            transport = transport,
+            core_percent = 100.0 * share,
+            sent_factor = 1.0 / share;
+            state = state,
         )
     })
 }
@@ -69,29 +76,32 @@ pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) ->
 /// Share of what hosts can send below which many windows of a BDP fill the ports of a core.
 const NARROW: f64 = 0.2;
 
-/// A sentence if links between switches carry much less than hosts can send, for a transport whose
+/// A warning if links between switches carry much less than hosts can send, for a transport whose
 /// messages have a window each.
-pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> Option<String> {
+pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
     (*share < NARROW).then(|| {
-        format!(
+        warning!(
+            "narrow-core",
             "transport.name: each message of {transport} has a window of a bandwidth-delay \
-             product, and the links between switches carry {:.1} % of what hosts can \
+             product, and the links between switches carry {core_percent:.1} % of what hosts can \
              send{state}: messages of all hosts at once fill the ports there, which drop packets. \
              Of 64 messages of 50 to 625 KB through a link of 3 %, dcpim retransmitted 23 to 104 % \
              of the bytes, its preset reference 304 to 549 %, and homa up to 88 %",
-            100.0 * share
+            transport = transport,
+            core_percent = 100.0 * share;
+            state = state,
         )
     })
 }
 
-/// A sentence if a link between inner switches is slower than a link of a rack's switch to others,
+/// A warning if a link between inner switches is slower than a link of a rack's switch to others,
 /// for a transport that takes it for unlimited.
 pub(crate) fn inner_links(
     topology: &Topology,
     names: &NamesSpec,
     transport: &str,
-) -> Option<String> {
+) -> Option<Warning> {
     let racks: BTreeSet<u32> = (0..topology.n_hosts()).map(|host| topology.rack(host)).collect();
     let is_rack = |node| matches!(node, Node::Switch(switch) if racks.contains(&switch));
     let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
@@ -101,56 +111,64 @@ pub(crate) fn inner_links(
     let slowest = inner.into_iter().min_by_key(|link| link.rates().0)?;
     let least = outer.iter().map(|link| link.rates().0).max()?;
     (slowest.rates().0 < least).then(|| {
-        format!(
+        warning!(
+            "narrow-inner-links",
             "transport.name: the controller of {transport} takes links between inner switches for \
-             unlimited, and {}-{} carries {} Gbit/s: expect losses there",
-            names.node(slowest.a),
-            names.node(slowest.b),
-            slowest.rates().0.as_bps() as f64 / 1e9
+             unlimited, and {from}-{to} carries {gbps} Gbit/s: expect losses there",
+            transport = transport,
+            from = names.node(slowest.a),
+            to = names.node(slowest.b),
+            gbps = slowest.rates().0.as_bps() as f64 / 1e9,
         )
     })
 }
 
-/// A sentence if hosts have several rates, for a transport that takes all for as fast as the
+/// A warning if hosts have several rates, for a transport that takes all for as fast as the
 /// slowest: its slots are of the rate `slots`.
-pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<String> {
+pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<Warning> {
     let most = topology.fastest_host();
     (slots < most).then(|| {
-        format!(
+        warning!(
+            "one-slot-rate",
             "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up \
-             to {} Gbit/s send at {}",
-            most.as_bps() as f64 / 1e9,
-            slots.as_bps() as f64 / 1e9
+             to {fastest_gbps} Gbit/s send at {slot_gbps}",
+            transport = transport,
+            fastest_gbps = most.as_bps() as f64 / 1e9,
+            slot_gbps = slots.as_bps() as f64 / 1e9,
         )
     })
 }
 
-/// The sentence for a transport with slots if links of a host have several rates.
-pub(crate) fn unequal_slots(transport: &str) -> String {
-    format!(
+/// The warning of a transport with slots if links of a host have several rates.
+pub(crate) fn unequal_slots(transport: &str) -> Warning {
+    warning!(
+        "unequal-links",
         "transport.name: {transport} has slots of the whole rate of a host, and their packets meet \
-         at the slower link of a host with several: expect losses, and long messages that fail"
+         at the slower link of a host with several: expect losses, and long messages that fail",
+        transport = transport,
     )
 }
 
-/// Returns a sentence if a link becomes slower during the run than the slots of a transport, which
+/// Returns a warning if a link becomes slower during the run than the slots of a transport, which
 /// are of the rate `slots`.
 pub(crate) fn slowed_links(
     sim: &SimSpec,
     names: &NamesSpec,
     slots: Rate,
     transport: &str,
-) -> Option<String> {
+) -> Option<Warning> {
     let rate = |change: &LinkChange| change.rates.map(|[there, back]| there.min(back));
     let changes = sim.faults.changes.iter();
     let slowest = changes.filter(|change| rate(change).is_some_and(|rate| rate < slots));
     let slowest = slowest.min_by_key(|change| rate(change))?;
-    Some(format!(
-        "transport.name: {transport} has slots for {} Gbit/s, and faults.changes makes link {} \
-         one of {}: expect losses, and messages that fail",
-        slots.as_bps() as f64 / 1e9,
-        names.target(&sim.topology, Target::Link(slowest.link)),
-        rate(slowest)?.as_bps() as f64 / 1e9,
+    Some(warning!(
+        "slower-than-slots",
+        "transport.name: {transport} has slots for {slot_gbps} Gbit/s, and faults.changes makes \
+         link {link} one of {gbps}: expect losses, and messages that fail",
+        transport = transport,
+        slot_gbps = slots.as_bps() as f64 / 1e9,
+        link = names.target(&sim.topology, Target::Link(slowest.link)),
+        gbps = rate(slowest)?.as_bps() as f64 / 1e9,
     ))
 }
 
@@ -160,14 +178,14 @@ const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
 /// Round trips for which a message may wait for a lost packet without a warning.
 const PATIENCE: u64 = 1_024;
 
-/// Returns a sentence if faults lose packets, and a transport retransmits them after more than
+/// Returns a warning if faults lose packets, and a transport retransmits them after more than
 /// `PATIENCE` round trips. Losses then decide its results. Recorded presets have such timeouts.
 pub(crate) fn slow_recovery(
     faults: &FaultsSpec,
     derived: &[DerivedValue],
     (preset, transport): (&str, &str),
     rtt: Span,
-) -> Option<String> {
+) -> Option<Warning> {
     let has_losses = faults.loss > 0.0
         || !faults.outages.is_empty()
         || faults.links.iter().any(|link| link.loss > 0.0);
@@ -177,48 +195,60 @@ pub(crate) fn slow_recovery(
         _ => None,
     });
     let timeout = times.max().filter(|&timeout| has_losses && timeout > rtt * PATIENCE)?;
-    Some(format!(
-        "transport.preset: {preset} of {transport} repeats lost packets after {:.0} us, {} round \
-         trips of this network: with the losses of `faults` its results are those of this timeout",
-        timeout.as_us_f64(),
-        timeout.as_ps() / rtt.as_ps()
+    Some(warning!(
+        "slow-recovery",
+        "transport.preset: {preset} of {transport} repeats lost packets after {timeout_us:.0} us, \
+         {round_trips} round trips of this network: with the losses of `faults` its results are \
+         those of this timeout",
+        preset = preset,
+        transport = transport,
+        timeout_us = timeout.as_us_f64(),
+        round_trips = timeout.as_ps() / rtt.as_ps(),
     ))
 }
 
-/// A sentence for a transport that serves one flow at a time.
-pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<String> {
+/// A warning of a transport that serves one flow at a time.
+pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<Warning> {
     let (least, most) = (topology.slowest_host(), topology.fastest_host());
     (least < most).then(|| {
-        format!(
+        warning!(
+            "one-endpoint",
             "transport.name: {transport} lets a host send one flow at a time and receive one: a \
-             host of {} Gbit/s waits for peers of {}",
-            most.as_bps() as f64 / 1e9,
-            least.as_bps() as f64 / 1e9
+             host of {fastest_gbps} Gbit/s waits for peers of {slowest_gbps}",
+            transport = transport,
+            fastest_gbps = most.as_bps() as f64 / 1e9,
+            slowest_gbps = least.as_bps() as f64 / 1e9,
         )
     })
 }
 
-/// A sentence for a transport in which fast hosts share a time with slow ones.
-pub(crate) fn slowed(slowed: &SharedTime, transport: &str) -> String {
+/// A warning of a transport in which fast hosts share a time with slow ones.
+pub(crate) fn slowed(slowed: &SharedTime, transport: &str) -> Warning {
     let SharedTime { name, shared, fastest } = *slowed;
-    format!(
-        "transport.name: {transport} has one {name} for all hosts, {:.1} us for the slowest host: \
-         between the fastest hosts alone it would be {:.1} us, and messages wait for the next one",
-        shared.as_us_f64(),
-        fastest.as_us_f64()
+    warning!(
+        "common-time",
+        "transport.name: {transport} has one {name} for all hosts, {shared_us:.1} us for the \
+         slowest host: between the fastest hosts alone it would be {fastest_us:.1} us, and \
+         messages wait for the next one",
+        transport = transport,
+        name = name,
+        shared_us = shared.as_us_f64(),
+        fastest_us = fastest.as_us_f64(),
     )
 }
 
-/// Returns a sentence if clocks start farther apart than a round trip, for a transport whose hosts
+/// Returns a warning if clocks start farther apart than a round trip, for a transport whose hosts
 /// send in slots by their own.
-pub(crate) fn clock_offset(clocks: &ClockSpec, rtt: Span, transport: &str) -> Option<String> {
+pub(crate) fn clock_offset(clocks: &ClockSpec, rtt: Span, transport: &str) -> Option<Warning> {
     let offset = clocks.offset_max;
     (offset > rtt).then(|| {
-        format!(
-            "clocks.offset-us: {} is more than a round trip ({:.1} us), and hosts send in slots of \
-         {transport} by their own clocks, so that messages wait for as long",
-            offset.as_us_f64(),
-            rtt.as_us_f64(),
+        warning!(
+            "clock-offset",
+            "clocks.offset-us: {offset_us} is more than a round trip ({rtt_us:.1} us), and hosts \
+             send in slots of {transport} by their own clocks, so that messages wait for as long",
+            offset_us = offset.as_us_f64(),
+            rtt_us = rtt.as_us_f64(),
+            transport = transport,
         )
     })
 }

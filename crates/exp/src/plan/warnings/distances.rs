@@ -4,8 +4,9 @@ use rampmeter_core::Bytes;
 use rampmeter_sim::{Delays, Node, Target, Topology};
 
 use crate::topology::names::NamesSpec;
+use crate::warning::{Warning, warning};
 
-/// Returns a sentence for a network whose farthest hosts are much farther from each other than its
+/// Returns a warning of a network whose farthest hosts are much farther from each other than its
 /// nearest; `sharing` is the transport if its hosts share times. `control` is the length of control
 /// packets.
 pub(crate) fn far_hosts(
@@ -13,7 +14,7 @@ pub(crate) fn far_hosts(
     (topology, names): (&Topology, &NamesSpec),
     control: Bytes,
     sharing: Option<&str>,
-) -> Option<String> {
+) -> Option<Warning> {
     if !delays.has_far_hosts() {
         return None;
     }
@@ -24,41 +25,46 @@ pub(crate) fn far_hosts(
         let ends = [path.ends.0, path.ends.1].map(|host| names.node(Node::Host(host)));
         format!(", that from {} to {} over {link}{more}", ends[0], ends[1])
     });
-    Some(format!(
-        "topology: round trips take {:.3} to {:.3} us, {:.1} times the shortest: memory and \
-         thresholds of ports{} follow from the longest{}",
-        nearest.as_us_f64(),
-        longest.as_us_f64(),
-        longest.as_ps() as f64 / nearest.as_ps().max(1) as f64,
-        times.unwrap_or_default(),
-        on.unwrap_or_default()
+    Some(warning!(
+        "far-hosts",
+        "topology: round trips take {shortest_us:.3} to {longest_us:.3} us, {factor:.1} times the \
+         shortest: memory and thresholds of ports{times} follow from the longest{on}",
+        shortest_us = nearest.as_us_f64(),
+        longest_us = longest.as_us_f64(),
+        factor = longest.as_ps() as f64 / nearest.as_ps().max(1) as f64;
+        times = times.unwrap_or_default(),
+        on = on.unwrap_or_default(),
     ))
 }
 
 /// Factor between the times of equally short paths from which they are warned of.
 const DELAYED: f64 = 2.0;
 
-/// Returns a sentence if equally short paths between two hosts take times that differ much. Routing
+/// Returns a warning if equally short paths between two hosts take times that differ much. Routing
 /// counts hops: packets take the slow path as often as the fast one.
 pub(crate) fn delayed_paths(
     topology: &Topology,
     names: &NamesSpec,
     control: Bytes,
-) -> Option<String> {
+) -> Option<Warning> {
     let path = topology.delayed_path(control)?;
     let factor = path.most.as_ps() as f64 / path.least.as_ps().max(1) as f64;
     if factor < DELAYED {
         return None;
     }
     let (link, more) = links_of(&path.links, topology, names);
-    Some(format!(
-        "topology: the shortest paths from {} to {} take {:.3} to {:.3} us one way: those over \
-         {link}{more} are up to {factor:.1} times slower, and switches choose among paths of \
-         equally many hops without regard to delay",
-        names.node(Node::Host(path.ends.0)),
-        names.node(Node::Host(path.ends.1)),
-        path.least.as_us_f64(),
-        path.most.as_us_f64(),
+    Some(warning!(
+        "delayed-paths",
+        "topology: the shortest paths from {from} to {to} take {shortest_us:.3} to \
+         {longest_us:.3} us one way: those over {link}{more} are up to {factor:.1} times slower, \
+         and switches choose among paths of equally many hops without regard to delay",
+        from = names.node(Node::Host(path.ends.0)),
+        to = names.node(Node::Host(path.ends.1)),
+        shortest_us = path.least.as_us_f64(),
+        longest_us = path.most.as_us_f64(),
+        factor = factor;
+        link = link,
+        more = more,
     ))
 }
 

@@ -7,6 +7,7 @@ use rampmeter_sim::{FaultSpec, LinkChange, Node, SimSpec, Target, Topology};
 use rampmeter_workload::import::count;
 
 use crate::topology::names::NamesSpec;
+use crate::warning::{Warning, warning};
 
 /// States of a network that are examined at most.
 const STATES_MAX: usize = 16;
@@ -73,14 +74,14 @@ impl NetworkState {
     }
 }
 
-/// Returns a sentence if uniform traffic is more than a link carries in one of `states`, for the
+/// Returns a warning if uniform traffic is more than a link carries in one of `states`, for the
 /// state in which least is carried.
 pub(crate) fn overload_while_down(
     states: &[NetworkState],
     names: &NamesSpec,
     access: Rate,
     load: f64,
-) -> Option<String> {
+) -> Option<Warning> {
     if load == 0.0 {
         return None;
     }
@@ -90,18 +91,21 @@ pub(crate) fn overload_while_down(
     let (FullLink { link, from, load: most }, state) = all
         .filter(|(full, _)| full.load < load)
         .min_by(|(a, _), (b, _)| a.load.total_cmp(&b.load))?;
-    Some(format!(
-        "faults: the load of {load} is more than {most:.3}, at which link {} is full in the \
-         direction from {} {}",
-        names.target(&state.topology, Target::Link(link)),
-        names.node(from),
-        state.name(names),
+    Some(warning!(
+        "overload-while-down",
+        "faults: the load of {load} is more than {load_max:.3}, at which link {link} is full in \
+         the direction from {from} {state}",
+        load = load,
+        load_max = most,
+        link = names.target(&state.topology, Target::Link(link)),
+        from = names.node(from),
+        state = state.name(names),
     ))
 }
 
-/// Returns a sentence if no path is left between hosts in one of `states`, for the state that has
+/// Returns a warning if no path is left between hosts in one of `states`, for the state that has
 /// most such pairs. Hosts that fail themselves do not count.
-pub(crate) fn hosts_cut_off(states: &[NetworkState], names: &NamesSpec) -> Option<String> {
+pub(crate) fn hosts_cut_off(states: &[NetworkState], names: &NamesSpec) -> Option<Warning> {
     let cut = |state: &NetworkState| state.topology.degraded(&state.down)?.cut_off();
     let all = states.iter().filter(|state| !state.down.is_empty());
     let all = all.filter_map(|state| Some((cut(state)?, state)));
@@ -112,23 +116,25 @@ pub(crate) fn hosts_cut_off(states: &[NetworkState], names: &NamesSpec) -> Optio
         1 => " and between one more pair of hosts".to_owned(),
         more => format!(" and between {more} more pairs of hosts"),
     };
-    Some(format!(
-        "faults.outages: {} no path leads from {} to {}{others}: flows there wait for the repair, \
-         or fail",
-        state.name(names),
-        names.node(Node::Host(ends.0)),
-        names.node(Node::Host(ends.1)),
+    Some(warning!(
+        "hosts-cut-off",
+        "faults.outages: {state} no path leads from {from} to {to}{others}: flows there wait for \
+         the repair, or fail",
+        state = state.name(names),
+        from = names.node(Node::Host(ends.0)),
+        to = names.node(Node::Host(ends.1));
+        others = others,
     ))
 }
 
-/// Returns a sentence if links become faster than at the start of the run, for the link whose rate
+/// Returns a warning if links become faster than at the start of the run, for the link whose rate
 /// rises most. It is about those of `transports` whose parameters follow from the rates at the
 /// start: no flow of theirs uses the higher rate.
 pub(crate) fn increased_rates(
     sim: &SimSpec,
     names: &NamesSpec,
     transports: &[(&str, Assumptions)],
-) -> Option<String> {
+) -> Option<Warning> {
     let by = |is_affected: fn(&Assumptions) -> bool| -> Vec<&str> {
         let affected = transports.iter().filter(|(_, own)| is_affected(own));
         affected.map(|&(name, _)| name).collect()
@@ -150,16 +156,18 @@ pub(crate) fn increased_rates(
         n => format!(", and {} faster, too", count(n, "more link")),
     };
     let gbps = |rate: &Rate| rate.as_bps() as f64 / 1e9;
-    Some(format!(
-        "faults.changes: link {} has {} Gbit/s from {} us on, {} times the {} Gbit/s at \
-         the start{others}: windows, pacing and slots of {} follow from the rates at the start, \
-         so its flows may use no more than these",
-        names.target(&sim.topology, Target::Link(change.link)),
-        gbps(new),
-        change.at.as_ps() as f64 / 1e6,
-        (factor * 1e3).round() / 1e3,
-        gbps(old),
-        affected(most).join(" and "),
+    Some(warning!(
+        "risen-rates",
+        "faults.changes: link {link} has {gbps} Gbit/s from {at_us} us on, {factor} times the \
+         {start_gbps} Gbit/s at the start{others}: windows, pacing and slots of {transports} \
+         follow from the rates at the start, so its flows may use no more than these",
+        link = names.target(&sim.topology, Target::Link(change.link)),
+        gbps = gbps(new),
+        at_us = change.at.as_ps() as f64 / 1e6,
+        factor = (factor * 1e3).round() / 1e3,
+        start_gbps = gbps(old),
+        transports = affected(most).join(" and ");
+        others = others,
     ))
 }
 

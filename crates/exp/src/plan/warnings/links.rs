@@ -8,10 +8,11 @@ use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
 
 use crate::topology::names::NamesSpec;
 use crate::traffic::cut::Segmentation;
+use crate::warning::{Warning, warning};
 
-/// Returns a sentence if links of several rates serve the same peers: links between two switches,
+/// Returns a warning if links of several rates serve the same peers: links between two switches,
 /// or links of a host by which it reaches the same hosts.
-pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<String> {
+pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Warning> {
     // Links of other planes serve other peers.
     let planes = topology.pairs().planes();
     let mut rates: BTreeMap<(Node, Node, usize), [(Rate, Node); 2]> = BTreeMap::new();
@@ -45,15 +46,18 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<St
         }
         false => format!("between {} and {}", names.node(a), names.node(b)),
     };
-    Some(format!(
-        "topology: the links {links} have rates from {} to {} Gbit/s: packets are spread over them \
-         in proportion to their rates, and a message that keeps its path may have a slow one",
-        slowest.0.as_bps() as f64 / 1e9,
-        fastest.0.as_bps() as f64 / 1e9
+    Some(warning!(
+        "unequal-links",
+        "topology: the links {links} have rates from {slowest_gbps} to {fastest_gbps} Gbit/s: \
+         packets are spread over them in proportion to their rates, and a message that keeps its \
+         path may have a slow one",
+        links = links,
+        slowest_gbps = slowest.0.as_bps() as f64 / 1e9,
+        fastest_gbps = fastest.0.as_bps() as f64 / 1e9,
     ))
 }
 
-/// Returns a sentence if links are too slow for the control packets that return for the data of the
+/// Returns a warning if links are too slow for the control packets that return for the data of the
 /// other direction. `fastest` bounds the rate of data.
 pub(crate) fn slow_returns(
     topology: &Topology,
@@ -61,7 +65,7 @@ pub(crate) fn slow_returns(
     transport: &str,
     cuts: &[Segmentation],
     fastest: Option<Rate>,
-) -> Option<String> {
+) -> Option<Warning> {
     let share =
         |cut: &Segmentation| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
     let share = cuts.iter().map(share).fold(0.0, f64::max);
@@ -88,21 +92,26 @@ pub(crate) fn slow_returns(
         2 => " (one more link is too slow)".to_owned(),
         n => format!(" ({} more links are too slow)", n - 1),
     };
-    Some(format!(
-        "topology: {which} {have} {} Gbit/s from {} to {}, and the control packets of {transport} \
-         for {} Gbit/s of data in the other direction need {:.3}: expect that data wait for \
-         them{others}",
-        worst.back_bps as f64 / 1e9,
-        names.node(from),
-        names.node(to),
-        data(worst) / 1e9,
-        needed(worst) / 1e9,
+    Some(warning!(
+        "slow-returns",
+        "topology: {which} {have} {gbps} Gbit/s from {from} to {to}, and the control packets of \
+         {transport} for {data_gbps} Gbit/s of data in the other direction need \
+         {needed_gbps:.3}: expect that data wait for them{others}",
+        gbps = worst.back_bps as f64 / 1e9,
+        from = names.node(from),
+        to = names.node(to),
+        transport = transport,
+        data_gbps = data(worst) / 1e9,
+        needed_gbps = needed(worst) / 1e9;
+        which = which,
+        have = have,
+        others = others,
     ))
 }
 
-/// Returns a sentence for a network in which a packet for one interface of a host may hold up those
+/// Returns a warning of a network in which a packet for one interface of a host may hold up those
 /// for others: hosts reach peers by different interfaces, and have no endpoint for each.
-pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<String> {
+pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<Warning> {
     let is_held_up = match sim.planes() {
         Some(planes) => planes.is_shared(),
         None => {
@@ -111,8 +120,10 @@ pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<String> {
         }
     };
     is_held_up.then(|| {
-        "topology: some hosts reach their peers by different interfaces: a packet that is queued \
-         at one of them holds up those that a host sends by the others"
-            .to_owned()
+        warning!(
+            "partial-pairs",
+            "topology: some hosts reach their peers by different interfaces: a packet that is \
+             queued at one of them holds up those that a host sends by the others",
+        )
     })
 }

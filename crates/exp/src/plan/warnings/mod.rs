@@ -21,7 +21,7 @@ use crate::record::sampling;
 use crate::topology::names::NamesSpec;
 use crate::traffic::cut::Segmentation;
 use crate::transport::ValidTransport;
-use crate::warning::{Warning, Warnings};
+use crate::warning::{Warning, warning};
 
 /// Parts of a plan whose keys have been checked.
 pub(super) struct PlanFacts<'a> {
@@ -36,18 +36,18 @@ pub(super) struct PlanFacts<'a> {
     /// The path choice that the plan names.
     pub(super) spray: Option<Spray>,
     /// A warning if long links need more memory than the transport prefers.
-    pub(super) long_links: Option<String>,
+    pub(super) long_links: Option<Warning>,
     /// A warning if ports have more rates than derived tables have entries.
-    pub(super) many_rates: Option<String>,
+    pub(super) many_rates: Option<Warning>,
 }
 
 /// Returns the warnings of a plan, and true if its load is more than the core carries.
-pub(super) fn of(facts: &PlanFacts<'_>) -> (Warnings, bool) {
+pub(super) fn of(facts: &PlanFacts<'_>) -> (Vec<Warning>, bool) {
     let &PlanFacts { plan, sim, workload, transport, .. } = facts;
-    let mut warnings = Warnings::default();
-    warnings.add("topology-note", facts.network.imported.notes.iter().cloned());
-    warnings.add("workload-note", workload.warnings().iter().cloned());
-    warnings.add("pfc-memory", facts.long_links.clone());
+    let mut warnings = Vec::new();
+    warnings.extend(facts.network.imported.notes.iter().map(|note| topology_note(note)));
+    warnings.extend(workload.warnings().iter().map(|note| workload_note(note)));
+    warnings.extend(facts.long_links.clone());
     // Transports without packets take no notice of faults.
     let has_packets = transport.ready.has_packets();
     let states = if has_packets { link_states::states(sim) } else { Vec::new() };
@@ -56,17 +56,13 @@ pub(super) fn of(facts: &PlanFacts<'_>) -> (Warnings, bool) {
         let names = &facts.network.imported.names;
         let each: Vec<_> =
             plan.transport.names().into_iter().zip(transport.ready.each_assumptions()).collect();
-        warnings.add("risen-rates", link_states::increased_rates(sim, names, &each));
+        warnings.extend(link_states::increased_rates(sim, names, &each));
     }
-    warnings
-        .add("many-samples", sampling::many_samples_warning(sim.sample, workload.last_arrival()));
+    warnings.extend(sampling::many_samples_warning(sim.sample, workload.last_arrival()));
     facts.of_links(&states, &mut warnings);
-    warnings.add("never-marks", by_port::never_marks_warning(&sim.fabric, &sim.topology));
-    warnings.add("many-port-rates", facts.many_rates.clone());
-    warnings.add(
-        "foreign-preset",
-        plan.transport.foreign_settings(&sim.topology, &facts.network.delays.facts()),
-    );
+    warnings.extend(by_port::never_marks_warning(&sim.fabric, &sim.topology));
+    warnings.extend(facts.many_rates.clone());
+    warnings.extend(plan.transport.foreign_settings(&sim.topology, &facts.network.delays.facts()));
     facts.of_rates(&mut warnings);
     if has_packets {
         facts.of_distances(&mut warnings);
@@ -76,6 +72,14 @@ pub(super) fn of(facts: &PlanFacts<'_>) -> (Warnings, bool) {
     (warnings, is_overloaded)
 }
 
+fn topology_note(note: &str) -> Warning {
+    warning!("topology-note", "{note}"; note = note)
+}
+
+fn workload_note(note: &str) -> Warning {
+    warning!("workload-note", "{note}"; note = note)
+}
+
 impl PlanFacts<'_> {
     fn names(&self) -> &NamesSpec {
         &self.network.imported.names
@@ -83,80 +87,74 @@ impl PlanFacts<'_> {
 
     /// Warnings of loads that are too high, and of hosts that faults cut off. Returns true if the
     /// load is more than the network carries without faults.
-    fn of_load(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) -> bool {
+    fn of_load(&self, states: &[link_states::NetworkState], warnings: &mut Vec<Warning>) -> bool {
         let (topology, workload) = (&self.sim.topology, &self.plan.workload);
         let (names, rate) = (self.names(), self.load_rate);
-        let overload = overload::warning(topology, rate, workload)
+        let overload = overload::full_core(topology, rate, workload)
             .or_else(|| overload::full_link(topology, names, rate, workload));
         if overload.is_none() {
             let load = workload.uniform_load();
-            warnings.add(
-                "overload-while-down",
-                link_states::overload_while_down(states, names, rate, load),
-            );
+            warnings.extend(link_states::overload_while_down(states, names, rate, load));
         }
-        warnings.add("hosts-cut-off", link_states::hosts_cut_off(states, names));
+        warnings.extend(link_states::hosts_cut_off(states, names));
         let is_overloaded = overload.is_some();
-        warnings.add("overload", overload);
+        warnings.extend(overload);
         is_overloaded
     }
 
     /// Warnings of links of several rates between the same nodes.
-    fn of_links(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) {
+    fn of_links(&self, states: &[link_states::NetworkState], warnings: &mut Vec<Warning>) {
         let unequal = links::unequal_links(&self.sim.topology, self.names());
         let is_named = unequal.is_some();
-        warnings.add("unequal-links", unequal);
+        warnings.extend(unequal);
         if self.transport.ready.has_packets() {
             let uneven = path_choice::uneven_paths(self.sim, states, self.names());
             // A message that keeps its path may have the slow link that is named already.
             let is_new = !(is_named && self.sim.fabric.spray.is_by_flow());
-            warnings.add("slow-path", uneven.filter(|_| is_new));
-            warnings.add("partial-pairs", links::partial_pairs(self.sim));
+            warnings.extend(uneven.filter(|_| is_new));
+            warnings.extend(links::partial_pairs(self.sim));
         }
     }
 
     /// Warnings of rates: those of slots, and those of control packets.
-    fn of_rates(&self, warnings: &mut Warnings) {
+    fn of_rates(&self, warnings: &mut Vec<Warning>) {
         let (topology, names, name) =
             (&self.sim.topology, self.names(), self.plan.transport.name());
         let slots = self.transport.ready.assumptions().one_rate.then(|| topology.slot_rate());
         if let Some(slots) = slots {
-            warnings.add("one-slot-rate", assumptions::one_rate(topology, slots, name));
+            warnings.extend(assumptions::one_rate(topology, slots, name));
             let slowed = assumptions::slowed_links(self.sim, names, slots, name);
-            warnings.add("slower-than-slots", slowed);
+            warnings.extend(slowed);
             let unequal = links::unequal_links(topology, names);
-            warnings.add("unequal-links", unequal.map(|_| assumptions::unequal_slots(name)));
+            warnings.extend(unequal.map(|_| assumptions::unequal_slots(name)));
         }
         let slow_returns = links::slow_returns(topology, names, name, self.cuts, slots);
-        warnings.add("slow-returns", slow_returns);
+        warnings.extend(slow_returns);
     }
 
     /// Warnings of hosts and paths that are farther than others.
-    fn of_distances(&self, warnings: &mut Warnings) {
+    fn of_distances(&self, warnings: &mut Vec<Warning>) {
         let has_one_time = self.transport.ready.assumptions().one_round_trip;
         let sharing = has_one_time.then_some(self.plan.transport.name());
         let longest = self.sim.topology.clone().with_longest_links(&self.sim.faults.changes);
         let (on, header) = ((&longest, self.names()), self.cuts[0].header);
-        warnings.add("far-hosts", distances::far_hosts(&self.network.delays, on, header, sharing));
-        warnings.add("delayed-paths", distances::delayed_paths(on.0, on.1, header));
+        warnings.extend(distances::far_hosts(&self.network.delays, on, header, sharing));
+        warnings.extend(distances::delayed_paths(on.0, on.1, header));
     }
 
     /// Warnings of the choice of paths.
-    fn of_path_choice(&self, warnings: &mut Warnings) {
+    fn of_path_choice(&self, warnings: &mut Vec<Warning>) {
         let (topology, spec, ready) =
             (&self.sim.topology, &self.plan.transport, &self.transport.ready);
         let spread = if self.cuts.len() > 1 { self.spray } else { Some(self.sim.fabric.spray) };
         if let Some(spray) = spread.filter(|_| ready.assumptions().in_order) {
-            warnings.add("order-lost", path_choice::out_of_order(topology, spray, spec.name()));
+            warnings.extend(path_choice::out_of_order(topology, spray, spec.name()));
         }
         let each = || spec.names().into_iter().zip(ready.each_assumptions());
         let choosers = each().filter(|(_, own)| own.chooses_paths).map(|(name, _)| name);
         if let Some(spray) = self.spray {
             let choosers: Vec<&str> = choosers.collect();
-            warnings.add(
-                "ignored-path-choice",
-                path_choice::ignored_path_choice(topology, spray, &choosers),
-            );
+            warnings.extend(path_choice::ignored_path_choice(topology, spray, &choosers));
         }
         // Transports that need the order of packets choose one path a message by themselves.
         let keeps_path = |own: &Assumptions| match spread {
@@ -167,47 +165,48 @@ impl PlanFacts<'_> {
         if ready.has_packets() {
             let keepers = each().filter(|(_, own)| keeps_path(own)).map(|(name, _)| name);
             let keepers: Vec<&str> = keepers.collect();
-            warnings.add("one-path", path_choice::single_path(topology, self.names(), &keepers));
+            warnings.extend(path_choice::single_path(topology, self.names(), &keepers));
         }
     }
 
     /// Warnings of assumptions of the transport that the network does not meet.
-    fn of_assumptions(&self, states: &[link_states::NetworkState], warnings: &mut Warnings) {
+    fn of_assumptions(&self, states: &[link_states::NetworkState], warnings: &mut Vec<Warning>) {
         let (topology, name) = (&self.sim.topology, self.plan.transport.name());
         let assumptions = self.transport.ready.assumptions();
         if assumptions.one_flow {
-            warnings.add("one-endpoint", assumptions::one_flow(topology, name));
+            warnings.extend(assumptions::one_flow(topology, name));
         }
         let has_faults = self.plan.faults != FaultsSpec::default();
-        warnings.add(
-            "ignored-faults",
-            (has_faults && !self.transport.ready.has_packets()).then(|| {
-                format!("transport.name: {name} has no packets, and takes no notice of faults")
-            }),
-        );
+        warnings.extend((has_faults && !self.transport.ready.has_packets()).then(|| {
+            warning!(
+                "ignored-faults",
+                "transport.name: {transport} has no packets, and takes no notice of faults",
+                transport = name,
+            )
+        }));
         if assumptions.wide_inner_links {
             let inner = assumptions::inner_links(topology, self.names(), name);
-            warnings.add("narrow-inner-links", inner);
+            warnings.extend(inner);
         }
         let presets = self.plan.transport.presets().join("+");
         let (derived, of) = (self.transport.describe(), (presets.as_str(), name));
         let rtt = self.network.delays.facts().control_rtt;
         let slow = assumptions::slow_recovery(&self.plan.faults, &derived, of, rtt);
-        warnings.add("slow-recovery", slow);
+        warnings.extend(slow);
         let slowed = self.transport.ready.slowed();
-        warnings.add("common-time", slowed.map(|slowed| assumptions::slowed(&slowed, name)));
+        warnings.extend(slowed.map(|slowed| assumptions::slowed(&slowed, name)));
         if assumptions.one_clock {
-            warnings.add("clock-offset", assumptions::clock_offset(&self.sim.clocks, rtt, name));
+            warnings.extend(assumptions::clock_offset(&self.sim.clocks, rtt, name));
         }
         let core = assumptions::NarrowestCore::narrowest(topology, states, self.names());
         if assumptions.full_bisection {
-            warnings.add("narrow-core", assumptions::narrow_core(&core, name));
+            warnings.extend(assumptions::narrow_core(&core, name));
         }
         if assumptions.paced_by_receivers {
-            warnings.add("narrow-core", assumptions::narrow_core_of_receivers(&core, name));
+            warnings.extend(assumptions::narrow_core_of_receivers(&core, name));
         }
         if assumptions.one_window_each {
-            warnings.add("narrow-core", assumptions::narrow_core_of_windows(&core, name));
+            warnings.extend(assumptions::narrow_core_of_windows(&core, name));
         }
     }
 }
@@ -217,9 +216,9 @@ impl ValidPlan {
     pub fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.warnings.clone();
         if !self.is_overloaded {
-            warnings.add("overload", self.overloaded());
+            warnings.extend(self.overloaded());
         }
-        warnings.add("short-drain", self.short_drain());
-        warnings.into_vec()
+        warnings.extend(self.short_drain());
+        warnings
     }
 }

@@ -3,17 +3,17 @@
 use rampmeter_core::Rate;
 use rampmeter_sim::{HostCut, Target, Topology};
 use rampmeter_workload::WorkloadSpec;
-use rampmeter_workload::import::count;
 
 use crate::topology::names::NamesSpec;
+use crate::warning::{Counted, Warning, warning};
 
-/// A sentence if the traffic between all pairs of hosts is more than the links between some of
+/// A warning if the traffic between all pairs of hosts is more than the links between some of
 /// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
-pub(crate) fn warning(
+pub(crate) fn full_core(
     topology: &Topology,
     access: Rate,
     workload: &WorkloadSpec,
-) -> Option<String> {
+) -> Option<Warning> {
     let load = workload.uniform_load();
     let n_hosts = topology.n_hosts();
     let cuts = topology.host_cuts();
@@ -25,32 +25,40 @@ pub(crate) fn warning(
     let HostCut { hosts, bps } = cut;
     let offered = load * access.as_bps() as f64 * crossing(cut, n_hosts) * 1e-9;
     let offer = if hosts == 1 { "offers" } else { "offer" };
-    Some(format!(
-        "the load of {load} is more than {most:.3}, the most that the core carries: {} {offer} \
-         {offered:.0} Gbit/s to the others, and {} Gbit/s lead there",
-        count(hosts as usize, "host"),
-        bps as f64 * 1e-9
+    Some(warning!(
+        "overload",
+        "the load of {load} is more than {load_max:.3}, the most that the core carries: {hosts} \
+         {offer} {offered_gbps:.0} Gbit/s to the others, and {gbps} Gbit/s lead there",
+        load = load,
+        load_max = most,
+        hosts = Counted(hosts.into(), "host"),
+        offered_gbps = offered,
+        gbps = bps as f64 * 1e-9;
+        offer = offer,
     ))
 }
 
-/// Returns a sentence if the traffic between all pairs of hosts is more than a link carries, in a
+/// Returns a warning if the traffic between all pairs of hosts is more than a link carries, in a
 /// network that is not regular: packets take the links that are nearest to the peer.
 pub(crate) fn full_link(
     topology: &Topology,
     names: &NamesSpec,
     access: Rate,
     workload: &WorkloadSpec,
-) -> Option<String> {
+) -> Option<Warning> {
     let load = workload.uniform_load();
     if load == 0.0 {
         return None;
     }
     let full = topology.first_saturated_link(access).filter(|full| full.load < load)?;
-    Some(format!(
-        "the load of {load} is more than {:.3}, at which link {} is full in the direction from {}",
-        full.load,
-        names.target(topology, Target::Link(full.link)),
-        names.node(full.from),
+    Some(warning!(
+        "overload",
+        "the load of {load} is more than {load_max:.3}, at which link {link} is full in the \
+         direction from {from}",
+        load = load,
+        load_max = full.load,
+        link = names.target(topology, Target::Link(full.link)),
+        from = names.node(full.from),
     ))
 }
 

@@ -7,38 +7,44 @@ use rampmeter_sim::{FabricConfig, Node, SimSpec, Target, Topology};
 
 use super::link_states::NetworkState;
 use crate::topology::names::NamesSpec;
+use crate::warning::{Warning, warning};
 
-/// Returns a sentence if packets of a message are spread over several paths, for a transport that
+/// Returns a warning if packets of a message are spread over several paths, for a transport that
 /// takes those that overtake others for signs of losses.
-pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -> Option<String> {
+pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -> Option<Warning> {
     (!spray.is_by_flow() && topology.has_several_paths()).then(|| {
-        format!(
-            "fabric.spray: {} sends the packets of a message over several paths, and \
+        warning!(
+            "order-lost",
+            "fabric.spray: {spray} sends the packets of a message over several paths, and \
              {transport} takes packets that overtake others for signs of losses: expect \
              retransmissions, and flows that end late or never; ecmp keeps a message on one path",
-            name_of(spray)
+            spray = name_of(spray),
+            transport = transport,
         )
     })
 }
 
-/// Returns a sentence if a plan names another path choice than the usual one, for the transports of
+/// Returns a warning if a plan names another path choice than the usual one, for the transports of
 /// it that choose paths by themselves.
 pub(crate) fn ignored_path_choice(
     topology: &Topology,
     spray: Spray,
     transports: &[&str],
-) -> Option<String> {
+) -> Option<Warning> {
     let is_usual = spray == FabricConfig::default().spray;
     (!is_usual && !transports.is_empty() && topology.has_several_paths()).then(|| {
         let (choose, their) = match transports.len() {
             1 => ("chooses", "its"),
             _ => ("choose", "their"),
         };
-        format!(
-            "fabric.spray: {} {choose} paths without the fabric, and {} holds only for {their} \
-             packets whose path is left open",
-            transports.join(" and "),
-            name_of(spray)
+        warning!(
+            "ignored-path-choice",
+            "fabric.spray: {transports} {choose} paths without the fabric, and {spray} holds only \
+             for {their} packets whose path is left open",
+            transports = transports.join(" and "),
+            spray = name_of(spray);
+            choose = choose,
+            their = their,
         )
     })
 }
@@ -53,74 +59,84 @@ fn name_of(spray: Spray) -> &'static str {
     }
 }
 
-/// Returns a sentence if equally short paths between two hosts have several rates: a message that
+/// Returns a warning if equally short paths between two hosts have several rates: a message that
 /// keeps its path may have a slow one, and packets that are spread may fill a link farther on. Else
 /// for the first of `states` of the network in which they have.
 pub(crate) fn uneven_paths(
     sim: &SimSpec,
     states: &[NetworkState],
     names: &NamesSpec,
-) -> Option<String> {
+) -> Option<Warning> {
     let of = match sim.fabric.spray.is_by_flow() {
         true => uneven_path,
         false => narrow_link,
     };
-    of(&sim.topology, names).or_else(|| {
-        let later = |state: &NetworkState| {
-            Some(format!("{}, {}", of(&state.topology, names)?, state.name(names)))
-        };
+    of(&sim.topology, names, "").or_else(|| {
+        let later =
+            |state: &NetworkState| of(&state.topology, names, &format!(", {}", state.name(names)));
         states.iter().find_map(later)
     })
 }
 
-fn uneven_path(topology: &Topology, names: &NamesSpec) -> Option<String> {
+/// `state` is added to the sentence.
+fn uneven_path(topology: &Topology, names: &NamesSpec, state: &str) -> Option<Warning> {
     let UnevenPaths { ends, link, slowest, fastest } = topology.uneven_paths()?;
-    Some(format!(
-        "topology: the shortest paths from {} to {} have rates from {} to {} Gbit/s: link {} is \
-         the slowest, and a message that keeps its path may have it",
-        names.node(Node::Host(ends.0)),
-        names.node(Node::Host(ends.1)),
-        gbps(slowest),
-        gbps(fastest),
-        names.target(topology, Target::Link(link)),
+    Some(warning!(
+        "slow-path",
+        "topology: the shortest paths from {from} to {to} have rates from {gbps} to \
+         {fastest_gbps} Gbit/s: link {link} is the slowest, and a message that keeps its path may \
+         have it{state}",
+        from = names.node(Node::Host(ends.0)),
+        to = names.node(Node::Host(ends.1)),
+        gbps = gbps(slowest),
+        fastest_gbps = gbps(fastest),
+        link = names.target(topology, Target::Link(link));
+        state = state,
     ))
 }
 
-/// Returns a sentence if a link gets more of the packets that are spread than it carries.
-fn narrow_link(topology: &Topology, names: &NamesSpec) -> Option<String> {
+/// Returns a warning if a link gets more of the packets that are spread than it carries.
+fn narrow_link(topology: &Topology, names: &NamesSpec, state: &str) -> Option<Warning> {
     let NarrowLink { ends, link, from, rate, share, factor } = topology.narrow_link()?;
-    Some(format!(
-        "topology: link {} carries {} Gbit/s in the direction from {} and gets {:.1} % of the \
-         packets from {} to {}, as switches spread them by the rates of their own links: expect \
-         long flows that are {factor:.1} times slower, or more if packets are lost there",
-        names.target(topology, Target::Link(link)),
-        gbps(rate),
-        names.node(from),
-        100.0 * share,
-        names.node(Node::Host(ends.0)),
-        names.node(Node::Host(ends.1)),
+    Some(warning!(
+        "slow-path",
+        "topology: link {link} carries {gbps} Gbit/s in the direction from {end} and gets \
+         {packets_percent:.1} % of the packets from {from} to {to}, as switches spread them by \
+         the rates of their own links: expect long flows that are {factor:.1} times slower, or \
+         more if packets are lost there{state}",
+        link = names.target(topology, Target::Link(link)),
+        gbps = gbps(rate),
+        end = names.node(from),
+        packets_percent = 100.0 * share,
+        from = names.node(Node::Host(ends.0)),
+        to = names.node(Node::Host(ends.1)),
+        factor = factor;
+        state = state,
     ))
 }
 
-/// Returns a sentence if all shortest paths of two hosts together carry more than one, for
+/// Returns a warning if all shortest paths of two hosts together carry more than one, for
 /// transports whose messages keep one path.
 pub(crate) fn single_path(
     topology: &Topology,
     names: &NamesSpec,
     transports: &[&str],
-) -> Option<String> {
+) -> Option<Warning> {
     if transports.is_empty() {
         return None;
     }
     let NarrowPath { ends, link, rate, factor } = topology.narrow_path()?;
-    let (a, b) = (names.node(Node::Host(ends.0)), names.node(Node::Host(ends.1)));
-    Some(format!(
-        "topology: a message of {} from {a} to {b} has one path, of {} Gbit/s at most at link {}, \
-         and all shortest paths together carry {:.1} times as much, as its ideal does",
-        transports.join(" or "),
-        gbps(rate),
-        names.target(topology, Target::Link(link)),
-        factor
+    Some(warning!(
+        "one-path",
+        "topology: a message of {transports} from {from} to {to} has one path, of {gbps} Gbit/s \
+         at most at link {link}, and all shortest paths together carry {factor:.1} times as much, \
+         as its ideal does",
+        transports = transports.join(" or "),
+        from = names.node(Node::Host(ends.0)),
+        to = names.node(Node::Host(ends.1)),
+        gbps = gbps(rate),
+        link = names.target(topology, Target::Link(link)),
+        factor = factor,
     ))
 }
 
