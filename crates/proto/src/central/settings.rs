@@ -66,10 +66,12 @@ impl Settings {
     /// A fallback that is too short.
     pub fn new(
         tcp: Arc<Tcp>,
-        (threshold, unscheduled): (Bytes, Option<Rate>),
+        threshold: Bytes,
+        unscheduled: Option<Rate>,
         controllers: u32,
         waits: Waits,
-        (facts, near): (&FabricFacts, Span),
+        facts: &FabricFacts,
+        near: Span,
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
         let compute = waits.compute_ns.map_or_else(derived, Span::from_ns);
@@ -122,7 +124,8 @@ impl Settings {
 /// bandwidth-delay products, and at least as many packets as in the CAPTON study, as unscheduled
 /// messages have up to `threshold` packets.
 pub(crate) fn needs(
-    (packet, queue): (Bytes, Option<u32>),
+    packet: Bytes,
+    queue: Option<u32>,
     controllers: u32,
     facts: &FabricFacts,
 ) -> FabricNeeds {
