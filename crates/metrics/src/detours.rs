@@ -128,7 +128,7 @@ impl Detours {
                 for (lanes, full) in self.by_cut(&self.full) {
                     let short: Vec<LinkGroupTimes> = self.of_cut(&lanes, &short);
                     let lanes: Vec<LinkGroup> = self.of_cut(&lanes, &self.lanes);
-                    time = time.max(of_all(time, n - 1, &lanes, (&full, &short)));
+                    time = time.max(of_all(time, n - 1, &lanes, &full, &short));
                 }
                 time
             }

@@ -133,12 +133,12 @@ impl HopGraph {
         let (full, short) = (&self.full, self.carry(last));
         let mut time = self.of_full(full, n);
         for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
-            time = time.max(of_all(time, n, lanes, (full, short)));
+            time = time.max(of_all(time, n, lanes, full, short));
         }
         if !self.cut.is_empty() {
             let (lanes, of_cut) =
                 (self.of_cut(&self.hops), (self.of_cut(full), self.of_cut(&short)));
-            time = time.max(of_all(time, n, &lanes, (&of_cut.0, &of_cut.1)));
+            time = time.max(of_all(time, n, &lanes, &of_cut.0, &of_cut.1));
         }
         if self.hops.iter().all(|lanes| lanes.len() == 1 && lanes[0].count == 1) {
             // The order of packets is the same on each hop of one path.
@@ -278,7 +278,8 @@ pub(crate) fn of_all(
     least: u64,
     n: u64,
     lanes: &[LinkGroup],
-    (full, short): (&[LinkGroupTimes], &[LinkGroupTimes]),
+    full: &[LinkGroupTimes],
+    short: &[LinkGroupTimes],
 ) -> u64 {
     let is_enough = |time: u64| {
         let all = |(lanes, full): (&LinkGroup, &LinkGroupTimes)| lanes.count * full.packets(time);

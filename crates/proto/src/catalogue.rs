@@ -142,12 +142,12 @@ pub fn by_name<C: Catalogue, A: Action>(
 
     let mut found = ByName { name, lower, action: Some(action), output: None };
     C::visit(&mut found);
-    found.output.ok_or_else(|| unknown((name, lower), &names::<C>(), &lowers::<C>(name)))
+    found.output.ok_or_else(|| unknown(name, lower, &names::<C>(), &lowers::<C>(name)))
 }
 
 /// Returns the error for a transport and one in lower classes of which there is no such pair:
 /// `names` are those of all transports, `lowers` those that run below the first.
-pub fn unknown((name, lower): (&str, Option<&str>), names: &[&str], lowers: &[&str]) -> BadKey {
+pub fn unknown(name: &str, lower: Option<&str>, names: &[&str], lowers: &[&str]) -> BadKey {
     match lower {
         Some(lower) if names.contains(&name) && lowers.is_empty() => {
             BadKey::new("best-effort", format!("no such key for {name}"), lower)

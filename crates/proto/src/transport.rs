@@ -209,12 +209,7 @@ impl Peers {
     /// Returns the value for `peer` of a timeout of the network. It is `round_trips` control round
     /// trips, and no less than `round_trips` full packets of `packet` bytes on the slower link of
     /// the two, or by the pair's share of the core.
-    pub fn timeout_of(
-        &self,
-        timeout: Span,
-        (round_trips, packet): (u32, Bytes),
-        peer: NodeId,
-    ) -> Span {
+    pub fn timeout_of(&self, timeout: Span, round_trips: u32, packet: Bytes, peer: NodeId) -> Span {
         let rate = |src, dst| self.pairs.rate(src, dst).unwrap_or(self.facts.access_rate);
         let slower = rate(self.host, peer).min(rate(peer, self.host));
         let slower = self.facts.core_rate.map_or(slower, |core| core.min(slower));

@@ -78,7 +78,7 @@ pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
             let load = Load::new(timetable, log, clock, drain, signals.clone());
             run_host::<C, _, _>(&setup, clock, || Ok(load), &signals)
         }
-        Carrier::Tcp => tcp::run((&setup, &args.kernel), timetable, log, clock, drain, &signals),
+        Carrier::Tcp => tcp::run(&setup, &args.kernel, timetable, log, clock, drain, &signals),
     }
 }
 

@@ -120,7 +120,7 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
         let Self { setup, clock, apps, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, T::Host> = &|setup| setup.transport.config::<T>().map(Arc::new);
-        run::<T::Host, A>(setup, clock, (Arc::new(config), again), apps, signals)
+        run::<T::Host, A>(setup, clock, Arc::new(config), again, apps, signals)
     }
 
     fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
@@ -128,7 +128,7 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, BesideHost<U::Host, L::Host>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
-        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, (Arc::new(both), again), apps, signals)
+        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, Arc::new(both), again, apps, signals)
     }
 }
 
@@ -146,7 +146,7 @@ impl Action for RunArbiter<'_> {
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, T::Arbiter> = &|setup| setup.transport.config::<T>().map(Arc::new);
         let apps = || Ok(NoApplications);
-        run::<T::Arbiter, _>(setup, clock, (Arc::new(config), again), apps, signals)
+        run::<T::Arbiter, _>(setup, clock, Arc::new(config), again, apps, signals)
     }
 
     fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
@@ -155,14 +155,15 @@ impl Action for RunArbiter<'_> {
         let again: Protocol<'_, BesideArbiter<U, L>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         let apps = || Ok(NoApplications);
-        run::<BesideArbiter<U, L>, _>(setup, clock, (Arc::new(both), again), apps, signals)
+        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), again, apps, signals)
     }
 }
 
 fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
     clock: Clock,
-    (protocol, again): (Arc<E::Config>, Protocol<'_, E>),
+    protocol: Arc<E::Config>,
+    again: Protocol<'_, E>,
     apps: impl FnOnce() -> Result<A, Error>,
     signals: &Signals,
 ) -> Result<(), Error> {

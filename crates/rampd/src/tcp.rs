@@ -52,7 +52,8 @@ struct ThreadReport(&'static str, u32, Time);
 /// Sends and receives until `drain` after the last message was due, or after the last one on which
 /// others may depend.
 pub(crate) fn run(
-    (setup, kernel): (&Setup, &KernelTcpArgs),
+    setup: &Setup,
+    kernel: &KernelTcpArgs,
     mut timetable: Timetable,
     mut log: Log,
     clock: Clock,
@@ -75,7 +76,7 @@ pub(crate) fn run(
                 let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
                 let (idle, kernel) = (Arc::clone(&idle), Arc::clone(&kernel));
                 let notes = notes.clone();
-                thread::spawn(move || send(row, address, (&idle, &kernel), &notes, clock));
+                thread::spawn(move || send(row, address, &idle, &kernel, &notes, clock));
             }
             None => {
                 let at = timetable.next().unwrap_or(ends).min(ends);
@@ -128,7 +129,8 @@ fn write_notes(
 fn send(
     row: FlowRow,
     to: SocketAddr,
-    (idle, kernel): (&IdleConnections, &KernelTcpArgs),
+    idle: &IdleConnections,
+    kernel: &KernelTcpArgs,
     notes: &Sender<ThreadReport>,
     clock: Clock,
 ) {

@@ -308,7 +308,7 @@ impl<P> Peers<P> {
     }
 
     /// Handles a datagram of `node` that has arrived on a network.
-    pub(crate) fn on_received(&mut self, now: Time, (node, rail): (NodeId, u8), bytes: usize) {
+    pub(crate) fn on_received(&mut self, now: Time, node: NodeId, rail: u8, bytes: usize) {
         let Some(peer) = self.get_mut(node) else { return };
         let Peer { traffic, liveness, other_transport, has_other_key, .. } = peer;
         (*other_transport, *has_other_key) = (None, false);

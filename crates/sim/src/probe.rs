@@ -122,7 +122,7 @@ pub trait Probe {
 
     /// A window or a credit of `host` after [`Probe::on_progress`], with the number of its flow, if
     /// it is one flow's.
-    fn on_gauge(&mut self, _now: Time, (_host, _flow): (NodeId, Option<u32>), _gauge: &Gauge) {}
+    fn on_gauge(&mut self, _now: Time, _host: NodeId, _flow: Option<u32>, _gauge: &Gauge) {}
 
     /// A packet reached its host after `latency` in the fabric.
     fn on_deliver(&mut self, _latency: Span, _is_data: bool) {}
@@ -187,8 +187,8 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_progress(now, open);
     }
 
-    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
-        (**self).on_gauge(now, of, gauge);
+    fn on_gauge(&mut self, now: Time, host: NodeId, flow: Option<u32>, gauge: &Gauge) {
+        (**self).on_gauge(now, host, flow, gauge);
     }
 
     fn on_deliver(&mut self, latency: Span, is_data: bool) {

@@ -135,7 +135,8 @@ pub fn n_arbiters<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> u32 {
 pub fn on_hosts<T: Transport>(
     keys: &T::Keys,
     facts: &FabricFacts,
-    (payload, header): (Bytes, Bytes),
+    payload: Bytes,
+    header: Bytes,
 ) -> T::Config {
     let place = transport::Place::Hosts { payload, header };
     let site = Site { facts: *facts, place, lower: None };

@@ -153,12 +153,7 @@ impl Recorder {
 
 impl Recorder {
     /// The ideals of a flow. Tenants beyond the last transport's belong to that.
-    fn ideals(
-        &mut self,
-        tenant: TenantId,
-        (src, dst): (NodeId, NodeId),
-        size: Bytes,
-    ) -> FlowIdeals {
+    fn ideals(&mut self, tenant: TenantId, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let last = self.ideals.len() - 1;
         self.ideals[(tenant.get() as usize).min(last)].of(src, dst, size)
     }
@@ -215,7 +210,7 @@ impl Probe for Recorder {
         if self.mark.0 == Some(record.number.into()) {
             self.mark.1 = Some(record.arrival.as_ps());
         }
-        let ideals = self.ideals(record.tenant, (record.src, record.dst), record.size);
+        let ideals = self.ideals(record.tenant, record.src, record.dst, record.size);
         let [ideal, acked_ideal, figure_ideal] = ideals.all();
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
         let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
@@ -272,7 +267,7 @@ impl Probe for Recorder {
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {
         self.not_started += 1;
-        let ideals = self.ideals(arrival.tenant, (arrival.src, arrival.dst), arrival.size);
+        let ideals = self.ideals(arrival.tenant, arrival.src, arrival.dst, arrival.size);
         let [ideal, acked_ideal, figure_ideal] = ideals.all();
         self.push(&FlowRow {
             flow: arrival.number.unwrap_or_default().into(),
@@ -309,7 +304,7 @@ impl Probe for Recorder {
         }
     }
 
-    fn on_gauge(&mut self, now: Time, (host, flow): (NodeId, Option<u32>), gauge: &Gauge) {
+    fn on_gauge(&mut self, now: Time, host: NodeId, flow: Option<u32>, gauge: &Gauge) {
         if let Some(windows) = &mut self.windows {
             let row = WindowSample {
                 time_ps: now.as_ps(),

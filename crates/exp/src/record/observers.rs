@@ -117,8 +117,8 @@ impl Probe for ObserverProbe<'_> {
         self.recorder.progress_interval()
     }
 
-    fn on_gauge(&mut self, now: Time, of: (NodeId, Option<u32>), gauge: &Gauge) {
-        self.recorder.on_gauge(now, of, gauge);
+    fn on_gauge(&mut self, now: Time, host: NodeId, flow: Option<u32>, gauge: &Gauge) {
+        self.recorder.on_gauge(now, host, flow, gauge);
     }
 
     fn on_progress<'a>(&mut self, now: Time, open: impl Iterator<Item = &'a FlowRecord>) {

@@ -119,7 +119,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     // All pods of two tiers share their spines, so that they may be one.
     let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
     let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
-    let shape = NodeCounts::new((nodes, pod, lines), &tiers[..n_tiers])?;
+    let shape = NodeCounts::new(nodes, pod, lines, &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
     draft.finish()
 }
@@ -212,10 +212,7 @@ struct NodeCounts {
 }
 
 impl NodeCounts {
-    fn new(
-        (nodes, pod, lines): (u64, u64, HostCountLines),
-        tiers: &[Tier],
-    ) -> Result<Self, String> {
+    fn new(nodes: u64, pod: u64, lines: HostCountLines, tiers: &[Tier]) -> Result<Self, String> {
         let n_tiers = tiers.len();
         let wires = wires(tiers)?;
         let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);

@@ -163,7 +163,7 @@ pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, String> {
                 link.insert(column.clone(), value);
             }
         }
-        check_ends((&fields[from], &fields[to]), at, &mut directions)
+        check_ends(&fields[from], &fields[to], at, &mut directions)
             .map_err(|error| format!("line {at}: link {}{error}", links.len()))?;
         pairs.push([fields[from].clone(), fields[to].clone()]);
         let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
@@ -270,7 +270,8 @@ fn kind_of_names(names: &[impl AsRef<str>]) -> Option<Kind> {
 /// Checks that a link of a CSV file has two ends, and is not listed in its other direction too.
 /// `seen` has the first line of each pair of ends.
 fn check_ends(
-    (from, to): (&str, &str),
+    from: &str,
+    to: &str,
     line: usize,
     seen: &mut BTreeMap<(String, String), usize>,
 ) -> Result<(), String> {

@@ -53,7 +53,7 @@ impl Phases {
         for (number, running) in all.iter_mut().enumerate() {
             let phase = self.told.iter().find(|phase| phase.track == running.kind).copied();
             if phase != running.phase {
-                end((node, number), running, now, window, tracks)?;
+                end(node, number, running, now, window, tracks)?;
                 (running.phase, running.since) = (phase, now);
             }
         }
@@ -69,7 +69,7 @@ impl Phases {
     ) -> io::Result<()> {
         for (all, node) in self.nodes.iter_mut().zip(0..) {
             for (number, running) in all.iter_mut().enumerate() {
-                end((node, number), running, now, window, tracks)?;
+                end(node, number, running, now, window, tracks)?;
             }
         }
         Ok(())
@@ -78,7 +78,8 @@ impl Phases {
 
 /// Writes a phase that ends now.
 fn end<W: Write>(
-    (node, number): (u32, usize),
+    node: u32,
+    number: usize,
     running: &mut CurrentPhase,
     now: Time,
     window: &mut Window,

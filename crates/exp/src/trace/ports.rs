@@ -66,7 +66,7 @@ impl Arrows {
                     return Ok(());
                 }
                 let arrow = Arrow::Through(self.of(*handle));
-                self.on_sends(event, packet, (*from, *until), arrow, window, tracks)
+                self.on_sends(event, packet, *from, *until, arrow, window, tracks)
             }
             PortChange::Queue { bytes } => tracks.on_queue(port, at, *bytes, window),
             PortChange::Arrives { handle, packet } => {
@@ -128,7 +128,8 @@ impl Arrows {
         &mut self,
         event: &PortEvent<H>,
         packet: &Packet<H>,
-        (from, until): (Time, Time),
+        from: Time,
+        until: Time,
         arrow: Arrow,
         window: &mut Window,
         tracks: &mut Tracks<W>,

@@ -105,7 +105,7 @@ impl Ideals {
         let classes = (self.hosts[src.idx()].class, self.hosts[dst.idx()].class);
         let Self { paths, model, by_classes, recent, has_changes, has_detours, .. } = self;
         let between = by_classes.entry(classes).or_insert_with(|| {
-            let found = ClassPaths::of(paths, *model, (src.get(), dst.get()), *has_detours)?;
+            let found = ClassPaths::of(paths, *model, src.get(), dst.get(), *has_detours)?;
             Some(share(found, recent))
         });
         let Some(between) = between else { return FlowIdeals::default() };
@@ -154,12 +154,7 @@ impl Ideals {
 }
 
 impl ClassPaths {
-    fn of(
-        paths: &Paths,
-        model: IdealModel,
-        (src, dst): (u32, u32),
-        has_detours: bool,
-    ) -> Option<Self> {
+    fn of(paths: &Paths, model: IdealModel, src: u32, dst: u32, has_detours: bool) -> Option<Self> {
         let convert = |hop: rampmeter_sim::PathHop| PathHop { rate: hop.rate, delay: hop.delay };
         let ways = |src, dst| {
             let hops = paths.links(src, dst)?.into_iter();

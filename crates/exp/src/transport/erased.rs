@@ -72,7 +72,8 @@ pub(crate) trait ErasedKeys: Send + Sync {
         &self,
         _number: u8,
         _site: &Site,
-        _of_packets: (Option<Spray>, u8),
+        _spray: Option<Spray>,
+        _class: u8,
     ) -> Result<MixedPart, BadKey> {
         let expected = "a transport that can share the network with another";
         Err(BadKey::new("name", expected, "one that has no packets, or that shares it already"))

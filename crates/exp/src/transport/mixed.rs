@@ -30,7 +30,7 @@ pub(super) fn configure(
             Need::Only(needed) => Some(needed),
         };
         let class = table.table.class.unwrap_or(0);
-        let part = table.keys.member(number, &site, (needed, class));
+        let part = table.keys.member(number, &site, needed, class);
         parts.push(part.map_err(|bad| of_table(number, bad))?);
     }
     let n_hosts = parts.iter().map(|part| part.by_host.len()).max().unwrap_or(0);

@@ -88,12 +88,13 @@ impl<T: Transport> ErasedKeys for OneKeys<T> {
         &self,
         number: u8,
         site: &Site,
-        of_packets: (Option<Spray>, u8),
+        spray: Option<Spray>,
+        class: u8,
     ) -> Result<MixedPart, BadKey> {
         Member::check::<T>()?;
         let configured = self.configured(site)?;
         let member =
-            |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), of_packets);
+            |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), spray, class);
         let Configs { network, by_host } = &configured.configs;
         Ok(MixedPart {
             network: member(network),

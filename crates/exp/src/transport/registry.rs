@@ -104,18 +104,20 @@ impl Registry {
             None => None,
             Some(table) => Some(TransportTable::new(table).map_err(below)?),
         };
-        let wanted = (table.name.as_str(), lower.as_ref().map(|lower| lower.name.as_str()));
-        let found = self.entries.iter().find(|entry| (entry.name, entry.lower) == wanted);
-        let Some(entry) = found else { return Err(self.unknown(wanted)) };
+        let name = table.name.as_str();
+        let lower = lower.as_ref().map(|lower| lower.name.as_str());
+        let is_wanted = |entry: &&RegistryEntry| entry.name == name && entry.lower == lower;
+        let found = self.entries.iter().find(is_wanted);
+        let Some(entry) = found else { return Err(self.unknown(name, lower)) };
         let keys = (entry.read)(&table)?;
         Ok(ReadTable { table, keys })
     }
 
-    fn unknown(&self, wanted: (&str, Option<&str>)) -> BadKey {
+    fn unknown(&self, name: &str, lower: Option<&str>) -> BadKey {
         let about = self.about();
         let names: Vec<&str> = about.iter().map(|about| about.name).collect();
-        let found = about.iter().find(|about| about.name == wanted.0);
-        unknown(wanted, &names, found.map_or(&[], |about| &about.best_effort))
+        let found = about.iter().find(|about| about.name == name);
+        unknown(name, lower, &names, found.map_or(&[], |about| &about.best_effort))
     }
 
     /// Entries of one transport.

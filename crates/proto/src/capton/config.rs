@@ -190,9 +190,15 @@ impl CaptonConfig {
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,
         };
-        let unscheduled = (config.payload * u64::from(config.threshold), Some(facts.access_rate));
-        let of = (facts, site.shortest_data_rtt());
-        let settings = Settings::new(tcp, unscheduled, config.controllers, waits, of)?;
+        let settings = Settings::new(
+            tcp,
+            config.payload * u64::from(config.threshold),
+            Some(facts.access_rate),
+            config.controllers,
+            waits,
+            facts,
+            site.shortest_data_rtt(),
+        )?;
         let share = LeastShare::from_milli(config.share_min_milli);
         let sharing = match (config.shares, share) {
             (Shares::Split, Some(share)) => SharingPolicy::Split(share),

@@ -75,7 +75,7 @@ impl Transport for CaptonFamily {
     /// They choose paths in turn, regardless of `spray`.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        needs((packet, keys.queue), keys.controllers, facts)
+        needs(packet, keys.queue, keys.controllers, facts)
     }
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {

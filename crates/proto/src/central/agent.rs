@@ -138,7 +138,7 @@ impl<C: Central> CentralAgent<C> {
         self.asking.request(now, msg, left);
     }
 
-    fn on_order(&mut self, now: Time, src: NodeId, (flow, order): (u32, u32), rate: Option<Rate>) {
+    fn on_order(&mut self, now: Time, src: NodeId, flow: u32, order: u32, rate: Option<Rate>) {
         let msg = MsgId::new(flow);
         let Some(is_new) = self.asking.hear(src, flow, order) else { return };
         if is_new {
@@ -175,7 +175,7 @@ impl<C: Central> Endpoint for CentralAgent<C> {
         if packet.src >= self.settings().first_controller
             && let Control::Order { number, order, grant } = order.into()
         {
-            self.on_order(now, packet.src, (number, order), grant.map(FlowGrant::rate));
+            self.on_order(now, packet.src, number, order, grant.map(FlowGrant::rate));
         }
         Receipt::Control
     }

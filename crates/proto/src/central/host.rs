@@ -111,7 +111,8 @@ impl<C: Central> CentralHost<C> {
         &mut self,
         now: Time,
         src: NodeId,
-        (number, order): (u32, u32),
+        number: u32,
+        order: u32,
         grant: Option<C::Grant>,
     ) {
         let msg = MsgId::new(number);
@@ -191,7 +192,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         if packet.src >= self.settings().first_controller
             && let Control::Order { number, order, grant } = control
         {
-            self.on_order(now, packet.src, (number, order), grant);
+            self.on_order(now, packet.src, number, order, grant);
         }
         Receipt::Control
     }

@@ -65,10 +65,12 @@ impl Settings {
     /// A fallback that is too short.
     pub fn new(
         tcp: Arc<Tcp>,
-        (threshold, unscheduled): (Bytes, Option<Rate>),
+        threshold: Bytes,
+        unscheduled: Option<Rate>,
         controllers: u32,
         waits: Waits,
-        (facts, near): (&FabricFacts, Span),
+        facts: &FabricFacts,
+        near: Span,
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
         let compute = waits.compute.unwrap_or_else(derived);
@@ -121,7 +123,8 @@ impl Settings {
 /// bandwidth-delay products, and at least as many packets as in the CAPTON study, as unscheduled
 /// messages have up to `threshold` packets.
 pub(crate) fn needs(
-    (packet, queue): (Bytes, Option<u32>),
+    packet: Bytes,
+    queue: Option<u32>,
     controllers: u32,
     facts: &FabricFacts,
 ) -> FabricNeeds {

@@ -88,8 +88,9 @@ impl Endpoint for CosyHost {
         let msg = packet.payload.msg;
         match packet.header {
             CosyHeader::Data { seq, number, rx_slot, last, .. } => {
-                let part = (seq, number, rx_slot, last);
-                return self.receive(|receiver, cx| receiver.on_data(now, packet, part, cx));
+                return self.receive(|receiver, cx| {
+                    receiver.on_data(now, packet, seq, number, rx_slot, last, cx)
+                });
             }
             CosyHeader::Request { flow, tx_slot, size } => {
                 let packets = self.cosy.segmentation().packets(Bytes::new(size));
@@ -102,13 +103,13 @@ impl Endpoint for CosyHost {
             }
             CosyHeader::Release { seq, rx_slot, why, .. } => {
                 self.receive(|receiver, cx| {
-                    receiver.on_release(now, packet.src, (seq, rx_slot, why), cx)
+                    receiver.on_release(now, packet.src, seq, rx_slot, why, cx)
                 });
             }
             CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, last, route, .. } => {
-                let rsvp = (tx_slot, Reservation { seq, rx_slot, link, route }, last);
+                let reservation = Reservation { seq, rx_slot, link, route };
                 let (cosy, out) = (&self.cosy, &mut self.out);
-                self.sender.on_rsvp(now, packet, rsvp, cosy, out);
+                self.sender.on_rsvp(now, packet, tx_slot, reservation, last, cosy, out);
             }
             CosyHeader::Reject { tx_slot } => {
                 self.sender.on_reject(tx_slot, packet, &mut self.out);
@@ -130,7 +131,7 @@ impl Endpoint for CosyHost {
 
     fn has_arrived(&mut self, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
-        !self.receiver.awaits(packet, (seq, number, rx_slot), self.cosy.config.payload)
+        !self.receiver.awaits(packet, seq, number, rx_slot, self.cosy.config.payload)
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

@@ -222,7 +222,10 @@ impl Receiver {
         &mut self,
         now: Time,
         packet: &Packet<CosyHeader>,
-        (seq, number, rx_slot, last): (u32, u32, u16, bool),
+        seq: u32,
+        number: u32,
+        rx_slot: u16,
+        last: bool,
         cx: &mut Context<'_>,
     ) -> Receipt {
         let Some(slot) = self.slots.get_mut(usize::from(rx_slot)) else { return Receipt::Ignored };
@@ -287,7 +290,9 @@ impl Receiver {
     pub(super) fn awaits(
         &self,
         packet: &Packet<CosyHeader>,
-        (seq, number, rx_slot): (u32, u32, u16),
+        seq: u32,
+        number: u32,
+        rx_slot: u16,
         payload: Bytes,
     ) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
@@ -302,7 +307,9 @@ impl Receiver {
         &mut self,
         now: Time,
         src: NodeId,
-        (seq, rx_slot, why): (u32, u16, Why),
+        seq: u32,
+        rx_slot: u16,
+        why: Why,
         cx: &mut Context<'_>,
     ) {
         let Some(&slot) = self.slots.get(usize::from(rx_slot)) else { return };

@@ -118,7 +118,9 @@ impl Sender {
         &mut self,
         now: Time,
         packet: &Packet<CosyHeader>,
-        (tx_slot, reservation, last): (u32, Reservation, bool),
+        tx_slot: u32,
+        reservation: Reservation,
+        last: bool,
         cosy: &Cosy,
         out: &mut Output<CosyHeader>,
     ) {

@@ -53,7 +53,7 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
         assert!(!request.marks.contains(Marks::ROUTED));
         let (rx_slot, link, last, lease_us) = (0, 0, false, 1_000);
         let rsvp = CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route };
-        host.handle_packet(Time::ZERO, &control(rsvp, 0, (1, 0)));
+        host.handle_packet(Time::ZERO, &control(rsvp, 0, 1, 0));
         let mut packets = Vec::new();
         for us in 0..200 {
             let now = Time::ZERO + Span::from_us(us);
@@ -102,7 +102,7 @@ fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
 
 /// Returns a packet of the other host.
 fn packet(header: CosyHeader, msg: u32) -> Packet<CosyHeader> {
-    control(header, msg, (1, 0))
+    control(header, msg, 1, 0)
 }
 
 fn at_us(us: u64) -> Time {

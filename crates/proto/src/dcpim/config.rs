@@ -418,19 +418,22 @@ impl Dcpim {
         let short_max = self.config.short_flow_max.unwrap_or(bdp);
         let channels = self.channels_at(facts.access_rate);
         let channel_packets = self.channel_packets(channels, mtu_time);
-        self.pair_of((mtu_time, bdp, short_max), (channels, channel_packets), data_rtt)
+        self.pair_of(mtu_time, bdp, short_max, channels, channel_packets, data_rtt)
     }
 
     /// Returns the parameters of two hosts with this host's rate.
     pub(super) fn own_pair(&self) -> Pair {
         let &Self { mtu_time, bdp, short_max, channel_packets, data_rtt, .. } = self;
-        self.pair_of((mtu_time, bdp, short_max), (self.config.channels, channel_packets), data_rtt)
+        self.pair_of(mtu_time, bdp, short_max, self.config.channels, channel_packets, data_rtt)
     }
 
     fn pair_of(
         &self,
-        (mtu_time, bdp, short_max): (Span, u32, u32),
-        (channels, channel_packets): (u8, u32),
+        mtu_time: Span,
+        bdp: u32,
+        short_max: u32,
+        channels: u8,
+        channel_packets: u32,
         data_rtt: Span,
     ) -> Pair {
         let silence = mtu_time * u64::from(bdp);

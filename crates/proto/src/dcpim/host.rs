@@ -121,8 +121,9 @@ impl Endpoint for DcpimHost {
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
         let schedule = Schedule::from(now, ClockOrigin::default(), &config);
+        let (phase, phase_end) = schedule.phase(&config);
         Self {
-            sender: Sender::new(node, schedule.phase(&config)),
+            sender: Sender::new(node, phase, phase_end),
             schedule,
             idle_phases: 0,
             receiver: Receiver::new(&config),
@@ -135,7 +136,8 @@ impl Endpoint for DcpimHost {
 
     fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
         self.schedule = Schedule::from(now, origin, &self.dcpim);
-        self.sender = Sender::new(self.out.node(), self.schedule.phase(&self.dcpim));
+        let (phase, phase_end) = self.schedule.phase(&self.dcpim);
+        self.sender = Sender::new(self.out.node(), phase, phase_end);
         self.receiver.set_clock_origin(origin);
     }
 
@@ -174,7 +176,7 @@ impl Endpoint for DcpimHost {
                 self.receiver.on_notification(now, flow, repeated, &self.dcpim, &mut self.out);
             }
             DcpimHeader::Ack { tx_slot, held } => {
-                self.sender.on_ack(now, (tx_slot, msg), held, &self.dcpim);
+                self.sender.on_ack(now, tx_slot, msg, held, &self.dcpim);
             }
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
@@ -205,7 +207,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon((src, msg), &mut self.out);
+        self.receiver.abandon(src, msg, &mut self.out);
     }
 
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {

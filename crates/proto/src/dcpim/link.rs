@@ -110,7 +110,7 @@ impl Links {
 
     /// Makes the new links those that run, ranked by remaining packets. Ranks are those among `k`
     /// channels, of which a faster host has `channels`.
-    pub(super) fn begin(&mut self, now: Time, (k, channels): (u8, u8)) {
+    pub(super) fn begin(&mut self, now: Time, k: u8, channels: u8) {
         std::mem::swap(&mut self.running, &mut self.building);
         self.building.clear();
         self.running.sort_by_key(|l| l.key);
@@ -215,7 +215,7 @@ mod tests {
         let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
         links.accept(src, 4, 0, key, Time::ZERO);
         assert_eq!(links.promised(src, 50), 200);
-        links.begin(Time::ZERO, (4, 4));
+        links.begin(Time::ZERO, 4, 4);
         (0..150).for_each(|_| links.count(src));
         assert_eq!(links.promised(src, 50), 50);
         links.accept(src, 1, 0, key, Time::ZERO);

@@ -168,8 +168,8 @@ impl Receiver {
     }
 
     /// Ends a message that the driver refuses.
-    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<DcpimHeader>) {
-        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<DcpimHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
             self.sources.leave(slot, &flow);
         }
     }
@@ -251,7 +251,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        self.links.begin(now, (dcpim.config.channels, dcpim.receive_channels));
+        self.links.begin(now, dcpim.config.channels, dcpim.receive_channels);
         self.phase = phase;
         self.busy = self.accepted;
         self.accepted = 0;

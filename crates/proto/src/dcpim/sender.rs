@@ -74,7 +74,7 @@ pub(super) struct Sender {
 
 impl Sender {
     /// Creates the sender of a host in a phase, with the end of the phase.
-    pub(super) fn new(node: NodeId, (phase, phase_end): (u32, Time)) -> Self {
+    pub(super) fn new(node: NodeId, phase: u32, phase_end: Time) -> Self {
         Self {
             flows: OutgoingFlows::new(node),
             permits: VecDeque::new(),
@@ -158,7 +158,8 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         now: Time,
-        (slot, msg): (u32, MsgId),
+        slot: u32,
+        msg: MsgId,
         is_held: bool,
         dcpim: &Dcpim,
     ) {

@@ -358,7 +358,7 @@ mod tokens {
     }
 
     fn packet(header: DcpimHeader) -> Packet<DcpimHeader> {
-        control(header, 7, (1, 0))
+        control(header, 7, 1, 0)
     }
 
     /// Runs the host's clock; each request is granted in full. Returns the instants of tokens.

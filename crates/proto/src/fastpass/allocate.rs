@@ -218,7 +218,7 @@ impl Allocator {
         }
         let (src, dst) = (demand.src, demand.dst);
         let common = self.src_free[usize::from(src)] & self.dst_free[usize::from(dst)];
-        let Some(given) = first_slot(common, (src, dst), may) else {
+        let Some(given) = first_slot(common, src, dst, may) else {
             match after {
                 None => self.unserved.push(place),
                 Some(_) => self.queue.push(place),
@@ -241,7 +241,8 @@ impl Allocator {
 #[inline]
 fn first_slot(
     mut slots: u64,
-    (src, dst): (u16, u16),
+    src: u16,
+    dst: u16,
     may: &mut impl FnMut(Allocation) -> bool,
 ) -> Option<Allocation> {
     while slots != 0 {

@@ -145,7 +145,9 @@ impl Flows {
     pub(super) fn on_ack(
         &mut self,
         msg: MsgId,
-        (slot, cumulative, seq): (u32, u32, u32),
+        slot: u32,
+        cumulative: u32,
+        seq: u32,
         out: &mut Output<FastpassHeader>,
     ) -> Outcome {
         let flow = self.flows.of(slot, msg);
@@ -220,7 +222,8 @@ impl Flows {
     pub(super) fn on_hold(
         &mut self,
         now: Time,
-        (dst, msg): (NodeId, MsgId),
+        dst: NodeId,
+        msg: MsgId,
         held: bool,
         fastpass: &Fastpass,
     ) -> Option<(u32, Over, Outcome)> {

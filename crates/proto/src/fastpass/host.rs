@@ -168,14 +168,12 @@ impl Endpoint for FastpassHost {
                 });
             }
             FastpassHeader::Ack { tx_slot, cumulative, seq } => {
-                let ack = (tx_slot, cumulative, seq);
-                let outcome = self.flows.on_ack(msg, ack, &mut self.out);
+                let outcome = self.flows.on_ack(msg, tx_slot, cumulative, seq, &mut self.out);
                 self.on_outcome(now, tx_slot, outcome);
             }
             FastpassHeader::Hold { held } => {
-                let about = (src, msg);
                 if let Some((slot, fewer, more)) =
-                    self.flows.on_hold(now, about, held, &self.fastpass)
+                    self.flows.on_hold(now, src, msg, held, &self.fastpass)
                 {
                     self.unwant(fewer);
                     self.on_outcome(now, slot, more);
@@ -228,7 +226,7 @@ impl Endpoint for FastpassHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

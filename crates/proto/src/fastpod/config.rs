@@ -134,7 +134,7 @@ impl FastpodConfig {
         let all = pods.iter().flat_map(|pods| &pods.pods);
         let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);
         let compute = self.compute.unwrap_or(Span::ZERO);
-        let timings = |slots| timings(facts, pods.as_ref(), slots, (compute, self.packing));
+        let timings = |slots| timings(facts, pods.as_ref(), slots, compute, self.packing);
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
         let ahead = most(&timings(perfect), |timing| timing.ahead);
@@ -265,7 +265,8 @@ fn timings(
     facts: &FabricFacts,
     pods: Option<&Pods>,
     slots: Slots,
-    (compute, packing): (Span, bool),
+    compute: Span,
+    packing: bool,
 ) -> Vec<Timing> {
     let of_pod = |pod, cores| match packing {
         true => Timing::of_pod(pod, cores, slots, compute).with_packing(),

@@ -41,9 +41,11 @@ impl HomaHost {
     fn described(
         &self,
         packet: &Packet<HomaHeader>,
-        (flow, tx_slot): (u32, u32),
+        flow: u32,
+        tx_slot: u32,
         size: u64,
-        (unscheduled, answers): (u32, u32),
+        unscheduled: u32,
+        answers: u32,
     ) -> MessageDescription {
         let packets = self.homa.segmentation.packets(Bytes::new(size));
         let of = Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
@@ -58,7 +60,7 @@ impl HomaHost {
 
     fn on_data(&mut self, now: Time, packet: &Packet<HomaHeader>, slot: u32, seq: u32) -> Receipt {
         let Self { homa, receiver, out, .. } = self;
-        let (receipt, whole) = receiver.on_packet(now, (slot, seq), packet, homa, out);
+        let (receipt, whole) = receiver.on_packet(now, slot, seq, packet, homa, out);
         match whole {
             Some(Whole { of, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
                 self.requests.ask(now + self.homa.answer_wait, of);
@@ -96,7 +98,7 @@ impl HomaHost {
             Err(_) => return Receipt::Ignored,
         };
         if self.homa.is_droppable() {
-            self.receiver.on_unscheduled((slot, seq), &self.homa, &mut self.out);
+            self.receiver.on_unscheduled(slot, seq, &self.homa, &mut self.out);
         }
         self.on_data(now, packet, slot, seq)
     }
@@ -104,8 +106,8 @@ impl HomaHost {
     /// An answer has arrived: its request has arrived.
     fn on_answer(&mut self, src: NodeId, answers: u32) {
         let Some(flow) = answers.checked_sub(1) else { return };
-        if let Some(slot) = self.requests.close(src, flow) {
-            self.sender.complete(slot, &mut self.out);
+        if let Some((slot, msg)) = self.requests.close(src, flow) {
+            self.sender.complete(slot, msg, &mut self.out);
         }
     }
 
@@ -179,7 +181,7 @@ impl Endpoint for HomaHost {
                 return self.on_data(now, packet, rx_slot, seq);
             }
             HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, crowded } => {
-                let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
+                let message = self.described(packet, flow, tx_slot, size, unscheduled, answers);
                 if self.homa.config.mode == Mode::Rpc {
                     self.sender.on_crowded(packet.src, crowded);
                     self.on_answer(packet.src, answers);
@@ -189,31 +191,32 @@ impl Endpoint for HomaHost {
             HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded } => {
                 let grant = Grant { rx_slot, credit, priority };
                 self.sender.on_crowded(packet.src, crowded);
-                self.sender.on_grant(now, (tx_slot, msg), grant, &self.homa);
+                self.sender.on_grant(now, tx_slot, msg, grant, &self.homa);
             }
             HomaHeader::Resend { tx_slot, rx_slot, seq, count } => {
                 let Self { sender, homa, out, .. } = self;
-                sender.on_resend(now, (tx_slot, msg), (rx_slot, seq, count), homa, out);
+                let missing = seq..seq.saturating_add(count);
+                sender.on_resend(now, tx_slot, msg, rx_slot, missing, homa, out);
             }
             HomaHeader::Busy { rx_slot } => {
                 self.receiver.on_busy(now, rx_slot, packet, &self.homa);
             }
             HomaHeader::Ack { tx_slot, crowded } => {
                 self.sender.on_crowded(packet.src, crowded);
-                let over = self.sender.complete((tx_slot, msg), &mut self.out);
+                let over = self.sender.complete(tx_slot, msg, &mut self.out);
                 self.close(over);
             }
             HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over } => {
-                let message = self.described(packet, (flow, tx_slot), size, (unscheduled, answers));
+                let message = self.described(packet, flow, tx_slot, size, unscheduled, answers);
                 self.on_answer(packet.src, answers);
                 self.on_probe(now, &message, is_burst_over);
             }
             HomaHeader::Known { tx_slot, rx_slot, is_burst_over } => {
                 let Self { sender, homa, .. } = self;
-                sender.on_known(now, (tx_slot, msg), rx_slot, is_burst_over, homa);
+                sender.on_known(now, tx_slot, msg, rx_slot, is_burst_over, homa);
             }
             HomaHeader::Sack { tx_slot, seq } => {
-                self.sender.on_sack(now, (tx_slot, msg), seq, &self.homa);
+                self.sender.on_sack(now, tx_slot, msg, seq, &self.homa);
             }
         }
         Receipt::Control
@@ -234,7 +237,7 @@ impl Endpoint for HomaHost {
     }
 
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon((src, msg), &mut self.out);
+        self.receiver.abandon(src, msg, &mut self.out);
         self.grant(now);
     }
 

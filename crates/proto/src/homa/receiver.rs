@@ -10,7 +10,9 @@ use super::rx_flow::{MessageProgress, RxFlow};
 use super::sender::RANGES_MAX;
 use super::stats::HomaStats;
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, Retry, Timers};
+use crate::parts::{
+    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
+};
 
 /// A message as its first packet describes it.
 #[derive(Clone, Copy, Debug)]
@@ -30,18 +32,15 @@ const BUSY_TIMES: u64 = 8;
 /// lost.
 const DOUBLINGS_MAX: u32 = 4;
 
-/// The timer of a message: its slot, number and sender.
-type TimerKey = (u32, u32, u32);
-
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<MessageProgress>,
     granting: Granting,
-    timers: Timers<TimerKey>,
+    timers: Timers<ArrivingFlowId>,
     /// Messages whose probes have arrived, and when their missing unscheduled packets count as
     /// lost.
-    judged: VecDeque<(Time, TimerKey)>,
+    judged: VecDeque<(Time, ArrivingFlowId)>,
     /// The rate of the link, by which grants are paced.
     rate: Rate,
     /// Time of the latest data packet of any message.
@@ -111,7 +110,7 @@ impl Receiver {
         let slot = self.flows.enter(now, of, state)?;
         self.next_age += 1;
         let flow = &mut self.flows[slot];
-        flow.state.retry.start(key(slot, &of), now + homa.timeout_of(of.src), &mut self.timers);
+        flow.state.retry.start(of.at(slot), now + homa.timeout_of(of.src), &mut self.timers);
         self.granting.place(slot, flow, homa);
         Some(slot)
     }
@@ -141,15 +140,15 @@ impl Receiver {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
-            let key = key(slot, &flow.of);
+            let key = flow.of.at(slot);
             flow.state.retry.start(key, now, &mut self.timers);
             self.granting.place(slot, flow, homa);
         }
     }
 
     /// Ends a message that the driver refuses.
-    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<HomaHeader>) {
-        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<HomaHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
             self.granting.leave(slot, &flow);
         }
     }
@@ -188,7 +187,7 @@ impl Receiver {
         flow.heard = now;
         if homa.is_droppable() && is_burst_over && !flow.state.is_judged {
             flow.state.is_judged = true;
-            self.judged.push_back((now + homa.settle, key(slot, &flow.of)));
+            self.judged.push_back((now + homa.settle, flow.of.at(slot)));
         }
         answer_probe(slot, flow, out);
     }
@@ -196,13 +195,12 @@ impl Receiver {
     /// Assumes the missing unscheduled packets lost, some time after the probe. The probe is short
     /// and may take another path, so that it overtakes the last of them.
     fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
-        while let Some(&(at, (slot, number, src))) = self.judged.front() {
+        while let Some(&(at, id)) = self.judged.front() {
             if at > now {
                 return;
             }
             self.judged.pop_front();
-            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
-            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
+            let Some((slot, flow)) = self.flows.find_mut(id) else { continue };
             let state = &mut flow.state;
             state.is_burst_over = true;
             let mut seq = flow.got.next_missing(0);
@@ -220,7 +218,8 @@ impl Receiver {
     /// A packet that was sent without a grant.
     pub(super) fn on_unscheduled(
         &mut self,
-        (slot, seq): (u32, u32),
+        slot: u32,
+        seq: u32,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
     ) {
@@ -243,7 +242,8 @@ impl Receiver {
     pub(super) fn on_packet(
         &mut self,
         now: Time,
-        (slot, seq): (u32, u32),
+        slot: u32,
+        seq: u32,
         packet: &Packet<HomaHeader>,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
@@ -309,10 +309,8 @@ impl Receiver {
     ) {
         self.judge(now, homa, out);
         while let Some((at, key)) = self.timers.pop_due(now) {
-            let (slot, number, src) = key;
-            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
-            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
-            if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
+            let Some((slot, flow)) = self.flows.find_mut(key) else { continue };
+            if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
             if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, homa.forget)) {
@@ -350,10 +348,6 @@ fn answer_probe(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>) {
     let Announcement { src, msg, tx_slot, .. } = flow.of;
     let is_burst_over = flow.state.is_burst_over;
     out.send(src, msg, HomaHeader::Known { tx_slot, rx_slot: slot, is_burst_over });
-}
-
-fn key(slot: u32, of: &Announcement) -> TimerKey {
-    (slot, of.flow, of.src.get())
 }
 
 /// Requests packets that are expected: the first gaps.

@@ -2,6 +2,7 @@
 //! message with the fewest remaining bytes (Homa §3.2).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
 use rampmeter_core::packet::Marks;
@@ -182,13 +183,7 @@ impl Sender {
         }
     }
 
-    pub(super) fn on_grant(
-        &mut self,
-        now: Time,
-        (slot, msg): (u32, MsgId),
-        grant: Grant,
-        homa: &Homa,
-    ) {
+    pub(super) fn on_grant(&mut self, now: Time, slot: u32, msg: MsgId, grant: Grant, homa: &Homa) {
         let due = |peer| now + homa.timeout_of(peer);
         let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         let credit = grant.credit.min(flow.packets);
@@ -219,17 +214,19 @@ impl Sender {
     pub(super) fn on_resend(
         &mut self,
         now: Time,
-        (slot, msg): (u32, MsgId),
-        (rx_slot, seq, count): (u32, u32, u32),
+        slot: u32,
+        msg: MsgId,
+        rx_slot: u32,
+        missing: Range<u32>,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
     ) {
         let due = |peer| now + homa.timeout_of(peer);
         let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
-        let (end, dst) = (seq.saturating_add(count).min(flow.packets), flow.dst);
+        let (end, dst) = (missing.end.min(flow.packets), flow.dst);
         let state = &mut flow.state;
         state.rx_slot = rx_slot;
-        let sent = (seq, end.min(state.next));
+        let sent = (missing.start, end.min(state.next));
         if sent.0 < sent.1 && !state.again.contains(&sent) && state.again.len() < RANGES_MAX {
             state.again.push_back(sent);
         }
@@ -248,7 +245,8 @@ impl Sender {
     pub(super) fn on_known(
         &mut self,
         now: Time,
-        (slot, msg): (u32, MsgId),
+        slot: u32,
+        msg: MsgId,
         rx_slot: u32,
         is_burst_over: bool,
         homa: &Homa,
@@ -269,7 +267,7 @@ impl Sender {
     }
 
     /// An unscheduled packet has arrived.
-    pub(super) fn on_sack(&mut self, now: Time, (slot, msg): (u32, MsgId), seq: u32, homa: &Homa) {
+    pub(super) fn on_sack(&mut self, now: Time, slot: u32, msg: MsgId, seq: u32, homa: &Homa) {
         let due = |peer| now + homa.timeout_of(peer);
         let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
         let unscheduled = flow.state.unscheduled;
@@ -287,7 +285,8 @@ impl Sender {
     /// Returns its owner and its number.
     pub(super) fn complete(
         &mut self,
-        (slot, msg): (u32, MsgId),
+        slot: u32,
+        msg: MsgId,
         out: &mut Output<HomaHeader>,
     ) -> Option<(NodeId, u32)> {
         self.flows.of(slot, msg)?;

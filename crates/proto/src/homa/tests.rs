@@ -127,12 +127,12 @@ mod sending {
             priority,
             crowded: false,
         };
-        host.handle_packet(Time::ZERO, &control(grant(3, 6), 0, (1, 0)));
+        host.handle_packet(Time::ZERO, &control(grant(3, 6), 0, 1, 0));
         let granted = sent(&mut host, Time::ZERO);
         assert_eq!(granted.len(), 3);
         assert!(granted.iter().all(|p| p.priority == Priority::new(6)));
         // An older grant that arrives late has no effect.
-        host.handle_packet(Time::ZERO, &control(grant(2, 1), 0, (1, 0)));
+        host.handle_packet(Time::ZERO, &control(grant(2, 1), 0, 1, 0));
         assert!(sent(&mut host, Time::ZERO).is_empty());
     }
 
@@ -156,7 +156,7 @@ mod sending {
         sent(&mut host, Time::ZERO);
         submit(&mut host, 1, 2, 1_000);
         let resend = HomaHeader::Resend { tx_slot: 0, rx_slot: 9, seq: 2, count: 2 };
-        host.handle_packet(Time::ZERO, &control(resend, 0, (1, 0)));
+        host.handle_packet(Time::ZERO, &control(resend, 0, 1, 0));
         let headers: Vec<HomaHeader> =
             sent(&mut host, Time::ZERO).iter().map(|p| p.header).collect();
         assert_eq!(headers[0], HomaHeader::Busy { rx_slot: 9 });
@@ -170,7 +170,7 @@ mod sending {
         let (mut host, _) = host(HomaConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000);
         sent(&mut host, Time::ZERO);
-        let ack = |crowded| control(HomaHeader::Ack { tx_slot: 0, crowded }, 0, (1, 0));
+        let ack = |crowded| control(HomaHeader::Ack { tx_slot: 0, crowded }, 0, 1, 0);
         host.handle_packet(Time::ZERO, &ack(true));
         submit(&mut host, 1, 1, 50_000);
         assert_eq!(sent(&mut host, Time::ZERO).len(), 1);
@@ -194,7 +194,7 @@ mod receiving {
             answers: 0,
             crowded: false,
         };
-        let mut packet = control(header, msg, (src, 0));
+        let mut packet = control(header, msg, src, 0);
         packet.wire_bytes = 1_500;
         packet.payload.len = 1_460;
         packet
@@ -276,7 +276,7 @@ mod receiving {
         let at = host.poll_timeout();
         assert_eq!(at, Time::ZERO + homa.timeout);
         let before = Time::from_ps(at.as_ps() - 1);
-        let busy = control(HomaHeader::Busy { rx_slot: 0 }, 0, (1, 0));
+        let busy = control(HomaHeader::Busy { rx_slot: 0 }, 0, 1, 0);
         host.handle_packet(before, &busy);
         host.handle_timeout(at);
         assert!(sent(&mut host, at).is_empty());

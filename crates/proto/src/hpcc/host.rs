@@ -65,14 +65,14 @@ impl Endpoint for HpccHost {
         match &packet.header {
             HpccHeader::Data { .. } => self.receiver.on_data(now, packet, hpcc, out, stats),
             ack => {
-                self.sender.on_ack(now, packet.payload.msg, ack, hpcc, (out, stats));
+                self.sender.on_ack(now, packet.payload.msg, ack, hpcc, out, stats);
                 Receipt::Control
             }
         }
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

@@ -179,7 +179,8 @@ impl Sender {
         msg: MsgId,
         header: &HpccHeader,
         hpcc: &Hpcc,
-        (out, stats): (&mut Output<HpccHeader>, &mut HpccStats),
+        out: &mut Output<HpccHeader>,
+        stats: &mut HpccStats,
     ) {
         let &HpccHeader::Ack { tx_slot, cumulative, sack, goes_back, path, ref records } = header
         else {

@@ -117,7 +117,7 @@ impl HylineConfig {
 
     /// Returns the TCP below, on established connections. A message has one path, so that segments
     /// that overtake others indicate losses.
-    fn tcp(&self, (window_initial, window_max): (u32, u32)) -> TcpConfig {
+    fn tcp(&self, window_initial: u32, window_max: u32) -> TcpConfig {
         let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::NewReno,
@@ -164,7 +164,7 @@ impl HylineConfig {
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
         let windows = config.windows(facts);
-        let mut tcp = config.tcp((windows.initial, windows.max)).on(facts, Vec::new())?;
+        let mut tcp = config.tcp(windows.initial, windows.max).on(facts, Vec::new())?;
         tcp.start.granted = u64::from(windows.granted) * config.payload.get();
         let waits = Waits {
             compute: config.compute,
@@ -172,10 +172,15 @@ impl HylineConfig {
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,
         };
-        let unscheduled = (Bytes::new(config.threshold_bytes), None);
-        let of = (facts, site.shortest_data_rtt());
-        let mut settings =
-            Settings::new(Arc::new(tcp), unscheduled, config.controllers, waits, of)?;
+        let mut settings = Settings::new(
+            Arc::new(tcp),
+            Bytes::new(config.threshold_bytes),
+            None,
+            config.controllers,
+            waits,
+            facts,
+            site.shortest_data_rtt(),
+        )?;
         settings.scheduled_class = Priority::new(config.classes - 1);
         // Links are a flow's until it is done; the host of a late one is queried.
         settings.controller.grace = settings.repeat;

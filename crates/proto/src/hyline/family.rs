@@ -71,7 +71,7 @@ impl Transport for HylineFamily {
     /// give each message one path unless it has been chosen.
     fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        let needs = needs((packet, keys.queue), keys.controllers, facts);
+        let needs = needs(packet, keys.queue, keys.controllers, facts);
         FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
     }
 

@@ -42,7 +42,8 @@ impl Member {
     pub fn new<T: Transport>(
         number: u8,
         config: Arc<T::Config>,
-        (spray, class): (Option<Spray>, u8),
+        spray: Option<Spray>,
+        class: u8,
     ) -> Self {
         let make: Make = Arc::new(move |node, rng, now| {
             Box::new(ErasedEndpoint::<T>::new(number, Arc::clone(&config), node, rng, now))

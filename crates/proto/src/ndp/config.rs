@@ -227,8 +227,8 @@ impl Ndp {
     pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
         let rto = match &self.peers {
             Some(peers) if self.config.rto.is_none() => {
-                let least = (RTO_ROUND_TRIPS, self.config.payload + self.config.header);
-                peers.timeout_of(self.rto, least, dst)
+                let full = self.config.payload + self.config.header;
+                peers.timeout_of(self.rto, RTO_ROUND_TRIPS, full, dst)
             }
             _ => self.rto,
         };

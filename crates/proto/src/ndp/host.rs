@@ -98,7 +98,7 @@ impl Endpoint for NdpHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon((src, msg), &mut self.out);
+        self.receiver.abandon(src, msg, &mut self.out);
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

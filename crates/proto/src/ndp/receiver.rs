@@ -210,8 +210,8 @@ impl Receiver {
     }
 
     /// Ends a message that the driver refuses.
-    pub(super) fn abandon(&mut self, of: (NodeId, MsgId), out: &mut Output<NdpHeader>) {
-        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<NdpHeader>) {
+        if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
             self.queue.forget(slot, &flow.state.owed);
         }
     }

@@ -29,6 +29,21 @@ pub struct Announcement {
     pub packets: u32,
 }
 
+impl Announcement {
+    /// Returns the flow in `slot` of the receiver.
+    pub fn at(&self, slot: u32) -> ArrivingFlowId {
+        ArrivingFlowId { slot, flow: self.flow, src: self.src }
+    }
+}
+
+/// A flow of [`ArrivingFlows`] as timers name it. When they expire its slot may be another flow's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ArrivingFlowId {
+    slot: u32,
+    flow: u32,
+    src: NodeId,
+}
+
 /// A flow that has been entered and is not over.
 #[derive(Clone, Debug)]
 pub struct ArrivingFlow<T> {
@@ -247,6 +262,12 @@ impl<T> ArrivingFlows<T> {
         self.flows.get_mut(slot)
     }
 
+    /// Returns a flow with its slot, to change; `None` if it is over.
+    pub fn find_mut(&mut self, id: ArrivingFlowId) -> Option<(u32, &mut ArrivingFlow<T>)> {
+        let flow = self.flows.get_mut(id.slot)?;
+        (flow.of.at(id.slot) == id).then_some((id.slot, flow))
+    }
+
     /// Returns whether `slot` has the source's flow for `msg`; if so, notes that its sender is
     /// alive. The slot is free, or another flow's, once the flow has completed or failed.
     pub fn hear(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
@@ -331,7 +352,8 @@ impl<T> ArrivingFlows<T> {
     /// `None` if it has not been entered.
     pub fn abandon_message<H>(
         &mut self,
-        (src, msg): (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         out: &mut Output<H>,
     ) -> Option<(u32, ArrivingFlow<T>)> {
         self.rest.held.release(src, msg);

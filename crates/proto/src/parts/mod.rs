@@ -41,7 +41,7 @@ mod tokens;
 mod unscheduled;
 
 pub use acking::{AckContent, AckingReceiver, sack_bits};
-pub use arriving::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus};
+pub use arriving::{Announcement, ArrivingFlow, ArrivingFlowId, ArrivingFlows, FlowStatus};
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{

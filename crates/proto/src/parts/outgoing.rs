@@ -264,7 +264,7 @@ impl<T> OutgoingFlows<T> {
     fn take_due(&mut self, now: Time) -> Option<u32> {
         while let Some((at, (slot, msg))) = self.timers.pop_due(now) {
             let flow = self.flows.get_mut(slot).filter(|f| f.msg == msg);
-            if flow.is_some_and(|f| f.retry.expires((slot, msg), (at, now), &mut self.timers)) {
+            if flow.is_some_and(|f| f.retry.expires((slot, msg), at, now, &mut self.timers)) {
                 return Some(slot);
             }
         }

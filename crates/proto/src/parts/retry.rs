@@ -104,7 +104,8 @@ impl Retry {
     pub fn expires<K: Ord + Copy>(
         &mut self,
         key: K,
-        (at, now): (Time, Time),
+        at: Time,
+        now: Time,
         timers: &mut Timers<K>,
     ) -> bool {
         if self.entry_at != at {
@@ -128,7 +129,7 @@ mod tests {
         loop {
             let now = timers.next();
             let (at, key) = timers.pop_due(now).expect("the timer runs");
-            if retry.expires(key, (at, now), timers) {
+            if retry.expires(key, at, now, timers) {
                 return now.as_ps();
             }
         }

@@ -8,7 +8,7 @@ use super::config::Pfabric;
 use super::sender::Sender;
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
-use crate::parts::{AckingReceiver, Announcement, Output, sack_bits, sides};
+use crate::parts::{Ack, AckingReceiver, Announcement, Output, sack_bits, sides};
 
 /// pFabric at one host.
 #[derive(Debug)]
@@ -63,12 +63,12 @@ impl Endpoint for PfabricHost {
             }
             PfabricHeader::Probe { flow, tx_slot, size, .. } => (flow, tx_slot, size, None),
             PfabricHeader::Ack { tx_slot, cumulative, sack } => {
-                let ack = (tx_slot, cumulative, sack);
-                self.sender.on_ack(now, msg, ack, &self.pfabric, &mut self.out);
+                let ack = Ack { cumulative, sack, is_marked: false };
+                self.sender.on_ack(now, tx_slot, msg, &ack, &self.pfabric, &mut self.out);
                 return Receipt::Control;
             }
             PfabricHeader::Hold { held } => {
-                self.sender.on_hold(now, (src, msg), held, &self.pfabric);
+                self.sender.on_hold(now, src, msg, held, &self.pfabric);
                 return Receipt::Control;
             }
         };
@@ -95,7 +95,7 @@ impl Endpoint for PfabricHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

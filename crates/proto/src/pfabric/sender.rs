@@ -136,14 +136,14 @@ impl Sender {
     pub(super) fn on_ack(
         &mut self,
         now: Time,
+        slot: u32,
         msg: MsgId,
-        (slot, cumulative, sack): (u32, u32, u64),
+        ack: &Ack,
         pfabric: &Pfabric,
         out: &mut Output<PfabricHeader>,
     ) {
         let Some(flow) = self.flows.of(slot, msg) else { return };
-        let ack = Ack { cumulative, sack, is_marked: false };
-        if flow.state.on_ack(now, &ack).is_none() {
+        if flow.state.on_ack(now, ack).is_none() {
             return;
         }
         if flow.state.is_done() {
@@ -152,7 +152,7 @@ impl Sender {
         } else if flow.is_held {
             // The destination has room, and its notification was lost.
             let dst = flow.dst;
-            self.on_hold(now, (dst, msg), false, pfabric);
+            self.on_hold(now, dst, msg, false, pfabric);
         } else {
             let rto = pfabric.rto_to(flow.dst);
             self.flows.hear_timer(slot, now + rto);
@@ -165,7 +165,8 @@ impl Sender {
     pub(super) fn on_hold(
         &mut self,
         now: Time,
-        (dst, msg): (NodeId, MsgId),
+        dst: NodeId,
+        msg: MsgId,
         held: bool,
         pfabric: &Pfabric,
     ) {

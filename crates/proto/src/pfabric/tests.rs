@@ -47,7 +47,7 @@ mod sender {
     }
 
     fn acknowledge(host: &mut PfabricHost, now: Time, cumulative: u32, sack: u64) {
-        let packet = control(PfabricHeader::Ack { tx_slot: 0, cumulative, sack }, 7, (1, 0));
+        let packet = control(PfabricHeader::Ack { tx_slot: 0, cumulative, sack }, 7, 1, 0);
         host.handle_packet(now, &packet);
     }
 
@@ -117,7 +117,7 @@ mod sender {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
         let hold = PfabricHeader::Hold { held: true };
-        host.handle_packet(Time::ZERO, &control(hold, 7, (1, 0)));
+        host.handle_packet(Time::ZERO, &control(hold, 7, 1, 0));
         let now = Time::ZERO + pfabric.held_pause;
         host.handle_timeout(now);
         let probe = host.poll_transmit(now).map(|packet| packet.header);

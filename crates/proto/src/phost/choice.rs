@@ -179,7 +179,8 @@ impl Choice {
         &mut self,
         now: Time,
         pending: &mut ArrivingFlows<PendingFlow>,
-        (served, arrivals): (&TenantCounts, Arrivals),
+        served: &TenantCounts,
+        arrivals: Arrivals,
         phost: &Phost,
     ) -> Result<u32, Time> {
         let policy = phost.config.policy;

@@ -87,7 +87,7 @@ impl Endpoint for PhostHost {
         match packet.header {
             PhostHeader::Data { rx_slot, seq, number } => {
                 let (phost, out) = (&self.phost, &mut self.out);
-                return self.receiver.on_data(now, packet, (rx_slot, seq, number), phost, out);
+                return self.receiver.on_data(now, packet, rx_slot, seq, number, phost, out);
             }
             PhostHeader::Token { .. } => {
                 self.sender.on_token(now, msg, &packet.header);
@@ -98,12 +98,14 @@ impl Endpoint for PhostHost {
             }
             PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated } => {
                 let of = self.announcement(packet, flow, tx_slot, size);
-                let terms = (now.saturating_add(time_left), TenantId::new(tenant.into()));
-                self.receiver.on_rts(now, of, terms, repeated, &self.phost, &mut self.out);
+                let (deadline, tenant) =
+                    (now.saturating_add(time_left), TenantId::new(tenant.into()));
+                let (phost, out) = (&self.phost, &mut self.out);
+                self.receiver.on_rts(now, of, deadline, tenant, repeated, phost, out);
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
             PhostHeader::Heard { tx_slot, held } => {
-                self.sender.on_heard(now, (tx_slot, msg), held, &self.phost);
+                self.sender.on_heard(now, tx_slot, msg, held, &self.phost);
             }
         }
         Receipt::Control
@@ -118,7 +120,7 @@ impl Endpoint for PhostHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon((src, msg), &self.phost, &mut self.out);
+        self.receiver.abandon(src, msg, &self.phost, &mut self.out);
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {

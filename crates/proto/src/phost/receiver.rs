@@ -127,11 +127,12 @@ impl Receiver {
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(
         &mut self,
-        of: (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) {
-        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+        if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
             self.choice.leave(slot, &flow, phost.config.policy);
         }
     }
@@ -154,7 +155,9 @@ impl Receiver {
         &mut self,
         now: Time,
         packet: &Packet<PhostHeader>,
-        (slot, seq, number): (u32, u32, u32),
+        slot: u32,
+        seq: u32,
+        number: u32,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
@@ -162,14 +165,15 @@ impl Receiver {
         if !self.flows.hear(now, slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
-        self.on_packet(now, slot, (seq, number), phost, out)
+        self.on_packet(now, slot, seq, number, phost, out)
     }
 
     fn on_packet(
         &mut self,
         now: Time,
         slot: u32,
-        (seq, number): (u32, u32),
+        seq: u32,
+        number: u32,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
@@ -240,7 +244,7 @@ impl Receiver {
             return;
         }
         let Self { choice, flows, served, arrivals, .. } = self;
-        let slot = match choice.pick(now, flows, (served, *arrivals), phost) {
+        let slot = match choice.pick(now, flows, served, *arrivals, phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
                 self.choice.reset_pacing();

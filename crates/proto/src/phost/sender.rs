@@ -155,7 +155,8 @@ impl Sender {
     pub(super) fn on_heard(
         &mut self,
         now: Time,
-        (slot, msg): (u32, MsgId),
+        slot: u32,
+        msg: MsgId,
         is_held: bool,
         phost: &Phost,
     ) {

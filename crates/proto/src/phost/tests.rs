@@ -59,7 +59,7 @@ mod tokens {
     }
 
     fn packet(header: PhostHeader) -> Packet<PhostHeader> {
-        control(header, 7, (1, 0))
+        control(header, 7, 1, 0)
     }
 
     fn before(at: Time) -> Time {
@@ -87,7 +87,7 @@ mod tokens {
         let rts = |msg, tx_slot, size| {
             let (flow, time_left, tenant, repeated) = (3, Span::from_ps(u64::MAX), 0, true);
             let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-            control(rts, msg, (1, 0))
+            control(rts, msg, 1, 0)
         };
         let mut answers = |packet| {
             host.handle_packet(Time::ZERO, &packet);
@@ -171,7 +171,7 @@ mod tokens {
         let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
         let (flow, tx_slot, size) = (1, 1, 1_000);
         let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-        host.handle_packet(at, &control(rts, 8, (1, 0)));
+        host.handle_packet(at, &control(rts, 8, 1, 0));
         let mut next = at + gap;
         loop {
             let now = host.poll_timeout().max(at).min(next);
@@ -329,7 +329,7 @@ mod slow_sources {
     fn rts(src: u32, flow: u32, size: u64, terms: (Span, u16)) -> Packet<PhostHeader> {
         let (tx_slot, (time_left, tenant), repeated) = (flow, terms, false);
         let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-        control(rts, flow, (src, 0))
+        control(rts, flow, src, 0)
     }
 
     /// Answers each token with its packet, at once, until there has been none for 100 round trips.
@@ -342,7 +342,7 @@ mod slow_sources {
                 let PhostHeader::Token { rx_slot, seq, number, .. } = sent.header else { continue };
                 let data = PhostHeader::Data { rx_slot, seq, number };
                 let (msg, src) = (sent.payload.msg.get(), sent.dst.get());
-                host.handle_packet(now, &control(data, msg, (src, 0)));
+                host.handle_packet(now, &control(data, msg, src, 0));
                 idle = now + phost.rtt * 100;
             }
             while host.poll_event().is_some() {}
@@ -379,7 +379,7 @@ mod slow_sources {
         let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: 3_000 };
         for packet in 0..8_000 {
             let now = Time::ZERO + phost.mtu_time * packet;
-            host.handle_packet(now, &control(free, 0, (1, 0)));
+            host.handle_packet(now, &control(free, 0, 1, 0));
             while host.poll_timeout() <= now {
                 host.handle_timeout(now);
             }

@@ -321,10 +321,9 @@ impl Sird {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let least = (self.config.timeout_rtts, self.credited.full());
-        self.peers
-            .as_ref()
-            .map_or(self.timeout, |peers| peers.timeout_of(self.timeout, least, peer))
+        let (round_trips, full) = (self.config.timeout_rtts, self.credited.full());
+        let of_pair = |peers: &Peers| peers.timeout_of(self.timeout, round_trips, full, peer);
+        self.peers.as_ref().map_or(self.timeout, of_pair)
     }
 
     /// The class of data without credit.

@@ -63,7 +63,7 @@ impl Source {
     }
 
     /// Takes a packet into account that its sender (csn) or switches (ce) may have marked.
-    fn on_packet(&mut self, (csn, ce): (bool, bool)) {
+    fn on_packet(&mut self, csn: bool, ce: bool) {
         let window = self.limit();
         self.core.on_packet(ce, window, &self.laws.core);
         self.sender.on_packet(csn, window, &self.laws.sender);
@@ -171,14 +171,14 @@ impl Bucket {
 
     /// Takes a data packet of a sender into account: its sender (csn) or switches (ce) may have
     /// marked it. Its limits may change, so it has to be ranked afterwards.
-    pub(super) fn on_data(&mut self, number: u32, marks: (bool, bool)) {
-        self.sources[number].on_packet(marks);
+    pub(super) fn on_data(&mut self, number: u32, csn: bool, ce: bool) {
+        self.sources[number].on_packet(csn, ce);
     }
 
     /// Takes a control packet of a host into account.
     pub(super) fn on_control(&mut self, node: NodeId, sird: &Sird) {
         if let Some(&number) = self.numbers.get(&node.get()) {
-            self.on_data(number, (false, false));
+            self.on_data(number, false, false);
             self.rank(number, sird);
         }
     }

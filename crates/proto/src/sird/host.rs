@@ -35,7 +35,9 @@ impl SirdHost {
     fn described(
         &self,
         packet: &Packet<SirdHeader>,
-        (flow, tx_slot, size): (u32, u32, u64),
+        flow: u32,
+        tx_slot: u32,
+        size: u64,
     ) -> Announcement {
         let packets = self.sird.segmentation(size).packets(Bytes::new(size));
         Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets }
@@ -51,10 +53,12 @@ impl SirdHost {
         &mut self,
         now: Time,
         packet: &Packet<SirdHeader>,
-        what: (u32, u32, bool),
+        slot: u32,
+        seq: u32,
+        csn: bool,
     ) -> Receipt {
         let Self { sird, receiver, out, .. } = self;
-        let (receipt, whole) = receiver.on_packet(now, what, packet, sird, out);
+        let (receipt, whole) = receiver.on_packet(now, slot, seq, csn, packet, sird, out);
         if let Some(of) = whole {
             self.acknowledge(&of);
         }
@@ -73,14 +77,16 @@ impl SirdHost {
         &mut self,
         now: Time,
         packet: &Packet<SirdHeader>,
-        (of, size): (&Announcement, u64),
-        (seq, csn): (u32, bool),
+        of: &Announcement,
+        size: u64,
+        seq: u32,
+        csn: bool,
     ) -> Receipt {
         if seq >= of.packets {
             return Receipt::Ignored;
         }
-        match self.receiver.find(now, (of, size), false, &self.sird) {
-            Ok((slot, _)) => self.on_data(now, packet, (slot, seq, csn)),
+        match self.receiver.find(now, of, size, false, &self.sird) {
+            Ok((slot, _)) => self.on_data(now, packet, slot, seq, csn),
             Err(FlowStatus::Over) => {
                 self.acknowledge(of);
                 Receipt::Duplicate
@@ -89,8 +95,8 @@ impl SirdHost {
         }
     }
 
-    fn on_request(&mut self, now: Time, (of, size): (&Announcement, u64)) {
-        match self.receiver.find(now, (of, size), true, &self.sird) {
+    fn on_request(&mut self, now: Time, of: &Announcement, size: u64) {
+        match self.receiver.find(now, of, size, true, &self.sird) {
             Ok((_, true)) => self.grant(now),
             Ok((slot, false)) => {
                 self.receiver.flows[slot].heard = now;
@@ -142,24 +148,24 @@ impl Endpoint for SirdHost {
                 if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {
                     return Receipt::Duplicate;
                 }
-                return self.on_data(now, packet, (rx_slot, seq, csn));
+                return self.on_data(now, packet, rx_slot, seq, csn);
             }
             SirdHeader::Unscheduled { flow, tx_slot, seq, size, csn } => {
-                let of = self.described(packet, (flow, tx_slot, size));
-                return self.on_unscheduled(now, packet, (&of, size), (seq, csn));
+                let of = self.described(packet, flow, tx_slot, size);
+                return self.on_unscheduled(now, packet, &of, size, seq, csn);
             }
             SirdHeader::Request { flow, tx_slot, size } => {
-                let of = self.described(packet, (flow, tx_slot, size));
-                self.on_request(now, (&of, size));
+                let of = self.described(packet, flow, tx_slot, size);
+                self.on_request(now, &of, size);
             }
             SirdHeader::Credit { tx_slot, rx_slot, seq } => {
-                sender.on_credit(now, (tx_slot, msg), (rx_slot, seq), sird, out);
+                sender.on_credit(now, tx_slot, msg, rx_slot, seq, sird, out);
             }
             SirdHeader::Busy { rx_slot } => {
                 self.receiver.on_busy(now, rx_slot, packet);
             }
-            SirdHeader::Ack { tx_slot } => sender.complete((tx_slot, msg), out),
-            SirdHeader::Known { tx_slot, .. } => sender.on_known(now, (tx_slot, msg), sird),
+            SirdHeader::Ack { tx_slot } => sender.complete(tx_slot, msg, out),
+            SirdHeader::Known { tx_slot, .. } => sender.on_known(now, tx_slot, msg, sird),
         }
         Receipt::Control
     }
@@ -180,7 +186,7 @@ impl Endpoint for SirdHost {
     }
 
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon((src, msg), &self.sird, &mut self.out);
+        self.receiver.abandon(src, msg, &self.sird, &mut self.out);
         self.grant(now);
     }
 

@@ -14,20 +14,19 @@ use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::config::Sird;
 use super::credit::Bucket;
-use super::rx_flow::{MessageProgress, RxFlow};
+use super::rx_flow::MessageProgress;
 use super::stats::SirdStats;
 use super::wire::SirdHeader;
-use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, Retry, Timers};
-
-/// The timer of a message: its slot, number and sender.
-type TimerKey = (u32, u32, u32);
+use crate::parts::{
+    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
+};
 
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<MessageProgress>,
     bucket: Bucket,
-    timers: Timers<TimerKey>,
+    timers: Timers<ArrivingFlowId>,
     next_age: u64,
 }
 
@@ -56,7 +55,8 @@ impl Receiver {
     pub(super) fn find(
         &mut self,
         now: Time,
-        (of, size): (&Announcement, u64),
+        of: &Announcement,
+        size: u64,
         is_requested: bool,
         sird: &Sird,
     ) -> Result<(u32, bool), FlowStatus> {
@@ -65,7 +65,7 @@ impl Receiver {
             FlowStatus::New => {
                 // A long message arrives by credit alone.
                 let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
-                let slot = self.enter(now, (of, size), needs_credit, sird);
+                let slot = self.enter(now, of, size, needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(FlowStatus::Abandoned)
             }
             found @ (FlowStatus::Over | FlowStatus::Abandoned) => Err(found),
@@ -75,7 +75,8 @@ impl Receiver {
     fn enter(
         &mut self,
         now: Time,
-        (of, size): (&Announcement, u64),
+        of: &Announcement,
+        size: u64,
         needs_credit: bool,
         sird: &Sird,
     ) -> Option<u32> {
@@ -94,7 +95,7 @@ impl Receiver {
         let source = self.bucket.source(of.src, sird);
         let flow = &mut self.flows[slot];
         flow.state.source = source;
-        flow.state.retry.start(key(slot, of), now + sird.timeout_of(of.src), &mut self.timers);
+        flow.state.retry.start(of.at(slot), now + sird.timeout_of(of.src), &mut self.timers);
         self.bucket.charge(source, unscheduled);
         self.bucket.place(slot, flow, sird);
         Some(slot)
@@ -120,7 +121,7 @@ impl Receiver {
         if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
-            let key = key(slot, &flow.of);
+            let key = flow.of.at(slot);
             flow.state.retry.start(key, now + sird.timeout_of(src), &mut self.timers);
             self.bucket.place(slot, flow, sird);
         }
@@ -129,11 +130,12 @@ impl Receiver {
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(
         &mut self,
-        of: (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         sird: &Sird,
         out: &mut Output<SirdHeader>,
     ) {
-        if let Some((slot, flow)) = self.flows.abandon_message(of, out) {
+        if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
             self.bucket.leave(slot, &flow, sird);
         }
     }
@@ -149,7 +151,9 @@ impl Receiver {
     pub(super) fn on_packet(
         &mut self,
         now: Time,
-        (slot, seq, csn): (u32, u32, bool),
+        slot: u32,
+        seq: u32,
+        csn: bool,
         packet: &Packet<SirdHeader>,
         sird: &Sird,
         out: &mut Output<SirdHeader>,
@@ -161,7 +165,7 @@ impl Receiver {
         flow.heard = now;
         flow.state.retry.reset();
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
-        self.bucket.on_data(source, (csn, ce));
+        self.bucket.on_data(source, csn, ce);
         let is_first = seq == flow.got.first_missing();
         if !flow.got.insert(seq) {
             self.bucket.rank(source, sird);
@@ -208,10 +212,8 @@ impl Receiver {
         stats: &mut SirdStats,
     ) {
         while let Some((at, key)) = self.timers.pop_due(now) {
-            let (slot, number, src) = key;
-            let is_its = |f: &&mut RxFlow| (f.of.flow, f.of.src.get()) == (number, src);
-            let Some(flow) = self.flows.get_mut(slot).filter(is_its) else { continue };
-            if !flow.state.retry.expires(key, (at, now), &mut self.timers) {
+            let Some((slot, flow)) = self.flows.find_mut(key) else { continue };
+            if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
             if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, sird.forget)) {
@@ -259,14 +261,10 @@ impl Receiver {
     /// Bytes of packets that have credit and have not arrived, counted packet by packet.
     #[cfg(test)]
     pub(super) fn counted(&self, sird: &Sird) -> u64 {
-        let of = |f: &RxFlow| -> u64 {
+        let of = |f: &super::rx_flow::RxFlow| -> u64 {
             let missing = (0..f.state.next).filter(|&seq| !f.got.contains(seq));
             missing.map(|seq| sird.segmentation(f.state.size).wire_bytes(seq, f.state.size)).sum()
         };
         self.flows.iter().map(|(_, f)| of(f)).sum()
     }
-}
-
-fn key(slot: u32, of: &Announcement) -> TimerKey {
-    (slot, of.flow, of.src.get())
 }

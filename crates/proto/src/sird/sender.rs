@@ -186,8 +186,10 @@ impl Sender {
     pub(super) fn on_credit(
         &mut self,
         now: Time,
-        (slot, msg): (u32, MsgId),
-        (rx_slot, seq): (u32, u32),
+        slot: u32,
+        msg: MsgId,
+        rx_slot: u32,
+        seq: u32,
         sird: &Sird,
         out: &mut Output<SirdHeader>,
     ) {
@@ -216,12 +218,12 @@ impl Sender {
     }
 
     /// Records that the receiver has the message.
-    pub(super) fn on_known(&mut self, now: Time, (slot, msg): (u32, MsgId), sird: &Sird) {
+    pub(super) fn on_known(&mut self, now: Time, slot: u32, msg: MsgId, sird: &Sird) {
         self.flows.of_alive(slot, msg, |peer| now + sird.timeout_of(peer));
     }
 
     /// Handles the arrival of the whole message at its receiver.
-    pub(super) fn complete(&mut self, (slot, msg): (u32, MsgId), out: &mut Output<SirdHeader>) {
+    pub(super) fn complete(&mut self, slot: u32, msg: MsgId, out: &mut Output<SirdHeader>) {
         if self.flows.of(slot, msg).is_some() {
             out.say(Event::Completed { msg });
             self.drop_flow(slot);

@@ -42,7 +42,7 @@ fn sent(host: &mut SirdHost, now: Time) -> Vec<Packet<SirdHeader>> {
 }
 
 fn request(src: u32, flow: u32, size: u64) -> Packet<SirdHeader> {
-    control(SirdHeader::Request { flow, tx_slot: flow, size }, flow, (src, 0))
+    control(SirdHeader::Request { flow, tx_slot: flow, size }, flow, src, 0)
 }
 
 /// Packets that have credit now, by sender.
@@ -67,7 +67,7 @@ fn all_credits(host: &mut SirdHost, from: Time) -> Vec<(u32, u32)> {
 
 /// Returns a packet of a message as its sender sends it.
 fn data(sird: &Sird, (src, rx_slot): (u32, u32), seq: u32, size: u64) -> Packet<SirdHeader> {
-    let mut packet = control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, (src, 0));
+    let mut packet = control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, src, 0);
     packet.payload.len = sird.segmentation(size).payload_of(seq, size) as u16;
     packet.wire_bytes = sird.segmentation(size).wire_bytes(seq, size) as u16;
     packet
@@ -258,7 +258,7 @@ mod sending {
     use super::*;
 
     fn credit(seq: u32, src: u32, msg: u32) -> Packet<SirdHeader> {
-        control(SirdHeader::Credit { tx_slot: msg, rx_slot: 0, seq }, msg, (src, 0))
+        control(SirdHeader::Credit { tx_slot: msg, rx_slot: 0, seq }, msg, src, 0)
     }
 
     #[test]

@@ -283,7 +283,7 @@ impl Connection {
     }
 
     /// Handles the answer of the receiver to the SYN.
-    pub(super) fn on_open(&mut self, now: Time, (window, ecn): (u32, bool), tcp: &Tcp) {
+    pub(super) fn on_open(&mut self, now: Time, window: u32, ecn: bool, tcp: &Tcp) {
         if self.is_open {
             return;
         }

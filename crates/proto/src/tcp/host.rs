@@ -7,7 +7,7 @@ use rampmeter_core::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Tim
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};
 use super::receiver::Receiver;
-use super::receiver::arrival::arrival;
+use super::receiver::arrival::{Syn, arrival};
 use super::sender::Sender;
 use super::stats::TcpStats;
 use super::wire::TcpHeader;
@@ -82,16 +82,17 @@ impl Endpoint for TcpHost {
             TcpHeader::Ack { conn, ack, window, ece, sack } => {
                 let told = Acknowledgement { ack, window, ece, sack: sack.as_slice() };
                 let (tcp, stats) = (&self.tcp, &mut self.stats);
-                self.sender.on_ack(now, (src, conn), &told, tcp, out, stats);
+                self.sender.on_ack(now, src, conn, &told, tcp, out, stats);
             }
             TcpHeader::Syn { conn, seq, ecn } => {
-                self.receiver.on_syn(now, (src, conn, seq, msg), (ecn, &self.tcp), out);
+                let syn = Syn { src, msg, conn, seq, ecn };
+                self.receiver.on_syn(now, syn, &self.tcp, out);
             }
             TcpHeader::SynAck { conn, ack, window, ecn } => {
-                self.sender.on_syn_ack(now, (src, conn), (ack, window, ecn), &self.tcp);
+                self.sender.on_syn_ack(now, src, conn, ack, window, ecn, &self.tcp);
             }
             TcpHeader::Fin { conn, seq } => {
-                self.receiver.on_fin(now, (src, conn, seq, msg), &self.tcp, out);
+                self.receiver.on_fin(now, src, conn, seq, msg, &self.tcp, out);
             }
             TcpHeader::Reset { conn } => self.receiver.on_reset(src, conn, out),
             TcpHeader::Refused { conn } => self.sender.on_refused(src, conn, out),
@@ -110,11 +111,11 @@ impl Endpoint for TcpHost {
     }
 
     fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(now, (src, msg), &self.tcp, &mut self.out);
+        self.receiver.hold(now, src, msg, &self.tcp, &mut self.out);
     }
 
     fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, (src, msg), &self.tcp, &mut self.out);
+        self.receiver.release(now, src, msg, &self.tcp, &mut self.out);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

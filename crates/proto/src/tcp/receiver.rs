@@ -8,7 +8,7 @@ mod incoming;
 use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Priority, Receipt, Span, Time};
 
-use self::arrival::Arrival;
+use self::arrival::{Arrival, Syn};
 use self::held::HeldMessages;
 use self::incoming::{Entry, IncomingConnection};
 use super::config::{Connections, Tcp};
@@ -63,11 +63,11 @@ impl Receiver {
         self.slots.get(&(src.get(), number)).copied()
     }
 
-    fn enter(&mut self, now: Time, (src, number, initial): (NodeId, u32, u32)) -> Option<u32> {
+    fn enter(&mut self, now: Time, src: NodeId, number: u32, initial: u32) -> Option<u32> {
         if !self.numbers.enter(src, number) {
             return None;
         }
-        let slot = self.connections.insert(IncomingConnection::new(now, (src, number, initial)));
+        let slot = self.connections.insert(IncomingConnection::new(now, src, number, initial));
         self.slots.insert((src.get(), number), slot);
         Some(slot)
     }
@@ -76,7 +76,9 @@ impl Receiver {
     fn connection_of(
         &mut self,
         now: Time,
-        (src, conn, msg): (NodeId, u32, MsgId),
+        src: NodeId,
+        conn: u32,
+        msg: MsgId,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,
     ) -> Option<u32> {
@@ -87,7 +89,7 @@ impl Receiver {
             NumberState::New
                 if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) =>
             {
-                return self.enter(now, (src, conn, 0));
+                return self.enter(now, src, conn, 0);
             }
             // The SYN may still arrive, if packets overtake one another.
             NumberState::New => return None,
@@ -98,18 +100,13 @@ impl Receiver {
         None
     }
 
-    pub(super) fn on_syn(
-        &mut self,
-        now: Time,
-        (src, conn, seq, msg): (NodeId, u32, u32, MsgId),
-        (ecn, tcp): (bool, &Tcp),
-        out: &mut Output<TcpHeader>,
-    ) {
+    pub(super) fn on_syn(&mut self, now: Time, syn: Syn, tcp: &Tcp, out: &mut Output<TcpHeader>) {
+        let Syn { src, msg, conn, seq, ecn } = syn;
         self.sweep(now, tcp, out);
         if self.find(src, conn).is_none() && self.numbers.known(src, conn) == NumberState::New {
-            self.enter(now, (src, conn, seq));
+            self.enter(now, src, conn, seq);
         }
-        let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
+        let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         let incoming = &mut self.connections[slot];
         if incoming.initial != seq {
             // One of the two SYNs was damaged.
@@ -138,9 +135,9 @@ impl Receiver {
         out: &mut Output<TcpHeader>,
     ) -> Receipt {
         self.sweep(now, tcp, out);
-        let of = (arrival.src, arrival.conn, arrival.msg);
-        let Some(slot) = self.connection_of(now, of, tcp, out) else {
-            let is_over = self.numbers.known(arrival.src, arrival.conn) == NumberState::Entered;
+        let &Arrival { src, conn, msg, .. } = arrival;
+        let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else {
+            let is_over = self.numbers.known(src, conn) == NumberState::Entered;
             return if is_over { Receipt::Duplicate } else { Receipt::Ignored };
         };
         let incoming = &mut self.connections[slot];
@@ -265,11 +262,14 @@ impl Receiver {
     pub(super) fn on_fin(
         &mut self,
         now: Time,
-        (src, conn, seq, msg): (NodeId, u32, u32, MsgId),
+        src: NodeId,
+        conn: u32,
+        seq: u32,
+        msg: MsgId,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,
     ) {
-        let Some(slot) = self.connection_of(now, (src, conn, msg), tcp, out) else { return };
+        let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         let incoming = &mut self.connections[slot];
         let Some(fin) = unwrap(seq, incoming.initial, incoming.next) else { return };
         incoming.heard = now;

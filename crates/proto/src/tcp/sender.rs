@@ -155,8 +155,11 @@ impl Sender {
     pub(super) fn on_syn_ack(
         &mut self,
         now: Time,
-        (src, conn): (NodeId, u32),
-        (ack, window, ecn): (u32, u32, bool),
+        src: NodeId,
+        conn: u32,
+        ack: u32,
+        window: u32,
+        ecn: bool,
         tcp: &Tcp,
     ) {
         let Some(slot) = self.find(src, conn) else { return };
@@ -164,14 +167,15 @@ impl Sender {
         if ack != wrap(1, connection.initial) {
             return;
         }
-        connection.on_open(now, (window, ecn), tcp);
+        connection.on_open(now, window, ecn, tcp);
         self.update(now, slot, tcp);
     }
 
     pub(super) fn on_ack(
         &mut self,
         now: Time,
-        (src, conn): (NodeId, u32),
+        src: NodeId,
+        conn: u32,
         told: &Acknowledgement<'_>,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,

@@ -28,7 +28,8 @@ impl ReceivedMessage {
     /// Returns a received message; `None` if the entry is not within the receive arena.
     pub(super) fn new(
         shared: &Arc<SharedMemory>,
-        (from, uid): (NodeId, Option<u32>),
+        from: NodeId,
+        uid: Option<u32>,
         offset: u64,
         size: u32,
     ) -> Option<Self> {

@@ -342,7 +342,7 @@ impl Port {
                 Ok(Some(Completion::Finished { ticket: Ticket(ticket), outcome }))
             }
             Ok(Some(CompletionEntry::Received { offset, size, from, uid })) => {
-                match ReceivedMessage::new(&self.shared, (NodeId::new(from), uid), offset, size) {
+                match ReceivedMessage::new(&self.shared, NodeId::new(from), uid, offset, size) {
                     Some(received) => Ok(Some(Completion::Received(received))),
                     None => self.part(),
                 }

@@ -56,7 +56,8 @@ impl Bundles {
         &mut self,
         now: Time,
         way: BundleKey,
-        (msg, header): (MsgId, &H),
+        msg: MsgId,
+        header: &H,
         datagram_max: usize,
         choose_path: impl FnOnce() -> u16,
     ) -> Result<bool, WireError> {
@@ -162,9 +163,9 @@ mod tests {
                 };
                 let mut n_new = 0;
                 for &(dst, slot, is_short) in &packets {
-                    let packet = (MsgId::new(slot), &header(slot, is_short));
+                    let (msg, header) = (MsgId::new(slot), header(slot, is_short));
                     let is_new =
-                        bundles.add(Time::ZERO, way(dst, None), packet, ROOM, || 7).unwrap();
+                        bundles.add(Time::ZERO, way(dst, None), msg, &header, ROOM, || 7).unwrap();
                     n_new += usize::from(is_new);
                 }
                 let sent = bundles.take();
@@ -198,8 +199,8 @@ mod tests {
         let mut bundles = Bundles::default();
         let header = PhostHeader::Ack { tx_slot: 1 };
         for path in [1, 2, 1] {
-            let packet = (MsgId::new(0), &header);
-            bundles.add(Time::ZERO, way(1, Some(path)), packet, ROOM, || unreachable!()).unwrap();
+            let way = way(1, Some(path));
+            bundles.add(Time::ZERO, way, MsgId::new(0), &header, ROOM, || unreachable!()).unwrap();
         }
         let paths: Vec<_> = bundles.take().iter().map(|b| (b.route.path, b.n)).collect();
         assert_eq!(paths, [(1, 2), (2, 1)]);

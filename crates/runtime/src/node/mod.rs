@@ -73,7 +73,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         now: Time,
     ) -> Self {
         let state =
-            State::new(config, protocol, apps, (datapath.datagram_max(), datapath.n_rails()), now);
+            State::new(config, protocol, apps, datapath.datagram_max(), datapath.n_rails(), now);
         Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
     }
 

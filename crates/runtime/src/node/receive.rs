@@ -59,16 +59,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 Kind::Here { nonce } => {
                     self.compare(now, src, body);
-                    self.on_hello_reply(now, (src, rail), nonce, src_life);
+                    self.on_hello_reply(now, src, rail, nonce, src_life);
                 }
                 _ if self.peers.peer_incarnation(src) != Some(src_life) => {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
                 _ => {
-                    self.peers.on_received(now, (src, rail), bytes.len());
+                    self.peers.on_received(now, src, rail, bytes.len());
                     self.active_at = now;
-                    self.on_current_incarnation(now, (src, marks), kind, body);
+                    self.on_current_incarnation(now, src, marks, kind, body);
                 }
             }
         }
@@ -78,11 +78,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_current_incarnation(
         &mut self,
         now: Time,
-        from: (NodeId, Marks),
+        src: NodeId,
+        marks: Marks,
         kind: Kind,
         body: &[u8],
     ) {
-        let (src, _) = from;
         match kind {
             Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
             Kind::Corrupt { msg } => {
@@ -90,14 +90,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 let failure = if is_incompatible { Failure::Mismatch } else { Failure::Corrupt };
                 self.on_refused(now, src, msg, failure);
             }
-            Kind::Control { msg } => self.on_packet(now, from, msg, None, body),
+            Kind::Control { msg } => self.on_packet(now, src, marks, msg, None, body),
             Kind::Bundle { n } => {
-                let each = |msg, header: &[u8]| self.on_packet(now, from, msg, None, header);
+                let each = |msg, header: &[u8]| self.on_packet(now, src, marks, msg, None, header);
                 if bundled(n, body, each).is_err() {
                     self.stats.malformed += 1;
                 }
             }
-            Kind::Data { msg, fragment } => self.on_packet(now, from, msg, Some(fragment), body),
+            Kind::Data { msg, fragment } => {
+                self.on_packet(now, src, marks, msg, Some(fragment), body)
+            }
             Kind::Hello { .. } | Kind::Here { .. } => unreachable!("handled for any life"),
             // The datapath handles these itself.
             Kind::Initiation { .. }
@@ -126,7 +128,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_packet(
         &mut self,
         now: Time,
-        (src, marks): (NodeId, Marks),
+        src: NodeId,
+        marks: Marks,
         msg: MsgId,
         fragment: Option<Fragment>,
         bytes: &[u8],
@@ -178,7 +181,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.endpoint.abandon(now, src, msg);
         }
         if let Some(fragment) = &fragment {
-            self.place((src, msg), fragment, payload, receipt, digest);
+            self.place(src, msg, fragment, payload, receipt, digest);
         }
         self.on_events(Failure::Unreachable);
     }
@@ -260,7 +263,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// the message's digest with it, if known.
     fn place(
         &mut self,
-        (src, msg): (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         fragment: &Fragment,
         payload: &[u8],
         receipt: Receipt,
@@ -330,9 +334,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
     /// its earlier incarnation may have delivered them; the others are submitted again. A bound
     /// counts from the first submission, so that messages with one fail as well.
-    fn on_hello_reply(&mut self, now: Time, from: (NodeId, u8), nonce: u32, life: Incarnation) {
-        let (src, _) = from;
-        match self.peers.on_hello_reply(now, from, nonce, life) {
+    fn on_hello_reply(&mut self, now: Time, src: NodeId, rail: u8, nonce: u32, life: Incarnation) {
+        match self.peers.on_hello_reply(now, src, rail, nonce, life) {
             HelloOutcome::Nothing => return,
             HelloOutcome::Same | HelloOutcome::First => {}
             HelloOutcome::Restarted => {

@@ -63,7 +63,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         config: NodeConfig,
         protocol: Arc<E::Config>,
         mut apps: A,
-        (datagram_max, n_rails): (usize, u8),
+        datagram_max: usize,
+        n_rails: u8,
         now: Time,
     ) -> Self {
         let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());

@@ -118,7 +118,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         };
         if len == 0 {
             let way = BundleKey { dst, life, class, marks, path };
-            self.bundle(now, way, (msg, &packet.header), datapath);
+            self.bundle(now, way, msg, &packet.header, datapath);
             return Ok(());
         }
         // After the node has failed all its messages, the endpoint may still request one of them.
@@ -153,13 +153,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         &mut self,
         now: Time,
         way: BundleKey,
-        (msg, header): (MsgId, &E::Header),
+        msg: MsgId,
+        header: &E::Header,
         datapath: &D,
     ) {
         let (paths, rng) = (&mut self.paths, &mut self.rng);
         let choose_path = || paths.of_turn(|| rng.bits() as u16);
-        let is_new =
-            self.bundles.add(now, way, (msg, header), datapath.datagram_max(), choose_path);
+        let is_new = self.bundles.add(now, way, msg, header, datapath.datagram_max(), choose_path);
         let is_new = is_new.expect("a header has its encoded length");
         let more = if is_new {
             Envelope::CONTROL_LEN + datapath.overhead()

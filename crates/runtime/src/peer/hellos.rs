@@ -79,7 +79,8 @@ impl<P> Peers<P> {
     pub(crate) fn on_hello_reply(
         &mut self,
         now: Time,
-        (node, rail): (NodeId, u8),
+        node: NodeId,
+        rail: u8,
         nonce: u32,
         life: Incarnation,
     ) -> HelloOutcome {

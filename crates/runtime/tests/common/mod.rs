@@ -33,7 +33,7 @@ pub(crate) fn protocol<T: Transport>(facts: &FabricFacts) -> T::Config {
 
 /// Returns the configuration of a transport with any parameters, for hosts.
 pub(crate) fn with_keys<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
-    on_hosts::<T>(keys, facts, (Bytes::new(PAYLOAD), Bytes::new(HEADERS)))
+    on_hosts::<T>(keys, facts, Bytes::new(PAYLOAD), Bytes::new(HEADERS))
 }
 
 /// One node in memory, with its application.

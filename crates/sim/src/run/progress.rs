@@ -28,7 +28,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
             for (station, number) in stations.iter().zip(0..) {
                 station.endpoint.gauges(&mut |gauge| {
                     let flow = gauge.msg.and_then(|msg| ledger.number(msg));
-                    probe.on_gauge(*now, (NodeId::new(number), flow), &gauge);
+                    probe.on_gauge(*now, NodeId::new(number), flow, &gauge);
                 });
             }
         }

@@ -23,8 +23,11 @@ impl LinkParameters {
     ///
     /// # Errors A rate or delay is out of range.
     pub(super) fn new(
-        (access_gbps, core_gbps): (f64, f64),
-        [propagation_ns, switch_ns, host_ns]: [f64; 3],
+        access_gbps: f64,
+        core_gbps: f64,
+        propagation_ns: f64,
+        switch_ns: f64,
+        host_ns: f64,
     ) -> Result<Self, TopologyError> {
         Ok(Self {
             access: rate("access-gbps", access_gbps)?,
@@ -179,7 +182,8 @@ impl Topology {
 /// rack has `hosts_per_rack` hosts and `rails` leaf switches, and every host has a link to each
 /// leaf of its rack.
 pub(super) fn leaf_spine(
-    (racks, rails): (u32, u32),
+    racks: u32,
+    rails: u32,
     hosts_per_rack: u32,
     spines: u32,
     wires: &LinkParameters,

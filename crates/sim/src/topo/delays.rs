@@ -72,7 +72,7 @@ impl Topology {
     pub fn delays(&self, data: Bytes, control: Bytes) -> Delays {
         let kinds = self.kinds_of_hosts();
         let paths = Paths::new(self.clone());
-        let times = || self.times(&kinds, &paths, (data, control));
+        let times = || self.times(&kinds, &paths, data, control);
         let mut longest = RoundTrip { data: Span::ZERO, control: Span::ZERO };
         let (mut nearest, mut shortest, mut switches) = (Span::MAX, Span::MAX, 0);
         for KindDelays { one_way, switches: of_path, .. } in times() {
@@ -180,7 +180,8 @@ impl Topology {
         &'a self,
         kinds: &'a [Vec<u32>],
         paths: &'a Paths,
-        (data, control): (Bytes, Bytes),
+        data: Bytes,
+        control: Bytes,
     ) -> impl Iterator<Item = KindDelays> + 'a {
         let has_equal_ways = self.has_equal_ways() && self.has_equal_interfaces();
         let between = move |a, b| {

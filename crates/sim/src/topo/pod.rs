@@ -19,7 +19,7 @@ impl Topology {
         wires: &LinkParameters,
     ) -> Result<Self, TopologyError> {
         let racks = k / 2;
-        let mut pod = leaf_spine((racks, 1), racks, racks, wires)?;
+        let mut pod = leaf_spine(racks, 1, racks, racks, wires)?;
         let cables = CableDelays { least: wires.propagation, spread };
         for link in &mut pod.links {
             if let Node::Host(host) = link.a {

@@ -233,7 +233,7 @@ fn parse(source: &Source<'_>, mut records: Records<impl Read>) -> Result<Import,
             continue;
         }
         let is_result = import.is_unordered;
-        let row = parse_record((source, place), &columns, record, is_result);
+        let row = parse_record(source, place, &columns, record, is_result);
         import.rows.push(row.map_err(|error| error.in_columns(&import.fields))?);
     }
     import.notes.extend(columns::note_of_results(file, &renamed, n_not_started));
@@ -247,7 +247,8 @@ fn parse_ids(field: &str) -> Option<Vec<u64>> {
 }
 
 fn parse_record(
-    (source, place): (&Source<'_>, u64),
+    source: &Source<'_>,
+    place: u64,
     columns: &Columns,
     record: &StringRecord,
     is_result: bool,

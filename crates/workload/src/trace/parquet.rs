@@ -115,7 +115,7 @@ pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
     for batch in reader {
         let batch = renamed(&batch.map_err(|error| broken(name, error))?, &header)
             .map_err(|error| broken(name, error))?;
-        n_not_started += read_batch(source, &batch, (first, &mut import.rows))
+        n_not_started += read_batch(source, &batch, first, &mut import.rows)
             .map_err(|error| error.in_columns(&import.fields))?;
         first += batch.num_rows() as u64;
     }
@@ -181,7 +181,8 @@ const HOSTS_KEY: &str = "rampmeter.hosts";
 fn read_batch(
     source: &Source<'_>,
     batch: &RecordBatch,
-    (first, rows): (u64, &mut Vec<RawRow>),
+    first: u64,
+    rows: &mut Vec<RawRow>,
 ) -> Result<usize, TraceError> {
     let table = Table { name: source.name, batch, first, n_hosts: source.n_hosts };
     let has = |name: &str| batch.column_by_name(name).is_some();

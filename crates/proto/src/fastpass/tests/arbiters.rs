@@ -40,7 +40,7 @@ fn endpoint<E: Endpoint<Config = Fastpass>>(fastpass: &Arc<Fastpass>, node: Node
 }
 
 fn packet(src: NodeId, dst: NodeId, header: FastpassHeader) -> Packet<FastpassHeader> {
-    control(header, 0, (src.get(), dst.get()))
+    control(header, 0, src.get(), dst.get())
 }
 
 /// Host 0's request for slots to host 1.

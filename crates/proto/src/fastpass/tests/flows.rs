@@ -48,7 +48,7 @@ proptest! {
                     flows.send(now, slot, None, &fastpass);
                 }
                 (5, Some((slot, msg))) => {
-                    flows.on_ack(msg, (slot, seq / 2, seq), &mut out);
+                    flows.on_ack(msg, slot, seq / 2, seq, &mut out);
                 }
                 (6, _) => {
                     now += fastpass.rto;

@@ -154,13 +154,7 @@ impl CoreSwitch {
                 continue;
             }
             let before = port.held();
-            port.work(
-                now,
-                self.open,
-                (&self.fastpod, self.number),
-                &mut self.stats,
-                &mut self.ready,
-            );
+            port.work(now, self.open, &self.fastpod, self.number, &mut self.stats, &mut self.ready);
             self.held -= before - port.held();
             self.plan(now, pod);
         }

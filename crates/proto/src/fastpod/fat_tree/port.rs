@@ -252,13 +252,14 @@ impl PodPort {
         &mut self,
         now: Time,
         open: u32,
-        (fastpod, core): (&Fastpod, u16),
+        fastpod: &Fastpod,
+        core: u16,
         stats: &mut CoreStats,
         out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
     ) {
         self.advance(now, fastpod, core);
         stats.slots_unused += std::mem::take(&mut self.unused);
-        self.emit(now, open, (fastpod, core), stats, out);
+        self.emit(now, open, fastpod, core, stats, out);
         if self.held == 0 {
             return;
         }
@@ -284,7 +285,8 @@ impl PodPort {
         &mut self,
         now: Time,
         open: u32,
-        (fastpod, core): (&Fastpod, u16),
+        fastpod: &Fastpod,
+        core: u16,
         stats: &mut CoreStats,
         out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
     ) {
@@ -319,7 +321,7 @@ impl PodPort {
     /// Returns the next item of the open slot if its instant has passed.
     fn due(&self, now: Time, room: u32, fastpod: &Fastpod, core: u16) -> Option<Item> {
         let slot = self.open?.number;
-        let (at, item) = self.next_in(slot, fastpod.earliest(now), room, (fastpod, core))?;
+        let (at, item) = self.next_in(slot, fastpod.earliest(now), room, fastpod, core)?;
         (at <= instant(now)).then_some(item)
     }
 
@@ -333,7 +335,7 @@ impl PodPort {
         let header = FastpodHeader::CoreRts { epoch, incarnation, number, open, demands, relays };
         let (src, dst) = (fastpod.core(core), fastpod.arbiter(self.pod, self.arbiter));
         let mut packet = control(fastpod, src.get(), dst, header);
-        routes::core_rts(fastpod, core, (self.pod, self.arbiter), &mut packet);
+        routes::core_rts(fastpod, core, self.pod, self.arbiter, &mut packet);
         packet
     }
 
@@ -364,7 +366,8 @@ impl PodPort {
         number: u64,
         from: Instant,
         room: u32,
-        (fastpod, core): (&Fastpod, u16),
+        fastpod: &Fastpod,
+        core: u16,
     ) -> Option<(Instant, Item)> {
         let open = self.open.filter(|open| open.number == number);
         let offset = open.map_or(self.offset?, |open| open.offset);
@@ -396,7 +399,7 @@ impl PodPort {
         let timing = fastpod.timing(self.pod);
         let present = timing.slot_at(fastpod.end_of_core(core), instant(now) + offset).unwrap_or(0);
         let present = self.open.map_or(present, |open| open.number.max(present));
-        let next_in = |slot| Some(self.next_in(slot, from, room, (fastpod, core))?.0);
+        let next_in = |slot| Some(self.next_in(slot, from, room, fastpod, core)?.0);
         if let Some(at) = next_in(present).or_else(|| next_in(present + 1)) {
             return Some(at);
         }

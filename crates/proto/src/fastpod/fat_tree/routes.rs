@@ -35,7 +35,8 @@ pub(crate) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<F
 pub(crate) fn core_rts(
     fastpod: &Fastpod,
     core: u16,
-    (to, arbiter): (u16, u32),
+    to: u16,
+    arbiter: u32,
     packet: &mut Packet<FastpodHeader>,
 ) {
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };

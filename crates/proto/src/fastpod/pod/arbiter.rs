@@ -172,8 +172,14 @@ impl FastpodArbiter {
         let heard = &mut self.inbox.make_contiguous()[..n_heard];
         heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
         for (heard, packet) in self.inbox.drain(..n_heard) {
-            let heard = (heard, self.number);
-            self.clients.on_rts(slot, heard, packet.src, &packet.header, &self.fastpod);
+            self.clients.on_rts(
+                slot,
+                heard,
+                self.number,
+                packet.src,
+                &packet.header,
+                &self.fastpod,
+            );
         }
         let given = slot + self.timing().ahead;
         let plan = self.clients.give(slot, &self.fastpod);
@@ -198,7 +204,7 @@ impl FastpodArbiter {
             let (grant, sender) = (grants[usize::from(end)], senders[usize::from(end)]);
             let has_news = self.clients.has_news(end);
             if is_for_all || has_news || grant.is_some() || sender.is_some() {
-                self.send(slot, (given, grant), (end, sender));
+                self.send_schd(slot, given, grant, end, sender);
             }
         }
         if self.fastpod.config.arbiters > 1 && slot.is_multiple_of(self.fastpod.watchdog_slots) {
@@ -208,11 +214,13 @@ impl FastpodArbiter {
     }
 
     /// Sends the SCHD of a slot to an end, into the gap of its sender.
-    fn send(
+    fn send_schd(
         &mut self,
         slot: u64,
-        (given, grant): (u64, Option<SlotGrant>),
-        (end, sender): (u16, Option<u16>),
+        given: u64,
+        grant: Option<SlotGrant>,
+        end: u16,
+        sender: Option<u16>,
     ) {
         let (timing, slots) = (self.timing(), &self.fastpod.slots);
         let j = timing.place(end);
@@ -220,7 +228,7 @@ impl FastpodArbiter {
             Some(src) => slots.gap_at(timing.place(src), j),
             None => slots.idle_gap(j),
         };
-        let at = timing.schd_at(self.number, end, (slot, gap));
+        let at = timing.schd_at(self.number, end, slot, gap);
         let packet = self.schd(given as u32, grant, end);
         self.waiting.insert((local(at), packet.dst.get()), packet);
     }
@@ -276,8 +284,8 @@ impl FastpodArbiter {
         let position = self.timing().watchdog_at.unwrap_or(Span::ZERO);
         for rack in 0..self.timing().n_racks() as u16 {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
-            routes::watchdog(&self.fastpod, (self.pod, to), rack, &mut packet);
-            let at = self.timing().leaf_at(self.number, rack, (slot, position));
+            routes::watchdog(&self.fastpod, self.pod, to, rack, &mut packet);
+            let at = self.timing().leaf_at(self.number, rack, slot, position);
             self.waiting.insert((local(at), u32::MAX - u32::from(rack)), packet);
         }
     }

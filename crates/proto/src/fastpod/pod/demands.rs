@@ -155,7 +155,8 @@ impl Clients {
     pub(super) fn on_rts(
         &mut self,
         slot: u64,
-        (heard, arbiter): (Time, u32),
+        heard: Time,
+        arbiter: u32,
         from: NodeId,
         header: &FastpodHeader,
         fastpod: &Fastpod,
@@ -173,15 +174,17 @@ impl Clients {
                     let timing = fastpod.timing(self.pod);
                     let about = timing.rts_sent_about(arbiter, end, heard);
                     let report = of_brief(seen, about, timing.settled);
-                    report.into_iter().for_each(|report| failures.on_brief(slot, end, report));
+                    if let Some((of, sent, got)) = report {
+                        failures.on_brief(slot, end, of, sent, got);
+                    }
                 }
                 self.on_acks(node, acks.as_slice(), fastpod);
-                self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
+                self.on_demands(end, incarnation, number, demands.as_slice(), fastpod);
             }
             (Some(_), FastpodHeader::Report { slot: latest, sent, got, acks, .. }) => {
                 self.on_acks(node, acks.as_slice(), fastpod);
                 if let Some(failures) = &mut self.failures {
-                    failures.on_report(slot, end, (latest, sent, got));
+                    failures.on_report(slot, end, latest, sent, got);
                 }
             }
             (None, FastpodHeader::CoreRts { incarnation, number, open, demands, relays, .. }) => {
@@ -192,7 +195,7 @@ impl Clients {
                         self.change(source, |client| _ = client.acks.push(ack));
                     }
                 }
-                self.on_demands(end, (incarnation, number), demands.as_slice(), fastpod);
+                self.on_demands(end, incarnation, number, demands.as_slice(), fastpod);
             }
             _ => {}
         }
@@ -245,7 +248,8 @@ impl Clients {
     fn on_demands(
         &mut self,
         src: u16,
-        (incarnation, number): (u32, u32),
+        incarnation: u32,
+        number: u32,
         demands: &[Demand],
         fastpod: &Fastpod,
     ) {

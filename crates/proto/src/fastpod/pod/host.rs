@@ -72,7 +72,7 @@ impl FastpodHost {
             let control = self.fastpod.slots.control;
             let longer = i128::from(length.as_ps()) - i128::from(control.as_ps());
             let heard = instant(now) + offset - longer;
-            self.seen.on_arrival((self.pod, self.end), heard, &self.fastpod);
+            self.seen.on_arrival(self.pod, self.end, heard, &self.fastpod);
         }
     }
 
@@ -252,8 +252,8 @@ impl Endpoint for FastpodHost {
                 Receipt::Control
             }
             FastpodHeader::Hold { held } => {
-                let about = (packet.src, packet.payload.msg);
-                if let Some(dst) = self.queues.on_hold(now, about, held, &self.fastpod) {
+                let (src, msg) = (packet.src, packet.payload.msg);
+                if let Some(dst) = self.queues.on_hold(now, src, msg, held, &self.fastpod) {
                     self.asking.begin(now);
                     self.want(now, dst);
                 }
@@ -293,7 +293,7 @@ impl Endpoint for FastpodHost {
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message((src, msg), &mut self.out);
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

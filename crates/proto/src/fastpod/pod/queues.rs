@@ -371,7 +371,8 @@ impl Queues {
     pub(crate) fn on_hold(
         &mut self,
         now: Time,
-        (dst, msg): (NodeId, MsgId),
+        dst: NodeId,
+        msg: MsgId,
         held: bool,
         fastpod: &Fastpod,
     ) -> Option<u16> {

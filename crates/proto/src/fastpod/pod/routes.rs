@@ -81,7 +81,8 @@ pub(crate) fn schd(fastpod: &Fastpod, packet: &mut Packet<FastpodHeader>) {
 /// Arbiters of a pod talk by the switches of its racks.
 pub(crate) fn watchdog(
     fastpod: &Fastpod,
-    (of, arbiter): (u16, u32),
+    of: u16,
+    arbiter: u32,
     rack: u16,
     packet: &mut Packet<FastpodHeader>,
 ) {

@@ -75,13 +75,9 @@ impl Timing {
     /// Returns the times of a pod, which the core switches join to others. Slots are computed in
     /// `compute`.
     pub(crate) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
-        let ends = (pod.hosts.len() as u32, ends_of_pod(pod, cores, slots.control));
-        Self::new(
-            ends,
-            (pod.arbiters.len(), leaves_of_pod(pod, slots.control)),
-            (slots, compute),
-            1,
-        )
+        let ends = ends_of_pod(pod, cores, slots.control);
+        let leaves = leaves_of_pod(pod, slots.control);
+        Self::new(pod.hosts.len() as u32, ends, pod.arbiters.len(), leaves, slots, compute, 1)
     }
 
     /// Other networks have two hops between a host and an arbiter, and four between hosts.
@@ -93,13 +89,16 @@ impl Timing {
         let leaf = Leaf { from_ends: Span::ZERO, to_ends: hop * 2, arbiters };
         let ends = (0..facts.n_hosts).map(end).collect();
         // Networks with queues are late.
-        Self::new((facts.n_hosts, ends), (1, vec![leaf]), (slots, compute), 3)
+        Self::new(facts.n_hosts, ends, 1, vec![leaf], slots, compute, 3)
     }
 
     fn new(
-        (n_hosts, ends): (u32, Vec<End>),
-        (n_racks, leaves): (usize, Vec<Leaf>),
-        (slots, compute): (Slots, Span),
+        n_hosts: u32,
+        ends: Vec<End>,
+        n_racks: usize,
+        leaves: Vec<Leaf>,
+        slots: Slots,
+        compute: Span,
         slack: u64,
     ) -> Self {
         let (hosts, cores) = ends.split_at(n_hosts as usize);
@@ -202,17 +201,12 @@ impl Timing {
     /// Returns the instant at which an arbiter sends an end the packet that is at `position` of a
     /// slot at the end's leaf.
     #[inline]
-    pub(crate) fn schd_at(&self, arbiter: u32, end: u16, (slot, position): (u64, Span)) -> Instant {
-        self.leaf_at(arbiter, self.leaf(end), (slot, position))
+    pub(crate) fn schd_at(&self, arbiter: u32, end: u16, slot: u64, position: Span) -> Instant {
+        self.leaf_at(arbiter, self.leaf(end), slot, position)
     }
 
     /// The same for packets to a leaf.
-    pub(crate) fn leaf_at(
-        &self,
-        arbiter: u32,
-        leaf: u16,
-        (slot, position): (u64, Span),
-    ) -> Instant {
+    pub(crate) fn leaf_at(&self, arbiter: u32, leaf: u16, slot: u64, position: Span) -> Instant {
         let leaf = &self.leaves[usize::from(leaf)];
         let up = leaf.arbiters[arbiter as usize].0;
         self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.to_ends) - ps(up)
@@ -270,7 +264,7 @@ impl Timing {
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
         let heard = sent + ps(up) + ps(down);
         let slot = self.tick_after(arbiter, heard).unwrap_or(0);
-        let schd = self.schd_at(arbiter, end, (slot, self.slots.idle_gap(place)));
+        let schd = self.schd_at(arbiter, end, slot, self.slots.idle_gap(place));
         schd + ps(self.schd_delay(arbiter, end))
     }
 }

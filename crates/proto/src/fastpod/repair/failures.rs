@@ -164,7 +164,7 @@ impl Failures {
 
     /// Takes a host's report of the slots up to the latest in which it has sent, and something has
     /// arrived.
-    pub(crate) fn on_report(&mut self, now: u64, host: u16, (latest, sent, got): (u32, u64, u64)) {
+    pub(crate) fn on_report(&mut self, now: u64, host: u16, latest: u32, sent: u64, got: u64) {
         let age = u64::from((now as u32).wrapping_sub(latest));
         if let Some(slot) = now.checked_sub(age) {
             self.note(now, host, Report { slot, covered: COVERED, sent, got });
@@ -172,7 +172,7 @@ impl Failures {
     }
 
     /// Takes a host's report of one slot: whether it has sent, and something has arrived.
-    pub(crate) fn on_brief(&mut self, now: u64, host: u16, (slot, sent, got): (u64, bool, bool)) {
+    pub(crate) fn on_brief(&mut self, now: u64, host: u16, slot: u64, sent: bool, got: bool) {
         self.note(now, host, Report { slot, covered: 1, sent: sent.into(), got: got.into() });
     }
 

@@ -90,7 +90,7 @@ impl HostObservations {
     /// Notes that a scheduled packet has arrived, as early as a control packet that began at the
     /// same time.
     #[inline]
-    pub(crate) fn on_arrival(&mut self, (pod, end): (u16, u16), at: Instant, fastpod: &Fastpod) {
+    pub(crate) fn on_arrival(&mut self, pod: u16, end: u16, at: Instant, fastpod: &Fastpod) {
         if at < self.got_until {
             return;
         }

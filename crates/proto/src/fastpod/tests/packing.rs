@@ -120,7 +120,7 @@ proptest! {
         let heard = |p: u16, begin: Span, error: i128| {
             let position = slots.cell_at(p, (i, j)) + begin;
             let delay = timing.schd_delay(0, end).as_ps();
-            timing.schd_at(0, end, (slot, position)) + i128::from(delay) + error
+            timing.schd_at(0, end, slot, position) + i128::from(delay) + error
         };
         let (early, clock) =
             (i128::from(slots.error.as_ps()), i128::from(fastpod.late_max.as_ps()));

@@ -16,7 +16,8 @@ impl Receiver {
         &mut self,
         now: Time,
         flow: SizedFlow,
-        (deadline, tenant): (Time, TenantId),
+        deadline: Time,
+        tenant: TenantId,
         phost: &Phost,
     ) -> Option<u32> {
         let SizedFlow { of, size } = flow;
@@ -68,7 +69,8 @@ impl Receiver {
         &mut self,
         now: Time,
         flow: SizedFlow,
-        terms: (Time, TenantId),
+        deadline: Time,
+        tenant: TenantId,
         repeated: bool,
         phost: &Phost,
         out: &mut Output<PhostHeader>,
@@ -77,7 +79,7 @@ impl Receiver {
         let tx_slot = of.tx_slot;
         let slot = match self.flows.find(&of) {
             FlowStatus::New => {
-                let Some(slot) = self.enter(now, flow, terms, phost) else {
+                let Some(slot) = self.enter(now, flow, deadline, tenant, phost) else {
                     // The source has too many flows in flight. This one waits until others have
                     // ended.
                     if repeated {
@@ -91,13 +93,13 @@ impl Receiver {
                 // A free packet, which carries less, may have arrived first.
                 let flow = &mut self.flows[slot];
                 flow.heard = now;
-                if (flow.state.deadline, flow.state.tenant) != terms {
+                if (flow.state.deadline, flow.state.tenant) != (deadline, tenant) {
                     if phost.config.policy == Policy::TenantFair {
                         let arrived = flow.of.packets - flow.remaining();
-                        self.served.transfer(flow.state.tenant, terms.1, arrived);
+                        self.served.transfer(flow.state.tenant, tenant, arrived);
                     }
                     self.choice.leave(slot, flow, phost.config.policy);
-                    (flow.state.deadline, flow.state.tenant) = terms;
+                    (flow.state.deadline, flow.state.tenant) = (deadline, tenant);
                     self.choice.enter(slot, &self.flows[slot], phost.config.policy);
                 }
                 slot
@@ -139,8 +141,7 @@ impl Receiver {
             }
             FlowStatus::Abandoned => return Receipt::Ignored,
             FlowStatus::New => {
-                let terms = (Time::NEVER, TenantId::default());
-                match self.enter(now, flow, terms, phost) {
+                match self.enter(now, flow, Time::NEVER, TenantId::default(), phost) {
                     Some(slot) => slot,
                     None => return Receipt::Ignored,
                 }
@@ -155,6 +156,6 @@ impl Receiver {
                 self.free_delay.sample(waited + pair.rtt, pair.rtt);
             }
         }
-        self.on_packet(now, slot, (seq, seq), phost, out)
+        self.on_packet(now, slot, seq, seq, phost, out)
     }
 }

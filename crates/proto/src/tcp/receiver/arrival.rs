@@ -20,6 +20,17 @@ pub(crate) struct Arrival {
     pub(crate) is_marked: bool,
 }
 
+/// A request of a connection, as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Syn {
+    pub(crate) src: NodeId,
+    pub(crate) msg: MsgId,
+    pub(crate) conn: u32,
+    pub(crate) seq: u32,
+    /// True if its sender can use ECN.
+    pub(crate) ecn: bool,
+}
+
 /// Returns the segment that a packet carries.
 pub(crate) fn arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
     let TcpHeader::Data { conn, seq, size, cwr } = packet.header else { return None };

@@ -19,15 +19,16 @@ impl Receiver {
     pub(crate) fn hold(
         &mut self,
         now: Time,
-        (src, msg): (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,
     ) {
         self.held.places.entry((src, msg)).or_insert(None);
         let asked = self.held.asked.take().filter(|asked| (asked.src, asked.msg) == (src, msg));
         let Some(arrival) = asked else { return };
-        let of = (src, arrival.conn, msg);
-        let Some(slot) = self.connection_of(now, of, tcp, out) else { return };
+        let conn = arrival.conn;
+        let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         self.connections[slot].heard = now;
         self.hold_at(slot, &arrival, tcp, out);
     }
@@ -59,7 +60,8 @@ impl Receiver {
     pub(crate) fn release(
         &mut self,
         now: Time,
-        (src, msg): (NodeId, MsgId),
+        src: NodeId,
+        msg: MsgId,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,
     ) {

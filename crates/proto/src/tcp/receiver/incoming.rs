@@ -70,7 +70,7 @@ pub(super) enum Entry {
 }
 
 impl IncomingConnection {
-    pub(super) fn new(now: Time, (src, number, initial): (NodeId, u32, u32)) -> Self {
+    pub(super) fn new(now: Time, src: NodeId, number: u32, initial: u32) -> Self {
         Self {
             src,
             number,

@@ -94,7 +94,8 @@ impl CookieStore {
     pub(super) fn is_valid(
         &mut self,
         now: Time,
-        (node, from): (NodeId, Option<IpAddr>),
+        node: NodeId,
+        from: Option<IpAddr>,
         message: &[u8],
         second: &CookieMac,
     ) -> bool {
@@ -110,7 +111,8 @@ impl CookieStore {
     pub(super) fn issue(
         &mut self,
         now: Time,
-        (node, from): (NodeId, Option<IpAddr>),
+        node: NodeId,
+        from: Option<IpAddr>,
         key: &PublicKey,
         first: &CookieMac,
     ) -> [u8; COOKIE_BODY] {

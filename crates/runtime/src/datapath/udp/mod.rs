@@ -143,7 +143,7 @@ impl UdpDatapath {
         };
         let socket = usize::from(route.path) % self.n_spray;
         let cut = limit.map(|bytes| (bytes, self.n_spray));
-        self.tx.push((route.dst, addr), socket, cut, route.traffic_class(), write);
+        self.tx.push(route.dst, addr, socket, cut, route.traffic_class(), write);
         if self.tx.is_full() { self.flush() } else { Ok(()) }
     }
 

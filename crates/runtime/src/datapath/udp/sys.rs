@@ -138,7 +138,8 @@ impl TxBatch {
     /// `cut`, it is sent by the other socket there. The batch must not be full.
     pub(super) fn push(
         &mut self,
-        (dst, addr): (NodeId, SocketAddr),
+        dst: NodeId,
+        addr: SocketAddr,
         socket: usize,
         cut: Option<(usize, usize)>,
         class: u8,

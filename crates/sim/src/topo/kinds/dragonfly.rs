@@ -68,8 +68,11 @@ impl Kind for Dragonfly {
         let n_hosts = check_count("hosts of all groups", n_hosts, 2, "2 to 65536")?;
         let groups = groups as u32;
         let wires = LinkParameters::new(
-            (self.access_gbps, self.core_gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.access_gbps,
+            self.core_gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
         let mut links = attach(n_hosts, hosts, &wires);
         for group in 0..groups {

@@ -42,8 +42,11 @@ impl Kind for Dumbbell {
         let side = check_count("hosts-per-side", self.hosts_per_side, 1, "1 to 32768")?;
         check_count("hosts", u64::from(side) * 2, 2, "2 to 65536")?;
         let wires = LinkParameters::new(
-            (self.access_gbps, self.core_gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.access_gbps,
+            self.core_gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
         let mut links = attach(2 * side, side, &wires);
         links.push(trunk(0, 1, &wires));

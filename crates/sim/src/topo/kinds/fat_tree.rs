@@ -53,8 +53,11 @@ impl Kind for FatTree {
             return Err(TopologyError::Count { what: "pods", expected, got: pods });
         }
         let wires = LinkParameters::new(
-            (self.access_gbps, self.core_gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.access_gbps,
+            self.core_gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
         fat_tree(k as u32, pods as u32, &wires)
     }

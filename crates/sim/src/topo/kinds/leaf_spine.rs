@@ -61,10 +61,13 @@ impl Kind for LeafSpine {
         }
         check_count("racks x rails", u64::from(racks) * self.rails, 1, "1 to 65536")?;
         let wires = LinkParameters::new(
-            (self.access_gbps, self.core_gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.access_gbps,
+            self.core_gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
-        leaf_spine((racks, self.rails as u32), per_rack, spines, &wires)
+        leaf_spine(racks, self.rails as u32, per_rack, spines, &wires)
     }
 
     fn hosts_per_rack(&self) -> Option<u32> {

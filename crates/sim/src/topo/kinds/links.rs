@@ -61,10 +61,8 @@ impl Kind for Links {
         let hosts = check_count("hosts", self.hosts, 2, "2 to 65536")?;
         // Without switches an error names the first host with a link to another.
         let switches = check_count("switches", self.switches, 0, "0 to 65536")?;
-        let wires = LinkParameters::new(
-            (access(), access()),
-            [propagation(), self.switch_ns, self.host_ns],
-        )?;
+        let wires =
+            LinkParameters::new(access(), access(), propagation(), self.switch_ns, self.host_ns)?;
         let parse = |(i, spec): (usize, &LinkSpec)| spec.parse(i, hosts, switches);
         let mut links: Vec<Link> =
             self.links.iter().enumerate().map(parse).collect::<Result<_, _>>()?;

@@ -47,8 +47,11 @@ impl Kind for Pod {
         rate("gbps", self.gbps)?;
         let spread = delay("cable-spread-ns", self.cable_spread_ns)?;
         let wires = LinkParameters::new(
-            (self.gbps, self.gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.gbps,
+            self.gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
         Topology::new_pod(k as u32, spread, &wires)
     }

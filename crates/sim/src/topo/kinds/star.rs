@@ -37,8 +37,11 @@ impl Kind for Star {
     fn build(&self) -> Result<Topology, TopologyError> {
         let hosts = check_count("hosts", self.hosts, 2, "2 to 65536")?;
         let wires = LinkParameters::new(
-            (self.access_gbps, self.access_gbps),
-            [self.propagation_ns, self.switch_ns, self.host_ns],
+            self.access_gbps,
+            self.access_gbps,
+            self.propagation_ns,
+            self.switch_ns,
+            self.host_ns,
         )?;
         Topology::check(hosts, 1, attach(hosts, hosts, &wires), &wires)
     }

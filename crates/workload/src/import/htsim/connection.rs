@@ -50,7 +50,7 @@ impl Matrix {
             if !word.ends_with("_done_trigger") && !seen.insert(word) {
                 return Err(line.wrong("connection", "each key once", &format!("{word} twice")));
             }
-            self.read_key(line, (word, value), &mut draft)?;
+            self.read_key(line, word, value, &mut draft)?;
         }
         self.complete(line, draft)
     }
@@ -59,7 +59,8 @@ impl Matrix {
     fn read_key(
         &mut self,
         line: Line<'_>,
-        (word, value): (&str, &str),
+        word: &str,
+        value: &str,
         draft: &mut PartialConnection,
     ) -> Result<(), TraceError> {
         match word {

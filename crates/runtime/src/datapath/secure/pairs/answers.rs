@@ -71,10 +71,10 @@ impl Pairs {
         if !cookie::is_equal(&cookie::first_code(&self.public, start), first) {
             return None;
         }
-        match self.may_answer(now, (src, arrived.from), message, second) {
+        match self.may_answer(now, src, arrived.from, message, second) {
             InitiationReply::Response => {}
             InitiationReply::Cookie => {
-                let body = self.jar.issue(now, (src, arrived.from), &self.public, first);
+                let body = self.jar.issue(now, src, arrived.from, &self.public, first);
                 let message = self.message(src, Kind::Cookie { session }, &body);
                 self.messages.push_back((src, Rail::Only(arrived.rail), message));
                 return Some(());
@@ -154,15 +154,16 @@ impl Pairs {
     fn may_answer(
         &mut self,
         now: Time,
-        from: (NodeId, Option<IpAddr>),
+        node: NodeId,
+        from: Option<IpAddr>,
         message: &[u8],
         second: &CookieMac,
     ) -> InitiationReply {
         if self.answers.take(now) {
             InitiationReply::Response
-        } else if !self.jar.is_valid(now, from, message, second) {
+        } else if !self.jar.is_valid(now, node, from, message, second) {
             InitiationReply::Cookie
-        } else if self.pairs[from.0.idx()].proven.take(now) {
+        } else if self.pairs[node.idx()].proven.take(now) {
             InitiationReply::Response
         } else {
             InitiationReply::Nothing
