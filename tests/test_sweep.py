@@ -402,7 +402,10 @@ class TestReport:
             mean, half = str(found).split(" ± ")
             assert mean in result.stdout
             assert f"± {half}" in result.stdout
-        table = result.stdout.partition("\nresults:")[0].splitlines()
+        shown = result.stdout.partition("\nresults:")[0]
+        text, *warnings = shown.split("\nwarning: ")
+        assert all(" (at " in line for line in warnings)
+        table = text.splitlines()
         assert table[1].rstrip() == "Means over 2 seeds, with 95 % intervals"
         assert max(map(len, table)) <= 80
         narrower = done.summary(level=0.5).to_pylist()[0]["slowdown_mean_half"]
