@@ -144,8 +144,7 @@ impl FastpodArbiter {
 
     /// Returns the first slot that is decided after `now`.
     fn slot_after(&self, now: Time) -> u64 {
-        let at = instant(now);
-        self.timing().tick_after(self.number, at).unwrap_or(0)
+        self.timing().tick_after(self.number, instant(now)).unwrap_or(0)
     }
 
     /// Returns the next slot whose SCHDs must be decided.
@@ -172,14 +171,8 @@ impl FastpodArbiter {
         let heard = &mut self.inbox.make_contiguous()[..n_heard];
         heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
         for (heard, packet) in self.inbox.drain(..n_heard) {
-            self.clients.on_rts(
-                slot,
-                heard,
-                self.number,
-                packet.src,
-                &packet.header,
-                &self.fastpod,
-            );
+            let (src, header) = (packet.src, &packet.header);
+            self.clients.on_rts(slot, heard, self.number, src, header, &self.fastpod);
         }
         let given = slot + self.timing().ahead;
         let plan = self.clients.give(slot, &self.fastpod);
