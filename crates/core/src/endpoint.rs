@@ -47,7 +47,7 @@ impl Message {
 /// Bound that a transport promises: the maximum time from the submission of a message until its
 /// outcome is reported (cosy §2.1, delta).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Promise {
+pub struct LatencyBound {
     /// Constant part, equal for all messages.
     pub fixed: Span,
     /// Additional time for each packet of a message.
@@ -58,7 +58,7 @@ pub struct Promise {
     pub tenant: Option<TenantId>,
 }
 
-impl Promise {
+impl LatencyBound {
     /// Returns the bound of a message of `size`; `None` if the promise excludes its tenant. A bound
     /// above [`Span::MAX`] saturates.
     pub fn bound(&self, size: Bytes, tenant: TenantId) -> Option<Span> {
@@ -169,7 +169,7 @@ pub trait Endpoint: Sized {
 
     /// Returns the bound that the transport promises, if it promises one. It is constant for each
     /// endpoint.
-    fn promise(&self) -> Option<Promise> {
+    fn latency_bound(&self) -> Option<LatencyBound> {
         None
     }
 
@@ -180,30 +180,30 @@ pub trait Endpoint: Sized {
     /// Refreshes its sender's state: a paused sender is not unresponsive. Returns true if the
     /// message was delivered here before. The packet must then be handled, to acknowledge it again.
     /// May be true for an abandoned message; never for one with new bytes.
-    fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
     /// Returns true if a data packet has no new bytes: its payload has arrived before, wholly or in
     /// part, or belongs to a message that has ended. If true, [`Endpoint::handle_packet`] never
     /// returns [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
-    fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool;
+    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool;
 
     /// Pauses a message that is announced or arriving, because there is no memory for it. From now
     /// on the endpoint requests no more of it, by token, grant or request, and its sender does not
     /// count as unresponsive. The message may be unknown to the endpoint. Packets in flight may
     /// still arrive: the driver drops them, and calls this again for each. Transports whose
     /// receivers do not control their senders do nothing.
-    fn hold(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+    fn pause(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
     /// Resumes a paused message, as if its packets had not been dropped on purpose. Drivers resume
     /// every message that they have paused, including abandoned ones.
-    fn release(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+    fn resume(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
 
     /// Ends an arriving message that the driver refuses, paused or not: nothing more of it is
     /// requested, and its later packets are ignored. The driver notifies its sender. The message
     /// may be unknown to the endpoint. Transports whose receivers request nothing need not override
     /// it.
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.release(now, src, msg);
+        self.resume(now, src, msg);
     }
 
     /// Calls `each` with the endpoint's counters by name: a fixed list in a fixed order. Names are

@@ -111,7 +111,7 @@ pub enum Kind {
         nonce: u32,
     },
     /// Answers a hello.
-    Here {
+    HelloAck {
         /// Nonce of the hello.
         nonce: u32,
     },
@@ -165,7 +165,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
     /// None: handshakes, whose bodies protect themselves, and simulated packets.
-    Bare,
+    Unprotected,
     /// Checksum, which detects damage but no forgery.
     Checksum,
     /// Encrypted and authenticated.
@@ -176,7 +176,7 @@ impl Protection {
     /// Returns the bytes of the trailer.
     pub const fn trailer(self) -> usize {
         match self {
-            Self::Bare => 0,
+            Self::Unprotected => 0,
             Self::Checksum => 4,
             Self::Sealed => 24,
         }
@@ -193,9 +193,9 @@ pub struct Envelope {
     /// Receiving node.
     pub dst: NodeId,
     /// Incarnation of the sender.
-    pub src_life: Incarnation,
+    pub src_incarnation: Incarnation,
     /// Incarnation of the receiver, if the sender has received it.
-    pub dst_life: Option<Incarnation>,
+    pub dst_incarnation: Option<Incarnation>,
     /// Kind of the datagram.
     pub kind: Kind,
     /// Protection of the datagram.
@@ -234,7 +234,7 @@ impl Envelope {
     /// sealed.
     ///
     /// The digest of a message is not among them, as it derives from the message's bytes.
-    pub fn clear_len_of(datagram: &[u8]) -> usize {
+    pub fn cleartext_len(datagram: &[u8]) -> usize {
         match datagram.get(3) {
             Some(&(DATA | DATA_WITH_DIGEST)) => Self::DATA_LEN,
             _ => Self::CONTROL_LEN,
@@ -253,7 +253,7 @@ impl Envelope {
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let (kind, word, fragment) = match self.kind {
             Kind::Hello { nonce } => (0, nonce, None),
-            Kind::Here { nonce } => (1, nonce, None),
+            Kind::HelloAck { nonce } => (1, nonce, None),
             Kind::Control { msg } => (2, msg.get(), None),
             Kind::Data { msg, fragment } => {
                 let kind = if fragment.digest.is_some() { DATA_WITH_DIGEST } else { DATA };
@@ -268,7 +268,7 @@ impl Envelope {
             Kind::Corrupt { msg } => (11, msg.get(), None),
         };
         let protection = match self.protection {
-            Protection::Bare => 0,
+            Protection::Unprotected => 0,
             Protection::Checksum => 1,
             Protection::Sealed => 2,
         };
@@ -276,14 +276,17 @@ impl Envelope {
         writer.u16(MAGIC)?.u8(VERSION)?.u8(kind)?.u8(self.transport.0)?.u8(protection)?;
         writer.u16(fragment.map_or(0, |f| f.service))?;
         writer.u32(self.src.get())?.u32(self.dst.get())?;
-        writer.u32(self.src_life.0)?.u32(self.dst_life.map_or(0, |i| i.0))?.u32(word)?;
+        writer
+            .u32(self.src_incarnation.0)?
+            .u32(self.dst_incarnation.map_or(0, |i| i.0))?
+            .u32(word)?;
         if let Some(Fragment { offset, size, digest, .. }) = fragment {
             writer.u32(offset)?.u32(size)?;
             if let Some(digest) = digest {
                 writer.u32(digest)?;
             }
         }
-        Ok(writer.written())
+        Ok(writer.position())
     }
 
     /// Reads an envelope from the front of `bytes`; returns it and the bytes read. Never panics.
@@ -297,7 +300,7 @@ impl Envelope {
         let kind = reader.u8()?;
         let transport = TransportId(reader.u8()?);
         let protection = match reader.u8()? {
-            0 => Protection::Bare,
+            0 => Protection::Unprotected,
             1 => Protection::Checksum,
             2 => Protection::Sealed,
             other => {
@@ -308,15 +311,15 @@ impl Envelope {
         let service = reader.u16()?;
         let (src, dst) = (NodeId::new(reader.u32()?), NodeId::new(reader.u32()?));
         let bad = WireError::BadField { field: "incarnation", expected: "1 or more", got: 0 };
-        let src_life = Incarnation::from_wire(reader.u32()?).ok_or(bad)?;
-        let dst_life = Incarnation::from_wire(reader.u32()?);
+        let src_incarnation = Incarnation::from_wire(reader.u32()?).ok_or(bad)?;
+        let dst_incarnation = Incarnation::from_wire(reader.u32()?);
         let word = reader.u32()?;
         if kind != DATA && kind != DATA_WITH_DIGEST {
             expect("service", "0", 0, service.into())?;
         }
         let kind = match kind {
             0 => Kind::Hello { nonce: word },
-            1 => Kind::Here { nonce: word },
+            1 => Kind::HelloAck { nonce: word },
             2 => Kind::Control { msg: MsgId::new(word) },
             DATA | DATA_WITH_DIGEST => {
                 let (offset, size) = (reader.u32()?, reader.u32()?);
@@ -340,8 +343,9 @@ impl Envelope {
             11 => Kind::Corrupt { msg: MsgId::new(word) },
             other => return Err(WireError::UnknownType(other)),
         };
-        let envelope = Self { transport, src, dst, src_life, dst_life, kind, protection };
-        Ok((envelope, reader.consumed()))
+        let envelope =
+            Self { transport, src, dst, src_incarnation, dst_incarnation, kind, protection };
+        Ok((envelope, reader.position()))
     }
 }
 
@@ -365,7 +369,7 @@ fn expect(
 ///
 /// # Errors
 /// The bytes are not `n` packets. The handler was called with those before the error.
-pub fn bundled(
+pub fn for_each_bundled(
     n: u32,
     mut bytes: &[u8],
     mut each: impl FnMut(MsgId, &[u8]),
@@ -421,7 +425,7 @@ mod tests {
         });
         prop_oneof![
             any::<u32>().prop_map(|nonce| Kind::Hello { nonce }),
-            any::<u32>().prop_map(|nonce| Kind::Here { nonce }),
+            any::<u32>().prop_map(|nonce| Kind::HelloAck { nonce }),
             msg.clone().prop_map(|msg| Kind::Control { msg }),
             (msg.clone(), fragment).prop_map(|(msg, fragment)| Kind::Data { msg, fragment }),
             msg.clone().prop_map(|msg| Kind::Refused { msg }),
@@ -440,7 +444,7 @@ mod tests {
             ids in any::<(u8, u32, u32, u32, u32)>(),
             kind in kinds(),
             protection in prop::sample::select(
-                [Protection::Bare, Protection::Checksum, Protection::Sealed].as_slice()
+                [Protection::Unprotected, Protection::Checksum, Protection::Sealed].as_slice()
             ),
         ) {
             let (transport, src, dst, src_life, dst_life) = ids;
@@ -448,8 +452,8 @@ mod tests {
                 transport: TransportId(transport),
                 src: NodeId::new(src),
                 dst: NodeId::new(dst),
-                src_life: Incarnation::new(src_life),
-                dst_life: Incarnation::from_wire(dst_life),
+                src_incarnation: Incarnation::new(src_life),
+                dst_incarnation: Incarnation::from_wire(dst_life),
                 kind,
                 protection,
             };
@@ -457,7 +461,7 @@ mod tests {
             let written = envelope.encode(&mut bytes).unwrap();
             prop_assert_eq!(written, envelope.wire_len());
             let clear = if matches!(kind, Kind::Data { .. }) { 36 } else { written };
-            prop_assert_eq!(clear, Envelope::clear_len_of(&bytes));
+            prop_assert_eq!(clear, Envelope::cleartext_len(&bytes));
             prop_assert_eq!(Envelope::decode(&bytes[..written]), Ok((envelope, written)));
             for short in 0..written {
                 prop_assert!(Envelope::decode(&bytes[..short]).is_err());
@@ -470,7 +474,7 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..64),
         ) {
             let (mut n_read, mut read) = (0, 0);
-            let opened = bundled(n, &bytes, |_, header| {
+            let opened = for_each_bundled(n, &bytes, |_, header| {
                 n_read += 1;
                 read += Envelope::BUNDLE_ENTRY + header.len();
             });

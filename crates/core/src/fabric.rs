@@ -100,7 +100,7 @@ pub enum HeaderOverflow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
     /// Length of a trimmed packet on the wire.
-    pub to: u16,
+    pub trimmed_bytes: u16,
     /// Choice of the data packet to trim.
     pub choice: TrimChoice,
     /// Packets of the header queue that a port sends for one data packet while both queues hold
@@ -117,7 +117,7 @@ impl Trim {
     /// ten of them are sent for one data packet, and they have the memory of eight data packets.
     pub fn paper(packet: Bytes) -> Self {
         Self {
-            to: 64,
+            trimmed_bytes: 64,
             choice: TrimChoice::Coin,
             ratio: 10,
             headers: packet * 8,
@@ -220,7 +220,7 @@ pub struct Pods {
     /// Pods, in the order of their hosts.
     pub pods: Vec<Pod>,
     /// Core switches, by aggregation switch, then by place; none in a pod alone.
-    pub cores: Vec<Core>,
+    pub cores: Vec<CoreSwitch>,
 }
 
 impl From<Pod> for Pods {
@@ -232,7 +232,7 @@ impl From<Pod> for Pods {
 
 /// A core switch: it has a link to the aggregation switch of the same number in every pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Core {
+pub struct CoreSwitch {
     /// Number among all switches.
     pub switch: u32,
     /// Number of its aggregation switches in their pods.
@@ -240,7 +240,7 @@ pub struct Core {
     /// Number among the core switches of these, from zero.
     pub place: u16,
     /// Propagation to the aggregation switches.
-    pub cable: Span,
+    pub propagation: Span,
     /// Ports by pod, numbered within the switch.
     pub ports: Vec<u16>,
 }
@@ -262,26 +262,26 @@ pub struct Pod {
     /// Rack and cable of each host.
     pub hosts: Vec<PodHost>,
     /// Shortest and longest propagation between a rack's switch and an aggregation switch.
-    pub trunks: (Span, Span),
+    pub trunk_propagation: (Span, Span),
     /// Propagation between each rack's switch and the arbiters: rack, then arbiter.
-    pub arbiters: Vec<Vec<Span>>,
+    pub arbiter_propagation: Vec<Vec<Span>>,
     /// Ports of racks' switches to aggregation switches: rack, then aggregation switch.
-    pub to_agg: Vec<Vec<u16>>,
+    pub ports_to_agg: Vec<Vec<u16>>,
     /// Ports of aggregation switches to racks' switches: aggregation switch, then rack.
-    pub to_rack: Vec<Vec<u16>>,
+    pub ports_to_rack: Vec<Vec<u16>>,
     /// Ports of racks' switches to arbiters: rack, then arbiter.
-    pub to_arbiter: Vec<Vec<u16>>,
+    pub ports_to_arbiter: Vec<Vec<u16>>,
     /// Number of its first host; those of the others follow.
     pub first_host: u32,
     /// Ports of aggregation switches to core switches: aggregation switch, then the core switches
     /// joined to it. Empty in a pod alone.
-    pub to_core: Vec<Vec<u16>>,
+    pub ports_to_core: Vec<Vec<u16>>,
     /// Propagation between each aggregation switch and the arbiters: aggregation switch, then
     /// arbiter. Empty in a pod alone.
-    pub agg_arbiters: Vec<Vec<Span>>,
+    pub agg_arbiter_propagation: Vec<Vec<Span>>,
     /// Ports of aggregation switches to arbiters: aggregation switch, then arbiter. Empty in a pod
     /// alone.
-    pub agg_to_arbiter: Vec<Vec<u16>>,
+    pub agg_ports_to_arbiter: Vec<Vec<u16>>,
 }
 
 /// A host of a pod.
@@ -294,7 +294,7 @@ pub struct PodHost {
     /// Port of the rack's switch to the host.
     pub port: u16,
     /// Propagation to the rack's switch.
-    pub cable: Span,
+    pub propagation: Span,
 }
 
 /// Links between switches of a regular network that have failed, so that routing does not use them.
@@ -354,7 +354,7 @@ pub struct FabricNeeds {
     pub switching: Need<Forwarding>,
     /// Minimum memory of a queued packet in bytes: that of a full packet if queues are counted in
     /// packets.
-    pub slot: Need<u16>,
+    pub buffer_cell: Need<u16>,
     /// Maximum bytes of packets of the highest priority that do not count as queued.
     pub express: Need<u16>,
     /// Trimming of ports; `None` for transports that do not understand trimmed packets. A plan may
@@ -368,7 +368,7 @@ pub struct FabricNeeds {
     /// Number of priorities of packets that the transport uses, 1 to 8; 0 if unspecified.
     pub priorities: u8,
     /// Maximum difference between hosts' clocks with which they work together; `None` for any.
-    pub clocks_within: Option<Span>,
+    pub clock_skew_max: Option<Span>,
     /// Central controllers, in the order of their numbers.
     pub arbiters: Vec<ArbiterNeed>,
 }
@@ -377,7 +377,7 @@ impl FabricNeeds {
     /// Returns needs of which preferred memory and thresholds of ports are at most
     /// [`PORT_BYTES_MAX`].
     #[must_use]
-    pub fn within_port_memory(mut self) -> Self {
+    pub fn limit_to_port_memory(mut self) -> Self {
         if let Need::Prefer(Buffer::PerPort(bytes)) = &mut self.buffer {
             *bytes = PORT_BYTES_MAX.min(*bytes);
         }
@@ -422,7 +422,7 @@ pub enum ArbiterRate {
 
 impl ArbiterRate {
     /// Returns the rate in a network whose links have rates from `slowest` to `fastest`.
-    pub fn of(self, slowest: Rate, fastest: Rate) -> Rate {
+    pub fn resolve(self, slowest: Rate, fastest: Rate) -> Rate {
         match self {
             Self::Slowest => slowest,
             Self::AtLeast(bps) => {

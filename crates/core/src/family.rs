@@ -17,12 +17,12 @@ pub enum Verdict {
     /// Forward as routed.
     Forward,
     /// Forward by this port, of those of the switch, whatever the routes are.
-    Via(u32),
+    Redirect(u32),
     /// Drop, and count it as dropped by the program.
     Drop,
     /// The program has consumed the packet, which is no longer in the fabric. Packets that it sends
     /// instead are new.
-    Keep,
+    Consume,
 }
 
 /// Choice of the packet that a port sends next, and of the one that it drops when it is full.
@@ -97,7 +97,7 @@ pub struct Departure {
 /// Functions of a switch beyond forwarding: reservations, telemetry, selective drop.
 ///
 /// Constants declare which hooks a program uses. Calls of the others are compiled out.
-pub trait Hop<H> {
+pub trait SwitchProgram<H> {
     /// True if [`Hop::on_forward`] has an effect.
     const ACTIVE: bool;
 
@@ -154,7 +154,7 @@ pub trait Hop<H> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passive;
 
-impl<H> Hop<H> for Passive {
+impl<H> SwitchProgram<H> for Passive {
     const ACTIVE: bool = false;
 
     fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
@@ -166,7 +166,7 @@ impl<H> Hop<H> for Passive {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RankProgram;
 
-impl<H> Hop<H> for RankProgram {
+impl<H> SwitchProgram<H> for RankProgram {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Ranks;
 
@@ -179,7 +179,7 @@ impl<H> Hop<H> for RankProgram {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trimming;
 
-impl<H> Hop<H> for Trimming {
+impl<H> SwitchProgram<H> for Trimming {
     const ACTIVE: bool = false;
     const QUEUEING: Queueing = Queueing::Trimming;
 
@@ -214,7 +214,7 @@ pub struct FabricFacts {
 impl FabricFacts {
     /// Returns the least rate at which a host's packets are carried when all hosts send: that of
     /// its link or its share of the core.
-    pub fn least_rate(&self) -> Rate {
+    pub fn min_rate(&self) -> Rate {
         self.core_rate.map_or(self.access_rate, |core| core.min(self.access_rate))
     }
 
@@ -242,7 +242,7 @@ pub trait Family: 'static {
     /// Endpoint of every central controller; [`NoArbiter`] for most.
     type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
     /// Program at every switch; [`Passive`] for most.
-    type Hop: Hop<Self::Header>;
+    type SwitchProgram: SwitchProgram<Self::Header>;
 
     /// Creates the endpoint of arbiter `number`, counted from zero, which is node `node`. A family
     /// with several kinds of controllers makes `Arbiter` an enum of them and chooses by the number.
@@ -259,7 +259,7 @@ pub trait Family: 'static {
 
     /// Creates the program of one switch. A switch that fails loses its state: a new program is
     /// created after its repair.
-    fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::Hop;
+    fn switch_program(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::SwitchProgram;
 }
 
 /// Arbiter of families that have none. There is no value of this type, so that all code of drivers
@@ -288,11 +288,11 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
         match self.0 {}
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<H>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<H>) -> bool {
         match self.0 {}
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<H>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<H>) -> bool {
         match self.0 {}
     }
 

@@ -29,10 +29,10 @@ pub mod units;
 pub mod wire;
 
 pub use clock::ClockOrigin;
-pub use endpoint::{Endpoint, Event, Gauge, Message, Phase, Promise, Receipt};
+pub use endpoint::{Endpoint, Event, Gauge, LatencyBound, Message, Phase, Receipt};
 pub use family::{
-    Departure, FabricFacts, Family, Hop, NoArbiter, Passive, Queueing, RankProgram, SwitchFacts,
-    TransitPacket, Trimming, Verdict,
+    Departure, FabricFacts, Family, NoArbiter, Passive, Queueing, RankProgram, SwitchFacts,
+    SwitchProgram, TransitPacket, Trimming, Verdict,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

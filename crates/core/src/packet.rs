@@ -98,7 +98,7 @@ impl Marks {
     /// Returns these marks and `other`.
     #[must_use]
     #[inline]
-    pub const fn with(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -106,7 +106,7 @@ impl Marks {
     /// is [`Marks::ECN_CAPABLE`].
     #[must_use]
     #[inline]
-    pub const fn experiencing_congestion(self) -> Self {
+    pub const fn mark_congestion(self) -> Self {
         Self(self.0 | (self.0 & Self::ECN_CAPABLE.0) << 1)
     }
 
@@ -129,7 +129,7 @@ impl Marks {
     pub const fn from_traffic_class(byte: u8) -> Self {
         match byte & 3 {
             0 => Self::NONE,
-            3 => Self::ECN_CAPABLE.with(Self::CONGESTION),
+            3 => Self::ECN_CAPABLE.union(Self::CONGESTION),
             _ => Self::ECN_CAPABLE,
         }
     }
@@ -153,20 +153,20 @@ mod tests {
     #[test]
     fn ecn_bits_follow_the_marks_of_a_packet() {
         let capable = Marks::ECN_CAPABLE;
-        for marks in [Marks::NONE, capable, capable.with(Marks::CONGESTION)] {
+        for marks in [Marks::NONE, capable, capable.union(Marks::CONGESTION)] {
             for class in 0..8 {
                 let byte = Priority::new(class).traffic_class() | marks.ecn();
                 assert_eq!(Marks::from_traffic_class(byte), marks);
             }
         }
         assert_eq!(Marks::from_traffic_class(1), capable);
-        assert_eq!(Marks::NONE.experiencing_congestion(), Marks::NONE);
-        assert_eq!(capable.experiencing_congestion(), capable.with(Marks::CONGESTION));
+        assert_eq!(Marks::NONE.mark_congestion(), Marks::NONE);
+        assert_eq!(capable.mark_congestion(), capable.union(Marks::CONGESTION));
     }
 
     #[test]
     fn marks_accumulate() {
-        let marks = Marks::ECN_CAPABLE.with(Marks::CONGESTION);
+        let marks = Marks::ECN_CAPABLE.union(Marks::CONGESTION);
         assert!(marks.contains(Marks::CONGESTION) && !marks.contains(Marks::TRIMMED));
     }
 }

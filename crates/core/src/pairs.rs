@@ -36,9 +36,9 @@ impl RoundTrip {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundTrips {
     /// The kind of each host.
-    of_hosts: Vec<u32>,
+    kind_of_host: Vec<u32>,
     /// The place among `spans` for each kind and each kind, row by row.
-    of_pairs: Vec<u8>,
+    index_of_pair: Vec<u8>,
     /// The number of kinds.
     n_kinds: usize,
     spans: Vec<RoundTrip>,
@@ -50,15 +50,15 @@ impl RoundTrips {
     ///
     /// # Panics
     /// If `of_pairs` is not a square.
-    pub fn new(of_hosts: Vec<u32>, of_pairs: Vec<u8>, spans: Vec<RoundTrip>) -> Self {
-        let n_kinds = of_pairs.len().isqrt();
-        assert_eq!(n_kinds * n_kinds, of_pairs.len(), "a row for each kind");
-        Self { of_hosts, of_pairs, n_kinds, spans }
+    pub fn new(kind_of_host: Vec<u32>, index_of_pair: Vec<u8>, spans: Vec<RoundTrip>) -> Self {
+        let n_kinds = index_of_pair.len().isqrt();
+        assert_eq!(n_kinds * n_kinds, index_of_pair.len(), "a row for each kind");
+        Self { kind_of_host, index_of_pair, n_kinds, spans }
     }
 
-    fn of(&self, a: NodeId, b: NodeId) -> Option<RoundTrip> {
-        let kind = |host: NodeId| self.of_hosts.get(host.idx()).map(|&kind| kind as usize);
-        Some(self.spans[usize::from(self.of_pairs[kind(a)? * self.n_kinds + kind(b)?])])
+    fn get(&self, a: NodeId, b: NodeId) -> Option<RoundTrip> {
+        let kind = |host: NodeId| self.kind_of_host.get(host.idx()).map(|&kind| kind as usize);
+        Some(self.spans[usize::from(self.index_of_pair[kind(a)? * self.n_kinds + kind(b)?])])
     }
 }
 
@@ -99,7 +99,7 @@ impl Pairs {
     }
 
     /// Returns the rates between hosts with one link each, at one switch.
-    pub fn at_one_switch(rates: impl Iterator<Item = Rate>) -> Self {
+    pub fn single_switch(rates: impl Iterator<Item = Rate>) -> Self {
         let link = |rate| vec![HostLink { switch: 0, sends: rate, receives: rate }];
         Self { links: rates.map(link).collect(), distances: None, parts: None, round_trips: None }
     }
@@ -122,7 +122,7 @@ impl Pairs {
     /// Returns the round trip of two hosts; `None` if it is that of the network, or if one of them
     /// is not a host.
     pub fn round_trip(&self, a: NodeId, b: NodeId) -> Option<RoundTrip> {
-        self.round_trips.as_ref()?.of(a, b)
+        self.round_trips.as_ref()?.get(a, b)
     }
 
     /// Returns true if a pair does not use all links of both hosts.
@@ -195,7 +195,7 @@ impl Pairs {
         });
         let kind_of_host: Vec<u32> = kind_of_host.collect();
         let (mut part_of_pairs, mut parts) = (Vec::new(), Vec::new());
-        let mut of_pairs = Vec::with_capacity(firsts.len() * firsts.len());
+        let mut plane_of_pair = Vec::with_capacity(firsts.len() * firsts.len());
         let mut links = Vec::with_capacity(firsts.len());
         for &host in &firsts {
             let own = &self.links[host];
@@ -210,9 +210,9 @@ impl Pairs {
                 (0..own.len()).filter(|&n| switches.contains(&own[n].switch)).collect()
             };
             let reaching: Vec<Vec<usize>> = firsts.iter().map(to).collect();
-            let plane_of_link = joined(own.len(), &reaching);
+            let plane_of_link = group_members(own.len(), &reaching);
             let plane = |links: &Vec<usize>| links.first().map_or(0, |&link| plane_of_link[link]);
-            of_pairs.extend(reaching.iter().map(plane));
+            plane_of_pair.extend(reaching.iter().map(plane));
             let is_part = |links: &Vec<usize>| {
                 links.first().is_some_and(|&first| {
                     let of_plane = plane_of_link.iter().filter(|&&of| of == plane_of_link[first]);
@@ -230,7 +230,7 @@ impl Pairs {
             parts.push(distinct.iter().map(rates).collect());
             links.push(plane_of_link.iter().copied().zip(own.iter().copied()).collect());
         }
-        Some(Planes { kind_of_host, of_pairs, links, part_of_pairs, parts })
+        Some(Planes { kind_of_host, plane_of_pair, links, part_of_pairs, parts })
     }
 
     /// Returns the links of `host` that are nearest to `peer`.
@@ -252,7 +252,7 @@ impl Pairs {
 pub struct Planes {
     kind_of_host: Vec<u32>,
     /// The plane by which hosts of a kind reach hosts of a kind, row by row.
-    of_pairs: Vec<u8>,
+    plane_of_pair: Vec<u8>,
     /// The links of hosts of each kind, with their planes.
     links: Vec<Vec<(u8, HostLink)>>,
     /// The part of that plane by which hosts of a kind reach hosts of a kind, row by row; `None` if
@@ -275,7 +275,7 @@ impl Planes {
 
     /// Returns the part of a plane by which a host reaches another; `None` if it is all of it.
     pub fn part_of(&self, host: NodeId, peer: NodeId) -> Option<usize> {
-        self.part_of_pairs[self.of_kinds(host, peer)].map(usize::from)
+        self.part_of_pairs[self.plane_by_kind(host, peer)].map(usize::from)
     }
 
     /// Returns the number of planes of a host.
@@ -285,18 +285,18 @@ impl Planes {
 
     /// Returns the plane by which a host reaches another, from 0.
     #[inline]
-    pub fn of(&self, host: NodeId, peer: NodeId) -> usize {
-        usize::from(self.of_pairs[self.of_kinds(host, peer)])
+    pub fn plane_to(&self, host: NodeId, peer: NodeId) -> usize {
+        usize::from(self.plane_of_pair[self.plane_by_kind(host, peer)])
     }
 
     #[inline]
-    fn of_kinds(&self, host: NodeId, peer: NodeId) -> usize {
+    fn plane_by_kind(&self, host: NodeId, peer: NodeId) -> usize {
         let kind = |host: NodeId| self.kind_of_host[host.idx()] as usize;
         kind(host) * self.links.len() + kind(peer)
     }
 
     /// Returns the plane that a host's links to a switch belong to.
-    pub fn of_switch(&self, host: NodeId, switch: u32) -> Option<usize> {
+    pub fn plane_of_switch(&self, host: NodeId, switch: u32) -> Option<usize> {
         let mut links = self.links_of(host).iter();
         links.find(|(_, link)| link.switch == switch).map(|(plane, _)| usize::from(*plane))
     }
@@ -326,7 +326,7 @@ fn parts(links: &[Vec<HostLink>], distances: &[Vec<u16>]) -> Option<Vec<u32>> {
 
 /// Returns the group of each of `n` members, from 0 in the order of their first members: members
 /// of one of `sets` are in one group.
-fn joined(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
+fn group_members(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
     let mut group: Vec<usize> = (0..n).collect();
     for set in sets {
         for pair in set.windows(2) {
@@ -389,9 +389,9 @@ mod tests {
         let node = NodeId::new;
         assert_eq!(planes.count(node(0)), 2);
         assert!(!planes.is_shared());
-        assert_eq!([1, 2, 3].map(|peer| planes.of(node(0), node(peer))), [0, 1, 1]);
+        assert_eq!([1, 2, 3].map(|peer| planes.plane_to(node(0), node(peer))), [0, 1, 1]);
         assert_eq!(
-            [0, 2, 3].map(|switch| planes.of_switch(node(0), switch)),
+            [0, 2, 3].map(|switch| planes.plane_of_switch(node(0), switch)),
             [Some(0), Some(1), None]
         );
         let fast = Rate::from_gbps(400);

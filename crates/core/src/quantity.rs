@@ -29,12 +29,12 @@ impl Unit {
     pub const BYTES: Self = Self { quantity: Quantity::Bytes, power: 0 };
 
     /// Returns the unit of time whose name is `symbol`, such as `us`.
-    pub fn of_time(symbol: &str) -> Option<Self> {
+    pub fn from_symbol(symbol: &str) -> Option<Self> {
         Some(Self { quantity: Quantity::Time, power: time(symbol)? })
     }
 
     /// Returns the unit of the numbers of `key`, which the key's suffix names.
-    pub fn of_key(key: &str) -> Option<Self> {
+    pub fn from_key(key: &str) -> Option<Self> {
         let (quantity, power) = match key.trim_end_matches("-back").rsplit('-').next()? {
             "ms" => (Quantity::Time, -3),
             "us" => (Quantity::Time, -6),
@@ -162,8 +162,8 @@ mod tests {
 
     #[test]
     fn units_have_names() {
-        assert_eq!(Unit::of_time("us").and_then(|unit| unit.read("2ms")), Some(2000.0));
-        assert_eq!(Unit::of_key("drain-us"), Unit::of_time("us"));
-        assert_eq!(Unit::of_time("bytes"), None);
+        assert_eq!(Unit::from_symbol("us").and_then(|unit| unit.read("2ms")), Some(2000.0));
+        assert_eq!(Unit::from_key("drain-us"), Unit::from_symbol("us"));
+        assert_eq!(Unit::from_symbol("bytes"), None);
     }
 }

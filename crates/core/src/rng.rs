@@ -33,7 +33,7 @@ pub enum Purpose {
     /// Nonces by which a node recognises answers to its hellos.
     Hello = 10,
     /// Decisions of a switch's program.
-    Hop = 11,
+    SwitchProgram = 11,
     /// Lengths of cables.
     Cable = 12,
     /// Choice of the packet that a port trims.
@@ -61,7 +61,7 @@ impl Rng {
     /// Returns a separate stream for part `n` of this one's user. It depends on this stream's
     /// state, and does not change it.
     #[must_use]
-    pub fn part(&self, n: u64) -> Self {
+    pub fn substream(&self, n: u64) -> Self {
         let mut ahead = self.clone();
         let (a, b) = (ahead.bits(), mix(ahead.bits() ^ mix(n.wrapping_add(1))));
         let mut state = [0; 16];
@@ -72,7 +72,7 @@ impl Rng {
 
     /// Returns a uniform number below `n`, which must not be zero.
     #[inline]
-    pub fn below(&mut self, n: usize) -> usize {
+    pub fn uniform_below(&mut self, n: usize) -> usize {
         if n == 1 { 0 } else { self.0.random_range(0..n) }
     }
 
@@ -104,7 +104,7 @@ impl Rng {
     /// Puts `items` into a uniformly random order.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
-            items.swap(i, self.below(i + 1));
+            items.swap(i, self.uniform_below(i + 1));
         }
     }
 }
@@ -133,12 +133,12 @@ mod tests {
     #[test]
     fn components_have_separate_random_streams() {
         let whole = Rng::new(1, 2, Purpose::Endpoint);
-        let first = |n| whole.part(n).bits();
+        let first = |n| whole.substream(n).bits();
         assert_eq!(first(0), first(0));
         assert_ne!(first(0), first(1));
         assert_ne!(first(0), whole.clone().bits());
         // Two parts agree in as many bits as independent streams: half, within 5 sigma.
-        let (mut a, mut b) = (whole.part(0), whole.part(1));
+        let (mut a, mut b) = (whole.substream(0), whole.substream(1));
         let equal: u32 = (0..1_000).map(|_| (a.bits() ^ b.bits()).count_zeros()).sum();
         assert!((31_368..=32_632).contains(&equal), "{equal} of 64000");
     }

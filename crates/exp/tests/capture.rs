@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Kind};
-use rampmeter_core::{Header, Hop, NodeId, Queueing};
+use rampmeter_core::{Header, NodeId, Queueing, SwitchProgram};
 use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_proto::pfabric::PfabricFamily;
 use rampmeter_proto::{Builtin, Transport};
@@ -86,9 +86,9 @@ fn captured(text: &str) -> Vec<CapturedPacket> {
 /// was sent. Switches with a program may change headers and send packets of their own, and those
 /// that trim cut payloads off. For these only the order of time is checked.
 fn check<T: Transport>(seen: &[CapturedPacket]) {
-    let has_program = <T::Hop as Hop<T::Header>>::ACTIVE
-        || <T::Hop as Hop<T::Header>>::DEPARTURES
-        || <T::Hop as Hop<T::Header>>::QUEUEING == Queueing::Trimming;
+    let has_program = <T::SwitchProgram as SwitchProgram<T::Header>>::ACTIVE
+        || <T::SwitchProgram as SwitchProgram<T::Header>>::DEPARTURES
+        || <T::SwitchProgram as SwitchProgram<T::Header>>::QUEUEING == Queueing::Trimming;
     let mut under_way: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
     let mut last = 0;
     for packet in seen {

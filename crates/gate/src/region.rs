@@ -70,7 +70,7 @@ pub enum Order {
     /// The burst has ended, or the agent has no state of it.
     None,
     /// Wait.
-    Hold,
+    Stop,
     /// Send at a rate in bytes a second, or as congestion control allows if there is none.
     Go(Option<u64>),
 }
@@ -90,7 +90,7 @@ impl BurstOrder {
     fn pack(self) -> u64 {
         let (state, rate) = match self.order {
             Order::None => (0, 0),
-            Order::Hold => (1, 0),
+            Order::Stop => (1, 0),
             Order::Go(rate) => (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1))),
         };
         u64::from(self.burst) << 48 | state << 46 | rate
@@ -99,7 +99,7 @@ impl BurstOrder {
     fn unpack(word: u64) -> Self {
         let rate = word & RATE_MAX;
         let order = match word >> 46 & 3 {
-            1 => Order::Hold,
+            1 => Order::Stop,
             2 => Order::Go((rate != RATE_MAX).then_some(rate)),
             _ => Order::None,
         };
@@ -323,7 +323,7 @@ mod tests {
         let (slot, seen) = (theirs.slot(idx).unwrap(), ours.slot(idx).unwrap());
         assert!(slot.begin(0) && !slot.begin(0));
         assert_eq!(slot.order(), None, "the agent has not seen the burst");
-        for order in [Order::Hold, Order::Go(Some(125)), Order::Go(None), Order::None] {
+        for order in [Order::Stop, Order::Go(Some(125)), Order::Go(None), Order::None] {
             seen.set(seen.burst(), order);
             assert_eq!(slot.order(), Some(order));
         }

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, Span};
 
+use crate::hop_graph::{LinkGroup, LinkGroupTimes, of_all, of_hop, shaped};
 use crate::ideal::{Forwarding, IdealModel, PathHop};
-use crate::ways::{LinkGroup, LinkGroupTimes, of_all, of_hop, shaped};
 
 /// A link in one direction, from a node to a node, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

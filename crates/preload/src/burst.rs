@@ -126,7 +126,7 @@ fn publish_request(entry: &DescriptorState, slot: Slot<'_>, asks: SendRequest) {
 /// Returns the permission that follows from the agent's order.
 fn way(fd: c_int, entry: &DescriptorState, slot: Slot<'_>) -> SendPermission {
     match slot.order() {
-        None | Some(Order::Hold) => SendPermission::Held,
+        None | Some(Order::Stop) => SendPermission::Held,
         Some(Order::Go(rate)) => {
             pace(fd, entry, rate);
             SendPermission::Open
@@ -195,7 +195,7 @@ fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(S
 /// Sets the rate at which the kernel sends; `None` for as fast as congestion control allows.
 fn pace(fd: c_int, entry: &DescriptorState, rate: Option<u64>) {
     let wanted = rate.map_or(0, |rate| rate.saturating_add(1));
-    if entry.paced.swap(wanted, SeqCst) != wanted {
+    if entry.pacing_rate.swap(wanted, SeqCst) != wanted {
         sys::set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, rate.unwrap_or(u64::MAX));
     }
 }

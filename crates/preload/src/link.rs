@@ -33,7 +33,7 @@ pub(crate) struct Link {
     is_over: AtomicBool,
     /// The agent's iterations when they were last read, and the time of their last change.
     beats: AtomicU64,
-    heard_ns: AtomicU64,
+    last_beat_ns: AtomicU64,
 }
 
 /// Path of the agent's socket. It is read when the library is loaded, since programs such as nginx
@@ -62,19 +62,19 @@ static TRIED_NS: AtomicU64 = AtomicU64::new(0);
 static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Time between two attempts to reach the agent in ns.
-const AGAIN_NS: u64 = 1_000_000_000;
+const RETRY_NS: u64 = 1_000_000_000;
 /// Timeout of the agent's answer in ns.
 const ANSWER_NS: u64 = 500_000_000;
 /// Interval in ns at which other threads check for the answer.
 const PAUSE_NS: u64 = 100_000;
 
-/// Returns the agent, if there is one. Otherwise retries once per [`AGAIN_NS`].
+/// Returns the agent, if there is one. Otherwise retries once per [`RETRY_NS`].
 pub(crate) fn link() -> Option<&'static Link> {
     if let Some(link) = current().filter(|link| !link.is_over.load(SeqCst)) {
         return Some(link);
     }
     let (now, tried) = (sys::now_ns() + 1, TRIED_NS.load(SeqCst));
-    if tried != 0 && now.saturating_sub(tried) < AGAIN_NS {
+    if tried != 0 && now.saturating_sub(tried) < RETRY_NS {
         return answer();
     }
     if TRIED_NS.compare_exchange(tried, now, SeqCst, SeqCst).is_err() {
@@ -133,9 +133,10 @@ fn attach() -> Option<Link> {
     let region = Region::open(memory.as_fd()?).ok()?;
     let socket = kept.into_inner()?;
     let number = NUMBER.fetch_add(1, SeqCst) + 1;
-    let (beats, heard_ns) = (AtomicU64::new(region.n_iterations()), AtomicU64::new(sys::now_ns()));
+    let (beats, last_beat_ns) =
+        (AtomicU64::new(region.n_iterations()), AtomicU64::new(sys::now_ns()));
     OWN.set(raw(&socket), true);
-    Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, heard_ns })
+    Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, last_beat_ns })
 }
 
 /// Receives the memory that the agent sends.
@@ -232,10 +233,10 @@ impl Link {
         let (beats, now) = (self.region.n_iterations(), sys::now_ns());
         if self.beats.load(SeqCst) != beats {
             // The order matters: a thread that reads the new iteration reads its time as well.
-            self.heard_ns.store(now, SeqCst);
+            self.last_beat_ns.store(now, SeqCst);
             self.beats.store(beats, SeqCst);
         }
-        let silence = now.saturating_sub(self.heard_ns.load(SeqCst));
+        let silence = now.saturating_sub(self.last_beat_ns.load(SeqCst));
         if has_ended || silence > self.region.settings().patience_ns {
             self.is_over.store(true, SeqCst);
         }

@@ -44,7 +44,7 @@ pub(crate) struct DescriptorState {
     /// Bytes that the present call requests beyond the one before.
     pub(crate) fresh: AtomicU64,
     /// Pacing rate that was set, plus one.
-    pub(crate) paced: AtomicU64,
+    pub(crate) pacing_rate: AtomicU64,
     /// Limit of unsent bytes that the program had set, plus one.
     pub(crate) unsent: AtomicU64,
     /// Number of watches at the gate instead of the connection.
@@ -81,9 +81,19 @@ impl DescriptorState {
 
     /// Clears all fields.
     pub(crate) fn clear(&self) {
-        let Self { kind, link, slot, generation, gate, fresh, paced, unsent, diverted, watches } =
-            self;
-        for word in [link, generation, fresh, paced, unsent] {
+        let Self {
+            kind,
+            link,
+            slot,
+            generation,
+            gate,
+            fresh,
+            pacing_rate,
+            unsent,
+            diverted,
+            watches,
+        } = self;
+        for word in [link, generation, fresh, pacing_rate, unsent] {
             word.store(0, SeqCst);
         }
         for word in [kind, slot, diverted] {

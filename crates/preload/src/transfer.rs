@@ -9,7 +9,7 @@ use crate::sys::{self, SyscallResult};
 use crate::watch;
 
 /// Interval in ns at which a waiting call checks the agent.
-const LOOK_NS: u64 = 1_000_000_000;
+const POLL_NS: u64 = 1_000_000_000;
 
 /// Deadline of a waiting call; `None` for never. It is not computed until the call waits.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ fn wait(fd: c_int, gate: Option<c_int>, patience: &mut SendDeadline) -> Result<(
     if left == Some(0) {
         return Err(EAGAIN);
     }
-    let look = gate.is_some().then_some(LOOK_NS);
+    let look = gate.is_some().then_some(POLL_NS);
     let time = match (left, look) {
         (Some(left), Some(look)) => Some(left.min(look)),
         (left, look) => left.or(look),

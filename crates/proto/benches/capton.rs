@@ -43,9 +43,9 @@ impl Load {
 
     fn arrival(&mut self) -> Arrival {
         let n = self.scheduler.network().n_hosts();
-        let src = self.rng.below(n as usize) as u32;
-        let dst = (src + 1 + self.rng.below(n as usize - 1) as u32) % n;
-        let left = loop {
+        let src = self.rng.uniform_below(n as usize) as u32;
+        let dst = (src + 1 + self.rng.uniform_below(n as usize - 1) as u32) % n;
+        let remaining = loop {
             let size = self.sizes.sample(&mut self.rng);
             if size > THRESHOLD {
                 break size;
@@ -53,7 +53,7 @@ impl Load {
         };
         let (src, dst) = (NodeId::new(src), NodeId::new(dst));
         self.ends.push((src, dst));
-        Arrival { id: FlowId(self.ends.len() as u64 - 1), src, dst, left }
+        Arrival { id: FlowId(self.ends.len() as u64 - 1), src, dst, remaining }
     }
 
     fn arrive(&mut self) {
@@ -70,8 +70,8 @@ impl Load {
     /// Returns the active flows, in the order of their arrival.
     fn pending(&self) -> Vec<PendingFlow> {
         let flows = (0..).zip(&self.ends).filter_map(|(id, &(src, dst))| {
-            let left: RemainingSize = self.scheduler.left(FlowId(id))?;
-            Some(PendingFlow { src, dst, left })
+            let remaining: RemainingSize = self.scheduler.remaining(FlowId(id))?;
+            Some(PendingFlow { src, dst, remaining })
         });
         flows.collect()
     }

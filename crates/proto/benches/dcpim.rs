@@ -98,7 +98,7 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
     let workload = spec.validate(&context).expect("a valid workload");
     let arrivals = workload.flows(1).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size));
     let facts = topology.facts(config.payload + config.header, Bytes::new(40));
-    let dcpim = Arc::new(config.on(&facts).expect("valid parameters"));
+    let dcpim = Arc::new(config.derive(&facts).expect("valid parameters"));
     let spec = SimSpec {
         topology: topology.clone(),
         fabric: FabricConfig::default(),

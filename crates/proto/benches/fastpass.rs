@@ -17,7 +17,8 @@ fn loaded(n_hosts: u32, pairs_per_host: u32, slots: u32) -> Allocator {
     let mut allocator = Allocator::new(n_hosts, BATCH);
     for src in 0..n_hosts {
         for _ in 0..pairs_per_host {
-            let dst = (src as usize + 1 + rng.below(n_hosts as usize - 1)) % n_hosts as usize;
+            let dst =
+                (src as usize + 1 + rng.uniform_below(n_hosts as usize - 1)) % n_hosts as usize;
             allocator.request(src as u16, dst as u16, slots);
         }
     }

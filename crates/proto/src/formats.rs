@@ -13,7 +13,7 @@ pub fn formats<C: Catalogue>() -> Vec<Wire> {
 
     impl Visitor for Wires {
         fn transport<T: Transport>(&mut self) {
-            self.0.push(Wire::of::<T::Header>(T::WIRE, T::NAME, T::TITLE));
+            self.0.push(Wire::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE));
         }
     }
 

@@ -3,10 +3,10 @@
 //! A protocol is independent of drivers. It implements [`Endpoint`](rampmeter_core::Endpoint) and
 //! is run by the simulator, by hosts and by the fault checker alike.
 
-pub mod beside;
 pub mod capton;
 pub mod catalogue;
 pub mod central;
+pub mod coexistence;
 pub mod cosy;
 pub mod dcpim;
 pub mod fastpass;
@@ -19,7 +19,6 @@ pub mod ideal;
 pub mod keys;
 pub mod mixed;
 pub mod ndp;
-pub mod parts;
 pub mod pfabric;
 pub mod phost;
 pub mod pias;
@@ -27,10 +26,11 @@ pub mod sird;
 pub mod tcp;
 #[cfg(test)]
 mod test_packet;
+pub mod toolkit;
 pub mod transport;
 
 pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
-pub use parts::{Padding, Segmentation};
+pub use toolkit::{Padding, Segmentation};
 pub use transport::Transport;

@@ -10,7 +10,7 @@ use rampmeter_core::wire::Formats;
 use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Pairs, Rate, RoundTrip, Span};
 
 use crate::keys::{BadKey, Keys};
-use crate::parts::Segmentation;
+use crate::toolkit::Segmentation;
 
 /// A transport: a [`Family`] with a name in plans, results and documents.
 ///
@@ -54,13 +54,13 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// Returns the parameters of a host if rates differ between pairs: `own` follows from the rate
     /// at which it receives, `network` from the slowest rate of any host. Takes from `network` what
     /// all hosts must agree on, and from `peers` what belongs to a pair of hosts.
-    fn among(own: Self::Config, _network: &Self::Config, _peers: &Peers) -> Self::Config {
+    fn adapt_to_peers(own: Self::Config, _network: &Self::Config, _peers: &Peers) -> Self::Config {
         own
     }
 
     /// Returns a time of `network` that all hosts must agree on, if it would be shorter with all
     /// hosts as fast as one with `own`.
-    fn slowed(_own: &Self::Config, _network: &Self::Config) -> Option<SharedTime> {
+    fn shared_time(_own: &Self::Config, _network: &Self::Config) -> Option<SharedTime> {
         None
     }
 
@@ -122,7 +122,7 @@ impl Assumptions {
     }
 
     /// Returns the assumptions of two transports together.
-    pub fn and(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self {
             full_bisection: self.full_bisection || other.full_bisection,
             paced_by_receivers: self.paced_by_receivers || other.paced_by_receivers,
@@ -173,12 +173,12 @@ impl Peers {
 
     /// Returns the facts of the network at the rate to `dst` and the round trip to it.
     pub fn facts_to(&self, dst: NodeId) -> FabricFacts {
-        self.at(self.pairs.rate(self.host, dst), dst)
+        self.facts_at(self.pairs.rate(self.host, dst), dst)
     }
 
     /// Returns the facts of the network at the rate from `src` and the round trip to it.
     pub fn facts_from(&self, src: NodeId) -> FabricFacts {
-        self.at(self.pairs.rate(src, self.host), src)
+        self.facts_at(self.pairs.rate(src, self.host), src)
     }
 
     /// Returns the facts of the network for peers to which they are not the host's own, each once.
@@ -217,7 +217,7 @@ impl Peers {
         self.time_of(timeout, peer).min(timeout).max(least)
     }
 
-    fn at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {
+    fn facts_at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {
         let own = FabricFacts { access_rate: rate.unwrap_or(self.facts.access_rate), ..self.facts };
         match self.pairs.round_trip(self.host, peer) {
             None => own,
@@ -234,7 +234,7 @@ pub struct Site {
     /// The facts of the network, with round trips as the plan gives them.
     pub facts: FabricFacts,
     /// A simulated network or real hosts.
-    pub place: Place,
+    pub deployment: Place,
     /// The longest packet of another transport that shares the links, in lower classes.
     pub lower: Option<Bytes>,
 }
@@ -298,7 +298,7 @@ pub struct SlowerLink {
 
 impl SlowerLink {
     /// Returns the error of `transport`, which divides the time of hosts' links alone.
-    pub fn refused_by(&self, transport: &str) -> BadKey {
+    pub fn refusal(&self, transport: &str) -> BadKey {
         let gbps = self.rate.as_bps() as f64 / 1e9;
         let expected = format!(
             "one for networks with links slower than those of hosts, such as {} of {gbps} Gbit/s",
@@ -311,12 +311,12 @@ impl SlowerLink {
 impl Site {
     /// Returns true if the paths between racks are regular, or the network is not simulated.
     pub fn has_regular_paths(&self) -> bool {
-        !matches!(&self.place, Place::Network(Network { paths: None, .. }))
+        !matches!(&self.deployment, Place::Network(Network { paths: None, .. }))
     }
 
     /// Returns the facts of the network at the rate of slots.
     pub fn slot_facts(&self) -> FabricFacts {
-        let rate = match &self.place {
+        let rate = match &self.deployment {
             Place::Network(Network { slots, .. }) => self.facts.access_rate.min(*slots),
             Place::Hosts { .. } => self.facts.access_rate,
         };
@@ -326,7 +326,7 @@ impl Site {
     /// Returns the rates at which a host sends and receives by all its links.
     pub fn host_rates(&self, host: u32) -> (Rate, Rate) {
         let host = NodeId::new(host);
-        match &self.place {
+        match &self.deployment {
             Place::Network(Network { pairs, .. }) => (pairs.sends(host), pairs.receives(host)),
             Place::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
         }
@@ -334,7 +334,7 @@ impl Site {
 
     /// Returns the round trip with full packets between near hosts.
     pub fn shortest_data_rtt(&self) -> Span {
-        let shortest = match &self.place {
+        let shortest = match &self.deployment {
             Place::Network(Network { pairs, .. }) => pairs.shortest(),
             Place::Hosts { .. } => None,
         };
@@ -343,7 +343,7 @@ impl Site {
 
     /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.
     pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
-        match self.place {
+        match self.deployment {
             Place::Network(_) => own,
             Place::Hosts { payload, header } => (payload, header),
         }

@@ -88,18 +88,18 @@ fn lua_field(wire: &Wire, format: &Format, field: &FieldInfo) -> String {
             let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             format!("word({name:?}, {label:?}, {expected:?}, {{ [0] = {} }})", words.join(", "))
         }
-        Form::List { most, items } => {
+        Form::List { max, items } => {
             let items: Vec<String> =
                 items.iter().map(|item| lua_field(wire, format, item)).collect();
-            format!("list({name:?}, {label:?}, {most}, {{ {} }})", items.join(", "))
+            format!("list({name:?}, {label:?}, {max}, {{ {} }})", items.join(", "))
         }
     }
 }
 
 fn lua_rule(format: &Format, rule: &Rule) -> String {
     let bound = match rule.bound {
-        Bound::Least => "at_least",
-        Bound::Most => "at_most",
+        Bound::Min => "at_least",
+        Bound::Max => "at_most",
     };
     match rule.limit {
         Limit::Number(number) => format!("{bound}({number})"),
@@ -113,17 +113,17 @@ fn lua_rule(format: &Format, rule: &Rule) -> String {
 fn row(format: &Format) -> String {
     let fields: Vec<String> = format.fields.iter().map(cell).collect();
     let lists = format.fields.iter().filter_map(|field| match field.form {
-        Form::List { most, items } => {
-            Some(format!(" + {} n, n up to {most}", FieldInfo::bytes(items)))
+        Form::List { max, items } => {
+            Some(format!(" + {} n, n up to {max}", FieldInfo::bytes(items)))
         }
         _ => None,
     });
     let (length, lists) = (format.bytes(), lists.collect::<String>());
     let says = format.docs.trim().split("\n\n").next().unwrap_or_default();
     let says: Vec<&str> = says.split('\n').map(str::trim).take_while(|l| !l.is_empty()).collect();
-    let Format { code, name, way, .. } = format;
+    let Format { code, name, direction, .. } = format;
     let (fields, says) = (fields.join(", "), says.join(" "));
-    format!("| {code} | {name} | {way} | {fields} | {length}{lists} | {says} |\n")
+    format!("| {code} | {name} | {direction} | {fields} | {length}{lists} | {says} |\n")
 }
 
 fn cell(field: &FieldInfo) -> String {

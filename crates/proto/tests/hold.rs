@@ -101,7 +101,11 @@ fn fastpod_sends_nothing_of_a_held_message() {
 #[test]
 fn fastpass_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpassConfig::PRESETS {
-        holds_back::<FastpassFamily>(&keys(), |fastpass| fastpass.held_pause * 400, SIZE);
+        holds_back::<FastpassFamily>(
+            &keys(),
+            |fastpass| fastpass.paused_probe_interval * 400,
+            SIZE,
+        );
     }
 }
 

@@ -85,7 +85,7 @@ fn rate(bps: u64) -> PyResult<Rate> {
 }
 
 /// Number of sizes that sample the line between two points of a distribution.
-const BETWEEN: u32 = 1_000;
+const SAMPLES_PER_LINE: u32 = 1_000;
 
 /// Returns the number of priorities of Homa's unscheduled packets, and the cut-offs between them,
 /// for the distribution `sizes`. Packets of files have `payload` bytes.
@@ -98,7 +98,7 @@ pub(crate) fn homa_priorities(
     priorities: u8,
 ) -> PyResult<(u8, Vec<u64>)> {
     let (points, is_linear) = crate::distribution_points(sizes, base, payload)?;
-    let parts = if is_linear { BETWEEN } else { 1 };
+    let parts = if is_linear { SAMPLES_PER_LINE } else { 1 };
     let mut cdf = vec![points[0]];
     for pair in points.windows(2) {
         let [(from, start), (size, below)] = [pair[0], pair[1]];

@@ -206,7 +206,7 @@ fn host_packet(mtu: usize) -> (usize, usize) {
 /// Returns the number in `unit` (`us`, `bytes`) of a text with a unit, such as `5us` or `2MB`.
 #[pyfunction]
 fn quantity(text: &str, unit: &str) -> Option<f64> {
-    Unit::of_time(unit).or_else(|| Unit::of_key(unit))?.read(text)
+    Unit::from_symbol(unit).or_else(|| Unit::from_key(unit))?.read(text)
 }
 
 /// Writes the flows of a plan for hosts to send; returns the facts for a run on hosts as JSON.

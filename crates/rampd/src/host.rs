@@ -3,8 +3,8 @@
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Need, Spray};
 use rampmeter_core::{Bytes, FabricFacts};
-use rampmeter_proto::beside::{Both, below, wire};
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
+use rampmeter_proto::coexistence::{CoexistingConfig, prefix_lower_key, wire};
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::{DerivedValue, Place, Site, Transport};
 use toml::Table;
@@ -41,11 +41,12 @@ impl HostTransport {
         header: Bytes,
     ) -> Result<Self, BadKey> {
         let table = take_apart(table)?;
-        let lower = table.best_effort.as_ref().map(|table| take_apart(table).map_err(below));
+        let lower =
+            table.best_effort.as_ref().map(|table| take_apart(table).map_err(prefix_lower_key));
         let lower = lower.transpose()?;
         let facts = table.with_round_trips(facts);
-        let place = Place::Hosts { payload, header };
-        let site = Site { facts, place, lower: None };
+        let deployment = Place::Hosts { payload, header };
+        let site = Site { facts, deployment, lower: None };
         let (name, lower_name) = (table.name.clone(), lower.as_ref().map(|l| l.name.clone()));
         let configure = Configure { table, lower, site };
         by_name::<C, _>(&name, lower_name.as_deref(), configure)?
@@ -75,7 +76,7 @@ impl HostTransport {
     /// An invalid value, which [`HostTransport::read`] has checked.
     pub(crate) fn both<U: Transport, L: Transport>(
         &self,
-    ) -> Result<Both<U::Config, L::Config>, BadKey> {
+    ) -> Result<CoexistingConfig<U::Config, L::Config>, BadKey> {
         both::<U, L>(&self.table, self.lower.as_ref(), &self.site)
     }
 }
@@ -95,10 +96,11 @@ fn both<U: Transport, L: Transport>(
     upper: &TransportTable,
     lower: Option<&TransportTable>,
     site: &Site,
-) -> Result<Both<U::Config, L::Config>, BadKey> {
+) -> Result<CoexistingConfig<U::Config, L::Config>, BadKey> {
     let lower = lower.ok_or_else(|| BadKey::new("best-effort", L::NAME, "none"))?;
-    let (told, keys) = (lower.with_round_trips(&site.facts), lower.keys().map_err(below)?);
-    Both::configure::<U, L>(upper.keys()?, keys, site, told)
+    let (told, keys) =
+        (lower.with_round_trips(&site.facts), lower.keys().map_err(prefix_lower_key)?);
+    CoexistingConfig::configure::<U, L>(upper.keys()?, keys, site, told)
 }
 
 /// Returns the path choice that a transport is designed for.
@@ -136,7 +138,7 @@ impl Action for Configure {
         let needs = U::needs(&table.keys()?, &site.facts);
         let (of_upper, spray) = (needs.arbiters.len() as u32, preferred_spray(needs.spray));
         let of_lower = lower.as_ref().map_or(Ok(0), |lower| {
-            let keys: L::Keys = lower.keys().map_err(below)?;
+            let keys: L::Keys = lower.keys().map_err(prefix_lower_key)?;
             Ok(L::needs(&keys, &site.facts).arbiters.len() as u32)
         });
         let arbiters = of_upper + of_lower?;

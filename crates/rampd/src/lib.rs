@@ -8,7 +8,7 @@ mod apps;
 mod check;
 mod config;
 mod decrypt;
-mod differs;
+mod differences;
 mod error;
 mod host;
 mod key_log;

@@ -92,7 +92,7 @@ struct Load {
     ends: Time,
     signals: Signals,
     /// Messages in flight, and messages that are expected here.
-    under_way: BTreeMap<u64, u32>,
+    in_flight: BTreeMap<u64, u32>,
     missing: usize,
     is_done: bool,
 }
@@ -100,8 +100,8 @@ struct Load {
 impl Load {
     fn new(timetable: Timetable, log: Log, clock: Clock, drain: Span, signals: Signals) -> Self {
         let (missing, ends) = (timetable.expected, timetable.last.saturating_add(drain));
-        let (under_way, is_done) = (BTreeMap::new(), false);
-        Self { timetable, log, clock, drain, ends, signals, under_way, missing, is_done }
+        let (in_flight, is_done) = (BTreeMap::new(), false);
+        Self { timetable, log, clock, drain, ends, signals, in_flight, missing, is_done }
     }
 
     fn note(&mut self, what: &str, flow: u32) {
@@ -122,7 +122,7 @@ impl Load {
     /// because other hosts may still need its answers. The log is complete even if the process is
     /// killed then.
     fn stop_if_over(&mut self) {
-        let sends = !self.timetable.is_sent() || !self.under_way.is_empty();
+        let sends = !self.timetable.is_sent() || !self.in_flight.is_empty();
         let is_done = !sends && self.missing == 0;
         if is_done && !self.is_done {
             self.is_done = true;
@@ -143,7 +143,7 @@ impl Applications for Load {
         self.stop_if_over();
         let row = self.timetable.take(self.clock.now())?;
         let ticket = Ticket(row.flow.into());
-        self.under_way.insert(ticket.0, row.flow);
+        self.in_flight.insert(ticket.0, row.flow);
         self.note("submitted", row.flow);
         Some(Submission {
             app: 0,
@@ -164,7 +164,7 @@ impl Applications for Load {
     }
 
     fn finish(&mut self, _app: u32, ticket: Ticket, outcome: Outcome) {
-        let Some(flow) = self.under_way.remove(&ticket.0) else { return };
+        let Some(flow) = self.in_flight.remove(&ticket.0) else { return };
         match outcome {
             Outcome::Completed => self.note("completed", flow),
             // Messages in flight when the load ends are unfinished, not failed.

@@ -10,7 +10,7 @@
 //! (`tracing-appender`). If the queue is full, or a write fails, the line is dropped and counted.
 //!
 //! Outsiders can cause lines: with packets, connections and requests. Each place in the code may
-//! log [`BURST`] lines at once, and one per [`EVERY_NS`] after that. Further lines are dropped and
+//! log [`BURST`] lines at once, and one per [`REFILL_NS`] after that. Further lines are dropped and
 //! counted. Lines of level `debug` and `trace`, which are off by default, are not limited.
 //!
 //! [`report`] adds a line with the counts, at most once a minute, and they are served to
@@ -45,7 +45,7 @@ pub(crate) enum LogFormat {
 const QUEUE: usize = 1_024;
 /// Lines of one place in the code: maximum at once, and the interval in ns of those after that.
 const BURST: u64 = 100;
-const EVERY_NS: u64 = 1_000_000_000;
+const REFILL_NS: u64 = 1_000_000_000;
 /// Interval in ns of reports of dropped lines.
 const REPORT_NS: u64 = 60_000_000_000;
 /// Maximum wait at the end of the process for lines that are not written.
@@ -71,7 +71,7 @@ static LIMITED: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, Default)]
 struct LossReport {
     at_ns: u64,
-    left_out: OmittedLines,
+    omitted: OmittedLines,
 }
 
 /// Lines that are missing in the log.
@@ -155,16 +155,16 @@ pub(crate) fn omitted_lines() -> OmittedLines {
 /// Logs the number of dropped lines, if it has grown and the latest report was a minute ago.
 pub(crate) fn report() {
     let Some(log) = LOG.get() else { return };
-    let (now_ns, left_out) = (monotonic_ns(), omitted_lines());
+    let (now_ns, omitted) = (monotonic_ns(), omitted_lines());
     {
         let mut reported = log.reported.lock().unwrap_or_else(PoisonError::into_inner);
         let is_recent = reported.at_ns > 0 && now_ns - reported.at_ns < REPORT_NS;
-        if reported.left_out == left_out || is_recent {
+        if reported.omitted == omitted || is_recent {
             return;
         }
-        *reported = LossReport { at_ns: now_ns, left_out };
+        *reported = LossReport { at_ns: now_ns, omitted };
     }
-    let OmittedLines { dropped, limited } = left_out;
+    let OmittedLines { dropped, limited } = omitted;
     warn!(
         code = "log-incomplete",
         dropped,
@@ -223,26 +223,26 @@ impl<'a> MakeWriter<'a> for Queue {
 #[derive(Debug, Default)]
 struct Limit(Mutex<HashMap<Identifier, Bucket>>);
 
-/// A token bucket in nanoseconds: a line costs [`EVERY_NS`] of them.
+/// A token bucket in nanoseconds: a line costs [`REFILL_NS`] of them.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    left_ns: u64,
+    remaining_ns: u64,
     at_ns: u64,
 }
 
 impl Bucket {
     fn new(now_ns: u64) -> Self {
-        Self { left_ns: BURST * EVERY_NS, at_ns: now_ns }
+        Self { remaining_ns: BURST * REFILL_NS, at_ns: now_ns }
     }
 
     /// Takes the tokens of a line; returns false if there are not enough.
     fn take(&mut self, now_ns: u64) -> bool {
         let more = now_ns.saturating_sub(self.at_ns);
-        self.left_ns = self.left_ns.saturating_add(more).min(BURST * EVERY_NS);
+        self.remaining_ns = self.remaining_ns.saturating_add(more).min(BURST * REFILL_NS);
         self.at_ns = now_ns;
-        let is_left = self.left_ns >= EVERY_NS;
+        let is_left = self.remaining_ns >= REFILL_NS;
         if is_left {
-            self.left_ns -= EVERY_NS;
+            self.remaining_ns -= REFILL_NS;
         }
         is_left
     }

@@ -17,10 +17,10 @@ use crate::config::Setup;
 use crate::status::StatusServer;
 use crate::view::NodeView;
 use crate::watchdog::Heartbeat;
-use crate::{differs, log, serve};
+use crate::{differences, log, serve};
 
 /// Interval of observations.
-const EVERY: Span = Span::from_us(1_000_000);
+const INTERVAL: Span = Span::from_us(1_000_000);
 
 /// Interval of hellos to peers, for round trips and configured settings.
 const GREET_EVERY: Span = Span::from_us(10_000_000);
@@ -31,8 +31,8 @@ pub(crate) struct NodeObserver {
     next: Time,
     /// Time of the next hellos.
     greets_at: Time,
-    before: NodeView,
-    shown: Arc<Mutex<NodeView>>,
+    previous: NodeView,
+    published: Arc<Mutex<NodeView>>,
     status: StatusServer,
     heart: Heartbeat,
 }
@@ -44,12 +44,12 @@ impl NodeObserver {
     /// The address is in use.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
         let status = StatusServer::start(setup)?;
-        let shown = Arc::new(Mutex::new(NodeView::default()));
+        let published = Arc::new(Mutex::new(NodeView::default()));
         if let Some(address) = setup.metrics {
             let listener = TcpListener::bind(address).map_err(|error| {
                 io::Error::other(format!("node.metrics: cannot listen at {address}: {error}"))
             })?;
-            let (shown, node) = (Arc::clone(&shown), setup.id.get().to_string());
+            let (shown, node) = (Arc::clone(&published), setup.id.get().to_string());
             let status = status.shown();
             let page = move |path: &str| match path {
                 "/status" => Some(status.text()),
@@ -69,7 +69,7 @@ impl NodeObserver {
             }
         }
         let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heartbeat::start()?);
-        Ok(Self { next, greets_at, before: NodeView::default(), shown, status, heart })
+        Ok(Self { next, greets_at, previous: NodeView::default(), published, status, heart })
     }
 
     /// Observes the node, once per interval.
@@ -82,7 +82,7 @@ impl NodeObserver {
         if now < self.next {
             return;
         }
-        self.next = now + EVERY;
+        self.next = now + INTERVAL;
         self.heart.beat();
         log::report();
         if now >= self.greets_at {
@@ -90,7 +90,7 @@ impl NodeObserver {
             node.send_hellos(now);
         }
         let view = view(node);
-        if view.peers_known > self.before.peers_known {
+        if view.peers_known > self.previous.peers_known {
             // Hellos at the start are often retransmitted, and then do not measure a round trip.
             self.greets_at = now;
         }
@@ -101,11 +101,11 @@ impl NodeObserver {
 
     /// Logs unusual events.
     fn warn(&self, setup: &Setup, view: &NodeView) {
-        let (old, new) = (&self.before.stats, &view.stats);
+        let (old, new) = (&self.previous.stats, &view.stats);
         if new.peer_restarts > old.peer_restarts {
             info!(restarts = new.peer_restarts - old.peer_restarts, "peers restarted");
         }
-        if view.peers_known > self.before.peers_known {
+        if view.peers_known > self.previous.peers_known {
             info!(peers = view.peers_known, "peers respond");
         }
         if new.malformed + new.unknown_sender > old.malformed + old.unknown_sender {
@@ -161,7 +161,7 @@ impl NodeObserver {
         }
         self.warn_of_settings(setup, view);
         for peer in &view.peers {
-            let before = self.before.peer(peer.node);
+            let before = self.previous.peer(peer.node);
             if before.and_then(|old| old.path_mtu) == peer.path_mtu {
                 continue;
             }
@@ -186,8 +186,8 @@ impl NodeObserver {
             let what = |peer: &PeerView| {
                 (peer.differences, peer.settings, peer.other_transport, peer.has_other_key)
             };
-            if self.before.peer(peer.node).map(what) != Some(what(peer)) {
-                let keys = differs::describe(setup, peer);
+            if self.previous.peer(peer.node).map(what) != Some(what(peer)) {
+                let keys = differences::describe(setup, peer);
                 warn!(
                     code = "peer-settings",
                     peer = peer.node.get(),
@@ -197,7 +197,7 @@ impl NodeObserver {
             }
         }
         let is_known = view.peers.iter().any(|peer| peer.differences.contains(Setting::Mtu));
-        if view.stats.oversized > self.before.stats.oversized && !is_known {
+        if view.stats.oversized > self.previous.stats.oversized && !is_known {
             warn!(
                 code = "oversized-packets",
                 packets = view.stats.oversized,
@@ -209,7 +209,7 @@ impl NodeObserver {
     /// Logs the networks that are down, and those that are up again.
     fn warn_of_rails(&self, setup: &Setup, view: &NodeView) {
         for rail in &view.rails {
-            let old = self.before.rail(rail.peer, rail.rail);
+            let old = self.previous.rail(rail.peer, rail.rail);
             let (falls, was) = old.map_or((0, RailState::Unknown), |old| (old.falls, old.state));
             let peer = rail.peer.get();
             let address = setup.addresses(rail.peer).get(usize::from(rail.rail)).copied();
@@ -247,10 +247,10 @@ impl NodeObserver {
 
     fn show(&mut self, setup: &Setup, view: NodeView, now: Option<Time>) {
         if let Some(now) = now {
-            self.status.show(setup, &view, &self.before, now);
+            self.status.show(setup, &view, &self.previous, now);
         }
-        self.before = view.clone();
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = view;
+        self.previous = view.clone();
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = view;
     }
 }
 

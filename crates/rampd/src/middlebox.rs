@@ -73,24 +73,24 @@ pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
         args,
         delay_max,
         rng: Rng::new(args.seed, 0, Purpose::Fault),
-        held: BinaryHeap::new(),
+        delayed: BinaryHeap::new(),
         number: 0,
         counts: Counts::default(),
     };
     info!(left = args.left, right = args.right, "joined");
     cable.work(&ends, &signals)?;
-    let Counts { passed, lost, doubled, held } = cable.counts;
-    info!(passed, lost, doubled, held, "parted");
+    let Counts { n_forwarded, n_dropped, n_duplicated, n_delayed } = cable.counts;
+    info!(n_forwarded, n_dropped, n_duplicated, n_delayed, "parted");
     Ok(())
 }
 
 /// Counters of frames.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    passed: u64,
-    lost: u64,
-    doubled: u64,
-    held: u64,
+    n_forwarded: u64,
+    n_dropped: u64,
+    n_duplicated: u64,
+    n_delayed: u64,
 }
 
 /// A delayed frame: its time, its sequence number, the end at which it is sent, and its bytes.
@@ -100,7 +100,7 @@ struct Cable<'a> {
     args: &'a MiddleboxArgs,
     delay_max: Span,
     rng: Rng,
-    held: BinaryHeap<Reverse<DelayedFrame>>,
+    delayed: BinaryHeap<Reverse<DelayedFrame>>,
     number: u64,
     counts: Counts,
 }
@@ -111,8 +111,8 @@ impl Cable<'_> {
         let mut frame = vec![0; FRAME_MAX];
         while !signals.is_stopping() {
             let now = clock.now();
-            while self.held.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
-                let Some(Reverse((_, _, to, bytes))) = self.held.pop() else { break };
+            while self.delayed.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+                let Some(Reverse((_, _, to, bytes))) = self.delayed.pop() else { break };
                 send(&ends[to], &bytes);
             }
             let mut is_idle = true;
@@ -132,26 +132,26 @@ impl Cable<'_> {
 
     fn pass(&mut self, now: Time, end: &OwnedFd, to: usize, frame: &[u8]) {
         if self.rng.chance(self.args.loss) {
-            self.counts.lost += 1;
+            self.counts.n_dropped += 1;
             return;
         }
-        self.counts.passed += 1;
+        self.counts.n_forwarded += 1;
         if self.rng.chance(self.args.duplicate) {
-            self.counts.doubled += 1;
+            self.counts.n_duplicated += 1;
             send(end, frame);
         }
-        if self.rng.chance(self.args.reorder) && self.held.len() < HELD_MAX {
-            self.counts.held += 1;
+        if self.rng.chance(self.args.reorder) && self.delayed.len() < HELD_MAX {
+            self.counts.n_delayed += 1;
             self.number += 1;
-            let delay = self.delay_max.scale_floor(self.rng.below(1_000) as u64, 1_000);
-            self.held.push(Reverse((now + delay, self.number, to, frame.to_vec())));
+            let delay = self.delay_max.scale_floor(self.rng.uniform_below(1_000) as u64, 1_000);
+            self.delayed.push(Reverse((now + delay, self.number, to, frame.to_vec())));
         } else {
             send(end, frame);
         }
     }
 
     fn wait(&self, ends: &[OwnedFd; 2], now: Time) -> io::Result<()> {
-        let next = self.held.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
+        let next = self.delayed.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at);
         let ns = next.saturating_since(now).min(WAIT).as_ps() / 1_000;
         let timeout = Timespec { tv_sec: 0, tv_nsec: ns as i64 };
         let mut fds = ends.each_ref().map(|end| PollFd::new(end, PollFlags::IN));

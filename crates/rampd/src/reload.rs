@@ -46,7 +46,7 @@ struct LoadResult {
 pub(crate) struct ConfigLoader {
     result: Option<Receiver<Result<LoadResult, Error>>>,
     /// True if another SIGHUP arrived while the files were being read.
-    again: bool,
+    is_reload_pending: bool,
     /// Start of the present thread.
     began: Time,
     n_stalled: u32,
@@ -64,7 +64,7 @@ impl ConfigLoader {
         now: Time,
     ) {
         if signals.take_reload() {
-            self.again = true;
+            self.is_reload_pending = true;
             self.end_stalled(now);
         }
         if let Some(result) = self.take_result() {
@@ -75,8 +75,8 @@ impl ConfigLoader {
                 }
             }
         }
-        if self.again && self.result.is_none() {
-            self.again = false;
+        if self.is_reload_pending && self.result.is_none() {
+            self.is_reload_pending = false;
             self.began = now;
             self.begin(setup, signals);
         }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, Time};
-use rampmeter_proto::beside::{BesideArbiter, BesideHost};
 use rampmeter_proto::catalogue::{Action, Catalogue};
+use rampmeter_proto::coexistence::{CoexistingArbiter, CoexistingHost};
 use rampmeter_proto::transport::Transport;
 use rampmeter_ring::Clients;
 use rampmeter_runtime::datapath::Rails;
@@ -126,9 +126,16 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
     fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, BesideHost<U::Host, L::Host>> =
+        let again: Protocol<'_, CoexistingHost<U::Host, L::Host>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
-        run::<BesideHost<U::Host, L::Host>, A>(setup, clock, Arc::new(both), again, apps, signals)
+        run::<CoexistingHost<U::Host, L::Host>, A>(
+            setup,
+            clock,
+            Arc::new(both),
+            again,
+            apps,
+            signals,
+        )
     }
 }
 
@@ -152,10 +159,10 @@ impl Action for RunArbiter<'_> {
     fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, BesideArbiter<U, L>> =
+        let again: Protocol<'_, CoexistingArbiter<U, L>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         let apps = || Ok(NoApplications);
-        run::<BesideArbiter<U, L>, _>(setup, clock, Arc::new(both), again, apps, signals)
+        run::<CoexistingArbiter<U, L>, _>(setup, clock, Arc::new(both), again, apps, signals)
     }
 }
 

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use tracing::info;
 
 use crate::config::Setup;
-use crate::differs;
+use crate::differences;
 use crate::error::Error;
 use crate::serve::{self, Reply};
 use crate::view::NodeView;
@@ -132,9 +132,9 @@ impl LatestStatus {
 /// Server of the status.
 #[derive(Debug)]
 pub(crate) struct StatusServer {
-    shown: LatestStatus,
+    latest: LatestStatus,
     started: Option<Time>,
-    before: Time,
+    previous_at: Time,
     /// Socket, which is closed with the node.
     _listener: Option<Listener>,
 }
@@ -145,35 +145,36 @@ impl StatusServer {
     /// # Errors
     /// The socket cannot be opened, or another node owns it.
     pub(crate) fn start(setup: &Setup) -> io::Result<Self> {
-        let (shown, mut held) = (LatestStatus::default(), None);
+        let (latest, mut held) = (LatestStatus::default(), None);
         if let Some(path) = &setup.status {
             let listener = Listener::open(path, SocketType::STREAM, BACKLOG)
                 .map_err(|error| io::Error::other(error.to_string()))?;
             let socket = listener.as_fd().try_clone_to_owned()?;
             held = Some(listener);
-            let shown = shown.clone();
+            let shown = latest.clone();
             // Each connection gets the status, whatever its request is.
             let answer = move |_: &[u8]| Reply::Bytes(shown.text().into_bytes());
             serve::start("status", socket, answer)?;
             info!(socket = %path.display(), "serving status");
         }
-        Ok(Self { shown, started: None, before: Time::ZERO, _listener: held })
+        Ok(Self { latest, started: None, previous_at: Time::ZERO, _listener: held })
     }
 
     /// Returns the shared status.
     pub(crate) fn shown(&self) -> LatestStatus {
-        self.shown.clone()
+        self.latest.clone()
     }
 
     /// Renews the status.
     pub(crate) fn show(&mut self, setup: &Setup, view: &NodeView, before: &NodeView, now: Time) {
         let started = *self.started.get_or_insert(now);
-        let span = now.saturating_since(std::mem::replace(&mut self.before, now)).as_secs_f64();
+        let span =
+            now.saturating_since(std::mem::replace(&mut self.previous_at, now)).as_secs_f64();
         let up_s = now.saturating_since(started).as_secs_f64();
         let status = status(setup, view, before, now, span);
         let status = Status { up_s, ..status };
         let text = serde_json::to_string(&status).expect("a status has no keys but texts");
-        *self.shown.0.lock().unwrap_or_else(PoisonError::into_inner) = text + "\n";
+        *self.latest.0.lock().unwrap_or_else(PoisonError::into_inner) = text + "\n";
     }
 }
 
@@ -206,14 +207,14 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         Peer {
             node: peer.node.get(),
             address: address.map(|address| address.to_string()).unwrap_or_default(),
-            heard_s_ago: traffic.heard_at.map(|at| now.saturating_since(at).as_secs_f64()),
+            heard_s_ago: traffic.last_received_at.map(|at| now.saturating_since(at).as_secs_f64()),
             round_trip_us: peer.rtt.map(|rtt| rtt.as_us_f64()),
             sent_mbps: mbps(traffic.bytes_sent, then.bytes_sent),
             received_mbps: mbps(traffic.bytes_received, then.bytes_received),
             sending: peer.sending,
-            waiting: peer.waiting,
+            waiting: peer.queued,
             path_mtu: peer.path_mtu,
-            differs_in: differs::keys(peer),
+            differs_in: differences::keys(peer),
             rails: view.rails_of(peer.node).iter().map(rail).collect(),
         }
     };

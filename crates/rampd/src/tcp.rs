@@ -27,7 +27,7 @@ use crate::timetable::{FlowRow, Log, Timetable};
 /// Bytes moved by one call.
 const CHUNK: usize = 64 << 10;
 /// Maximum sleep of the loop before the next arrival.
-const NAP: Duration = Duration::from_millis(20);
+const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Maximum number of attempts to connect to a peer that does not listen yet.
 const TRIES: u32 = 250;
 
@@ -82,7 +82,7 @@ pub(crate) fn run(
                 let at = timetable.next().unwrap_or(ends).min(ends);
                 let left = Duration::from_nanos(at.saturating_since(now).as_ps() / 1_000);
                 let was_over = over;
-                over += write_notes(&noted, &mut log, &mut timetable, left.min(NAP));
+                over += write_notes(&noted, &mut log, &mut timetable, left.min(SLEEP_MAX));
                 if over > was_over && timetable.waits {
                     ends = ends.max(clock.now().saturating_add(drain));
                 }
@@ -179,7 +179,7 @@ fn connect(to: SocketAddr, kernel: &KernelTcpArgs) -> io::Result<TcpStream> {
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && tries < TRIES => {
                 tries += 1;
-                thread::sleep(NAP);
+                thread::sleep(SLEEP_MAX);
             }
             Err(error) => return Err(error),
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 
 /// Minimum number of polls of the thread within the timeout of the service manager.
-const LOOKS: u32 = 4;
+const POLLS_MIN: u32 = 4;
 /// Minimum interval of polls. The node's thread counts once a second, so that shorter ones are
 /// useless.
 const PERIOD_MIN: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ impl Heartbeat {
     pub(crate) fn start() -> io::Result<Self> {
         let heart = Self::default();
         if let Some(limit) = sd_notify::watchdog_enabled() {
-            let (watched, period) = (heart.clone(), (limit / LOOKS).max(PERIOD_MIN));
+            let (watched, period) = (heart.clone(), (limit / POLLS_MIN).max(PERIOD_MIN));
             let watch = move || {
                 let mut before = 0;
                 loop {

@@ -50,7 +50,7 @@ pub(crate) struct AdmittedClient {
 #[derive(Debug)]
 pub(crate) struct Acceptor {
     pub(crate) events: Receiver<Event>,
-    pub(crate) bells: Arc<OwnedFd>,
+    pub(crate) doorbells: Arc<OwnedFd>,
     pub(crate) stop: Arc<OwnedFd>,
     pub(crate) thread: JoinHandle<()>,
 }
@@ -66,7 +66,7 @@ struct Connection {
 #[derive(Debug)]
 enum State {
     /// Connected without a request; closed at `until_ns`.
-    Silent { until_ns: u64 },
+    Unrequested { until_ns: u64 },
     /// Deferred until `until_ns`: the node is about to free memory.
     Waiting { request: Request, until_ns: u64 },
     /// Attached. `unsealed` is its memory until the application has mapped it.
@@ -79,18 +79,18 @@ struct AcceptorThread {
     listener: Listener,
     stop: Arc<OwnedFd>,
     /// Readable when the access rules have changed.
-    changed: Arc<OwnedFd>,
+    rules_changed: Arc<OwnedFd>,
     epoll: OwnedFd,
-    bells: Arc<OwnedFd>,
+    doorbells: Arc<OwnedFd>,
     /// Written to at each event.
     news: OwnedFd,
     events: Sender<Event>,
-    guests: BTreeMap<u64, Connection>,
+    connections: BTreeMap<u64, Connection>,
     next: u64,
     next_app: u32,
     /// Memory of ended applications, from which messages may still be sent. This thread drops the
     /// last reference, since unmapping is slow and would delay the node.
-    retired: Vec<(User, Arc<Memory>)>,
+    ended_memory: Vec<(User, Arc<Memory>)>,
     /// Spare descriptor. It is closed if the process has no other free descriptor, so that a
     /// connection can still be accepted and refused.
     spare: Option<OwnedFd>,
@@ -102,13 +102,13 @@ const LISTENER: u64 = 0;
 const STOP: u64 = 1;
 const CHANGED: u64 = 2;
 /// Maximum number of connections without a request per user.
-const SILENT_PER_USER: usize = 8;
+const UNREQUESTED_PER_USER: usize = 8;
 /// Maximum number of connections without a request of all users. A further one replaces the oldest.
-const SILENT_MAX: usize = 256;
+const UNREQUESTED_MAX: usize = 256;
 /// Timeout of a connection without a request.
-const SILENCE: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum time for which a request is deferred until memory of an ended application is freed.
-const LETTING_GO: Duration = Duration::from_secs(2);
+const DEFER_MAX: Duration = Duration::from_secs(2);
 /// Interval of checks that no event triggers.
 const SWEEP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
@@ -119,39 +119,39 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
     let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
     let setup = || -> io::Result<(AcceptorThread, Receiver<Event>)> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let (stop, changed, news) = (Arc::new(event()?), Arc::new(event()?), event()?);
+        let (stop, rules_changed, news) = (Arc::new(event()?), Arc::new(event()?), event()?);
         access.set(limits, services);
-        access.notify(Arc::clone(&changed));
+        access.notify(Arc::clone(&rules_changed));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bells = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
+        let doorbells = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
-        epoll::add(&epoll, &changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
+        epoll::add(&epoll, &rules_changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
         // Edge-triggered, so that no thread has to read the counter.
-        epoll::add(&bells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
+        epoll::add(&doorbells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
         let acceptor = AcceptorThread {
             access: access.clone(),
             listener,
             stop,
-            changed,
+            rules_changed,
             epoll,
-            bells,
+            doorbells,
             news,
             events,
-            guests: BTreeMap::new(),
+            connections: BTreeMap::new(),
             next: CHANGED + 1,
             next_app: 0,
-            retired: Vec::new(),
+            ended_memory: Vec::new(),
             spare: Some(event()?),
         };
         Ok((acceptor, received))
     };
     let (acceptor, events) = setup().map_err(system)?;
-    let (bells, stop) = (Arc::clone(&acceptor.bells), Arc::clone(&acceptor.stop));
+    let (doorbells, stop) = (Arc::clone(&acceptor.doorbells), Arc::clone(&acceptor.stop));
     let thread =
         thread::Builder::new().name("acceptor".into()).spawn(|| acceptor.run()).map_err(system)?;
-    Ok(Acceptor { events, bells, stop, thread })
+    Ok(Acceptor { events, doorbells, stop, thread })
 }
 
 impl AcceptorThread {
@@ -160,7 +160,7 @@ impl AcceptorThread {
         loop {
             ready.clear();
             let is_restless =
-                !self.retired.is_empty() || self.pending_connections().next().is_some();
+                !self.ended_memory.is_empty() || self.pending_connections().next().is_some();
             let timeout = is_restless.then_some(&SWEEP);
             match epoll::wait(&self.epoll, spare_capacity(&mut ready), timeout) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -181,19 +181,20 @@ impl AcceptorThread {
 
     /// Returns the connections without a request, the oldest first, with their users.
     fn pending_connections(&self) -> impl Iterator<Item = (u64, User)> {
-        let silent = self.guests.iter().filter(|(_, g)| matches!(g.state, State::Silent { .. }));
+        let silent =
+            self.connections.iter().filter(|(_, g)| matches!(g.state, State::Unrequested { .. }));
         silent.map(|(&token, guest)| (token, guest.user))
     }
 
     /// Returns the number of attached applications of users for which `counts` returns true, and
     /// the bytes that they share with the node. Memory counts until the node has freed it.
     fn taken(&self, counts: impl Fn(User) -> bool) -> (usize, u64) {
-        let attached = self.guests.values().filter_map(|guest| match &guest.state {
+        let attached = self.connections.values().filter_map(|guest| match &guest.state {
             State::Attached { memory, .. } if counts(guest.user) => Some(memory.len() as u64),
             _ => None,
         });
         let (n, bytes) = attached.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes));
-        let retired = self.retired.iter().filter(|(user, _)| counts(*user));
+        let retired = self.ended_memory.iter().filter(|(user, _)| counts(*user));
         (n, bytes + retired.map(|(_, memory)| memory.len() as u64).sum::<u64>())
     }
 
@@ -230,8 +231,9 @@ impl AcceptorThread {
             return;
         }
         self.next += 1;
-        let until_ns = monotonic_ns() + SILENCE.as_nanos() as u64;
-        self.guests.insert(token, Connection { socket, user, state: State::Silent { until_ns } });
+        let until_ns = monotonic_ns() + REQUEST_TIMEOUT.as_nanos() as u64;
+        self.connections
+            .insert(token, Connection { socket, user, state: State::Unrequested { until_ns } });
         // Programs send their request with the connection, so most requests are already there.
         self.handle_readable(token);
         self.limit_pending(user);
@@ -241,21 +243,22 @@ impl AcceptorThread {
     fn limit_pending(&mut self, user: User) {
         let silent: Vec<_> = self.pending_connections().collect();
         let mut of_user = silent.iter().filter(|(_, of)| of.uid == user.uid);
-        if of_user.clone().count() > SILENT_PER_USER
+        if of_user.clone().count() > UNREQUESTED_PER_USER
             && let Some(&(oldest, _)) = of_user.next()
         {
-            if let Some(Connection { socket, .. }) = self.guests.get(&oldest) {
-                turn_away(socket, &Refusal::Waiting { uid: user.uid, max: SILENT_PER_USER });
+            if let Some(Connection { socket, .. }) = self.connections.get(&oldest) {
+                turn_away(socket, &Refusal::Waiting { uid: user.uid, max: UNREQUESTED_PER_USER });
             }
             self.remove_connection(oldest);
-        } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > SILENT_MAX) {
+        } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > UNREQUESTED_MAX)
+        {
             self.remove_connection(oldest);
         }
     }
 
     /// Handles a request from a connection, or its end.
     fn handle_readable(&mut self, token: u64) {
-        let Some(guest) = self.guests.get_mut(&token) else { return };
+        let Some(guest) = self.connections.get_mut(&token) else { return };
         let mut bytes = [0; Request::LEN + 1];
         let got = match recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((got, _)) if got > 0 => got,
@@ -263,7 +266,7 @@ impl AcceptorThread {
             Ok(_) | Err(_) => return self.remove_connection(token),
         };
         match &mut guest.state {
-            State::Silent { .. } => {}
+            State::Unrequested { .. } => {}
             State::Attached { app, unsealed, .. } => {
                 let app = *app;
                 let is_sealed = bytes[..got] == MAPPED && unsealed.take().is_some_and(seal);
@@ -279,7 +282,7 @@ impl AcceptorThread {
         let socket = Arc::clone(&guest.socket);
         match Request::decode(&bytes[..got]) {
             Ok(request) => {
-                let until_ns = monotonic_ns() + LETTING_GO.as_nanos() as u64;
+                let until_ns = monotonic_ns() + DEFER_MAX.as_nanos() as u64;
                 self.answer(token, request, until_ns);
             }
             Err(refusal) => {
@@ -291,13 +294,13 @@ impl AcceptorThread {
 
     /// Admits an application, refuses it, or defers it until memory is freed.
     fn answer(&mut self, token: u64, request: Request, until_ns: u64) {
-        let Some(guest) = self.guests.get(&token) else { return };
+        let Some(guest) = self.connections.get(&token) else { return };
         let (socket, user) = (Arc::clone(&guest.socket), guest.user);
         let Err(refusal) = self.attach(token, &socket, user, request) else { return };
-        let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.retired.is_empty();
+        let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.ended_memory.is_empty();
         if may_come && monotonic_ns() < until_ns {
             let state = State::Waiting { request, until_ns };
-            self.guests.insert(token, Connection { socket, user, state });
+            self.connections.insert(token, Connection { socket, user, state });
         } else {
             turn_away(&socket, &refusal);
             self.remove_connection(token);
@@ -325,10 +328,10 @@ impl AcceptorThread {
         self.sweep_out();
         let is_taken = |guest: &Connection| match guest.state {
             State::Attached { service: taken, .. } => taken == service,
-            State::Silent { .. } | State::Waiting { .. } => false,
+            State::Unrequested { .. } | State::Waiting { .. } => false,
         };
-        if self.guests.values().any(is_taken) {
-            return Err(Refusal::Taken { service });
+        if self.connections.values().any(is_taken) {
+            return Err(Refusal::ServiceInUse { service });
         }
         self.let_go();
         let (n, bytes) = self.taken(|_| true);
@@ -339,21 +342,26 @@ impl AcceptorThread {
         if n_of_user >= limits.clients_per_user {
             return Err(Refusal::UserCrowded { uid, max: limits.clients_per_user });
         }
-        let asked = layout.total();
-        let left = limits.memory_max.saturating_sub(bytes);
+        let requested = layout.total();
+        let available = limits.memory_max.saturating_sub(bytes);
         let left_of_user = limits.memory_per_user.saturating_sub(bytes_of_user);
-        if asked > left {
-            return Err(Refusal::NoMemory { asked, left, user: None });
+        if requested > available {
+            return Err(Refusal::NoMemory { requested, available, user: None });
         }
-        if asked > left_of_user {
-            return Err(Refusal::NoMemory { asked, left: left_of_user, user: Some(uid) });
+        if requested > left_of_user {
+            return Err(Refusal::NoMemory { requested, available: left_of_user, user: Some(uid) });
         }
         let system = |error: io::Error| Refusal::System(error.to_string());
         let (file, memory) = make_memory(&layout).map_err(system)?;
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|error| system(error.into()))?;
-        epoll::add(&self.bells, &doorbell, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)
-            .map_err(|error| system(error.into()))?;
+        epoll::add(
+            &self.doorbells,
+            &doorbell,
+            EventData::new_u64(0),
+            EventFlags::IN | EventFlags::ET,
+        )
+        .map_err(|error| system(error.into()))?;
         let app = self.next_app;
         self.next_app = self.next_app.wrapping_add(1);
         let (memory, file) = (Arc::new(memory), Arc::new(file));
@@ -364,20 +372,20 @@ impl AcceptorThread {
             memory: Arc::clone(&file),
         })));
         let state = State::Attached { app, service, memory, unsealed: Some(file) };
-        self.guests.insert(token, Connection { socket: Arc::clone(socket), user, state });
+        self.connections.insert(token, Connection { socket: Arc::clone(socket), user, state });
         tracing::info!(service, app, uid, bytes = layout.total(), "an application is attached");
         Ok(())
     }
 
     /// Disconnects applications whose users no longer have the right to their service.
     fn on_changed_rules(&mut self) {
-        let _ = rustix::io::read(&self.changed, &mut [0u8; 8]);
+        let _ = rustix::io::read(&self.rules_changed, &mut [0u8; 8]);
         let rules = self.access.rules();
         let is_forbidden = |guest: &Connection| match guest.state {
             State::Attached { service, .. } => !rules.1.allow(service, guest.user),
-            State::Silent { .. } | State::Waiting { .. } => false,
+            State::Unrequested { .. } | State::Waiting { .. } => false,
         };
-        let forbidden = self.guests.iter().filter(|(_, guest)| is_forbidden(guest));
+        let forbidden = self.connections.iter().filter(|(_, guest)| is_forbidden(guest));
         let forbidden: Vec<_> = forbidden.map(|(&token, guest)| (token, guest.user.uid)).collect();
         drop(rules);
         for (token, uid) in forbidden {
@@ -391,12 +399,14 @@ impl AcceptorThread {
 
     /// Removes a connection.
     fn remove_connection(&mut self, token: u64) {
-        let Some(Connection { socket, user, state }) = self.guests.remove(&token) else { return };
+        let Some(Connection { socket, user, state }) = self.connections.remove(&token) else {
+            return;
+        };
         let _ = epoll::delete(&self.epoll, &socket);
         if let State::Attached { app, service, memory, .. } = state {
             tracing::info!(service, app, "an application has disconnected");
             let _ = shutdown(&socket, Shutdown::Both);
-            self.retired.push((user, memory));
+            self.ended_memory.push((user, memory));
             self.send_event(Event::Closed(app));
         }
     }
@@ -411,15 +421,15 @@ impl AcceptorThread {
     /// Closes connections whose request is overdue, and frees unused memory.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
-        let overdue = self.guests.iter().filter_map(|(&token, guest)| match guest.state {
-            State::Silent { until_ns } if until_ns <= now_ns => Some(token),
+        let overdue = self.connections.iter().filter_map(|(&token, guest)| match guest.state {
+            State::Unrequested { until_ns } if until_ns <= now_ns => Some(token),
             _ => None,
         });
         for token in overdue.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
         self.let_go();
-        let waiting = self.guests.iter().filter_map(|(&token, guest)| match guest.state {
+        let waiting = self.connections.iter().filter_map(|(&token, guest)| match guest.state {
             State::Waiting { request, until_ns } => Some((token, request, until_ns)),
             _ => None,
         });
@@ -430,7 +440,7 @@ impl AcceptorThread {
 
     /// Frees memory that the node no longer uses.
     fn let_go(&mut self) {
-        self.retired.retain(|(_, memory)| Arc::strong_count(memory) > 1);
+        self.ended_memory.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
     /// Removes all connections whose socket has closed.
@@ -440,7 +450,8 @@ impl AcceptorThread {
             let is_attached = matches!(guest.state, State::Attached { .. });
             is_attached && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0)
         };
-        let gone = self.guests.iter().filter(|(_, guest)| has_gone(guest)).map(|(&token, _)| token);
+        let gone =
+            self.connections.iter().filter(|(_, guest)| has_gone(guest)).map(|(&token, _)| token);
         for token in gone.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
@@ -449,7 +460,7 @@ impl AcceptorThread {
 
 impl Drop for AcceptorThread {
     fn drop(&mut self) {
-        for guest in self.guests.values() {
+        for guest in self.connections.values() {
             let _ = shutdown(&guest.socket, Shutdown::Both);
         }
     }

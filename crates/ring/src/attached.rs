@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{NodeId, Promise, Span, TenantId, Time};
+use rampmeter_core::{LatencyBound, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::app::{Admission, Outcome};
 use rampmeter_runtime::{Assembly, Clock, Payload, Submission, Ticket};
 use rustix::net::{
@@ -117,7 +117,7 @@ impl Client {
     }
 
     /// Sends the application its memory and the latency bound of its messages.
-    pub(crate) fn admit(&self, memory: &OwnedFd, promise: Option<Promise>) -> io::Result<()> {
+    pub(crate) fn admit(&self, memory: &OwnedFd, promise: Option<LatencyBound>) -> io::Result<()> {
         let answer = AttachReply::Granted(Grant::new(&self.layout, promise)).encode();
         let fds = [memory.as_fd(), self.doorbell.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -43,7 +43,7 @@
 
 use thiserror::Error;
 
-use rampmeter_core::{Bytes, Promise, Span, TenantId};
+use rampmeter_core::{Bytes, LatencyBound, Span, TenantId};
 
 use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
 
@@ -71,7 +71,7 @@ pub enum Refusal {
         "expected a request of {} bytes that starts with `RMRING`, got {got} bytes",
         Request::LEN
     )]
-    Garbage {
+    Malformed {
         /// Bytes that were received.
         got: usize,
     },
@@ -88,16 +88,16 @@ pub enum Refusal {
         got: u32,
     },
     /// Arenas larger than the node's maximum.
-    #[error("expected at most {max} bytes for messages, got {asked}")]
+    #[error("expected at most {max} bytes for messages, got {requested}")]
     Memory {
         /// Requested bytes.
-        asked: u64,
+        requested: u64,
         /// Maximum in bytes.
         max: u64,
     },
     /// Another application is attached to the service.
     #[error("service {service} is taken")]
-    Taken {
+    ServiceInUse {
         /// The service.
         service: u16,
     },
@@ -117,14 +117,14 @@ pub enum Refusal {
     },
     /// The applications' total memory has reached its maximum.
     #[error(
-        "expected at most {left} bytes, which {} has left, got {asked}",
+        "expected at most {available} bytes, which {} has available, got {requested}",
         user.map_or("the node".to_owned(), |uid| format!("user {uid}"))
     )]
     NoMemory {
         /// Requested bytes.
-        asked: u64,
+        requested: u64,
         /// Remaining bytes.
-        left: u64,
+        available: u64,
         /// Owner of the limit: the user, or the node if `None`.
         user: Option<u32>,
     },
@@ -153,11 +153,11 @@ impl Refusal {
     /// Returns the number of the reason in answers: 1 or more.
     pub const fn code(&self) -> u32 {
         match self {
-            Self::Garbage { .. } => 1,
+            Self::Malformed { .. } => 1,
             Self::Version { .. } => 2,
             Self::Depth { .. } => 3,
             Self::Memory { .. } => 4,
-            Self::Taken { .. } => 5,
+            Self::ServiceInUse { .. } => 5,
             Self::Crowded { .. } => 6,
             Self::System(_) => 7,
             Self::UserCrowded { .. } => 8,
@@ -172,7 +172,7 @@ impl From<LayoutError> for Refusal {
     fn from(error: LayoutError) -> Self {
         match error {
             LayoutError::Depth { got } => Self::Depth { got },
-            LayoutError::Arena { got } => Self::Memory { asked: got, max: ARENA_MAX },
+            LayoutError::Arena { got } => Self::Memory { requested: got, max: ARENA_MAX },
         }
     }
 }
@@ -205,7 +205,7 @@ pub struct Grant {
     /// Bytes of the receive arena.
     pub receive: u64,
     /// Bound that the node's transport promises, if it promises one.
-    pub promise: Option<Promise>,
+    pub promise: Option<LatencyBound>,
 }
 
 const PRELUDE: usize = 12;
@@ -234,18 +234,18 @@ impl Request {
     pub fn decode(bytes: &[u8]) -> Result<Self, Refusal> {
         let got = bytes.len();
         if u64_at(bytes, 0) != Some(MAGIC) {
-            return Err(Refusal::Garbage { got });
+            return Err(Refusal::Malformed { got });
         }
         match u32_at(bytes, 8) {
             Some(VERSION) => {}
             Some(got) => return Err(Refusal::Version { got }),
-            None => return Err(Refusal::Garbage { got }),
+            None => return Err(Refusal::Malformed { got }),
         }
         let Ok(bytes) = <&[u8; Self::LEN]>::try_from(bytes) else {
-            return Err(Refusal::Garbage { got });
+            return Err(Refusal::Malformed { got });
         };
         if bytes[14..16] != [0; 2] || bytes[20..24] != [0; 4] {
-            return Err(Refusal::Garbage { got });
+            return Err(Refusal::Malformed { got });
         }
         let word = |at| u64_at(bytes, at).unwrap_or(0);
         let service = u16::from_le_bytes([bytes[12], bytes[13]]);
@@ -259,10 +259,10 @@ impl Request {
     /// # Errors
     /// The request exceeds the maximum of all nodes, or of this one.
     pub fn layout(&self, arena_max: u64) -> Result<Layout, Refusal> {
-        let asked = self.send.saturating_add(self.receive);
+        let requested = self.send.saturating_add(self.receive);
         let max = arena_max.min(2 * ARENA_MAX);
-        if asked > max {
-            return Err(Refusal::Memory { asked, max });
+        if requested > max {
+            return Err(Refusal::Memory { requested, max });
         }
         Ok(Layout::new(self.depth, self.send, self.receive)?)
     }
@@ -322,7 +322,7 @@ impl AttachReply {
 }
 
 impl Grant {
-    pub(crate) fn new(layout: &Layout, promise: Option<Promise>) -> Self {
+    pub(crate) fn new(layout: &Layout, promise: Option<LatencyBound>) -> Self {
         Self {
             total: layout.total,
             depth: layout.depth,
@@ -340,9 +340,9 @@ impl From<&Refusal> for AttachReply {
     }
 }
 
-fn encode_promise(promise: Option<Promise>) -> [u8; 32] {
+fn encode_promise(promise: Option<LatencyBound>) -> [u8; 32] {
     let mut out = [0; 32];
-    let Some(Promise { fixed, per_packet, payload, tenant }) = promise else { return out };
+    let Some(LatencyBound { fixed, per_packet, payload, tenant }) = promise else { return out };
     let (whose, only) = tenant.map_or((1u32, 0), |tenant| (2, tenant.get()));
     out[..4].copy_from_slice(&whose.to_le_bytes());
     out[4..8].copy_from_slice(&only.to_le_bytes());
@@ -353,7 +353,7 @@ fn encode_promise(promise: Option<Promise>) -> [u8; 32] {
 }
 
 /// Reads the last 32 bytes of a grant. The outer `None` means that no node writes these bytes.
-fn decode_promise(bytes: &[u8]) -> Option<Option<Promise>> {
+fn decode_promise(bytes: &[u8]) -> Option<Option<LatencyBound>> {
     let only = TenantId::new(u32_at(bytes, 4)?);
     let tenant = match u32_at(bytes, 0)? {
         0 => return bytes.iter().all(|&byte| byte == 0).then_some(None),
@@ -364,7 +364,7 @@ fn decode_promise(bytes: &[u8]) -> Option<Option<Promise>> {
     let payload = Bytes::new(u64_at(bytes, 8).filter(|&bytes| bytes > 0)?);
     let (fixed, per_packet) =
         (Span::from_ps(u64_at(bytes, 16)?), Span::from_ps(u64_at(bytes, 24)?));
-    Some(Some(Promise { fixed, per_packet, payload, tenant }))
+    Some(Some(LatencyBound { fixed, per_packet, payload, tenant }))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
@@ -401,7 +401,7 @@ mod tests {
             text in ".{0,100}",
         ) {
             let (total, depth, slots, send, receive) = n;
-            let promise = bound.map(|(fixed, per_packet, payload, tenant)| Promise {
+            let promise = bound.map(|(fixed, per_packet, payload, tenant)| LatencyBound {
                 fixed: Span::from_ps(fixed),
                 per_packet: Span::from_ps(per_packet),
                 payload: Bytes::new(payload.max(1)),

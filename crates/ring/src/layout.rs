@@ -31,7 +31,7 @@ pub(crate) const RQ_WORDS: usize = 1;
 
 const PAGE: u64 = 4_096;
 /// Distance between counters: two cache lines, as the processor prefetches lines in pairs.
-const APART: usize = 128;
+const COUNTER_DISTANCE: usize = 128;
 /// Maximum number of messages that an application may have in flight.
 pub(crate) const DEPTH_MAX: u32 = 1 << 16;
 /// Maximum size of an arena in bytes, whatever the node's limit is.
@@ -108,7 +108,7 @@ impl Layout {
         let mut n = 0;
         let mut place = |capacity: u32, words: usize| {
             let entries = part(u64::from(capacity) * 8 * words as u64).offset as usize;
-            let line = |k: usize| PAGE as usize + (3 * n + k) * APART;
+            let line = |k: usize| PAGE as usize + (3 * n + k) * COUNTER_DISTANCE;
             let place =
                 RingOffsets { head: line(0), tail: line(1), flag: line(2), entries, capacity };
             n += 1;

@@ -30,7 +30,7 @@ use thiserror::Error;
 pub enum ListenError {
     /// A running node owns the socket.
     #[error("another node listens on {}", path.display())]
-    Taken {
+    InUse {
         /// The socket.
         path: PathBuf,
     },
@@ -81,7 +81,7 @@ impl Listener {
             return Ok(Self { socket, _own: None });
         }
         let lock = lock(path).map_err(|error| match error {
-            Errno::WOULDBLOCK => ListenError::Taken { path: owned() },
+            Errno::WOULDBLOCK => ListenError::InUse { path: owned() },
             error => system(error.into()),
         })?;
         match fs::symlink_metadata(path) {
@@ -90,7 +90,7 @@ impl Listener {
                 // Removed meanwhile.
                 Err(Errno::NOENT) => {}
                 // Full, of another kind, or not for this user: a process listens.
-                Ok(()) | Err(_) => return Err(ListenError::Taken { path: owned() }),
+                Ok(()) | Err(_) => return Err(ListenError::InUse { path: owned() }),
             },
             Ok(_) => return Err(ListenError::NotASocket { path: owned() }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -233,11 +233,11 @@ mod tests {
             })
             .collect();
         assert_eq!(visit(&path, KIND), Err(Errno::WOULDBLOCK));
-        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::Taken { .. })));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::InUse { .. })));
         drop(one);
         let _stream = UnixListener::bind(&path).unwrap();
         fs::remove_file(&lock).unwrap();
-        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::Taken { .. })));
+        assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::InUse { .. })));
         assert!(path.exists());
     }
 

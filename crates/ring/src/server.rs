@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use rampmeter_core::{NodeId, Promise};
+use rampmeter_core::{LatencyBound, NodeId};
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
 use rustix::event::{Timespec, epoll};
@@ -26,15 +26,15 @@ pub struct Clients {
     /// Applications whose memory is not sealed yet; it is not accessed.
     unsealed: Vec<Client>,
     /// Applications that ended while messages that they submitted were still in their rings.
-    leaving: Vec<Client>,
+    ended: Vec<Client>,
     /// Index of the client that is polled first, for fairness.
     turn: usize,
     is_armed: bool,
     /// Latency bound of messages, which applications receive.
-    promise: Option<Promise>,
+    promise: Option<LatencyBound>,
     events: Receiver<Event>,
     /// Readable after a write to a doorbell.
-    bells: Arc<OwnedFd>,
+    doorbells: Arc<OwnedFd>,
     clock: Clock,
     acceptor: Option<JoinHandle<()>>,
     stop: Arc<OwnedFd>,
@@ -60,16 +60,16 @@ impl Clients {
         clock: Clock,
     ) -> Result<Self, ListenError> {
         let opened = acceptor::open(config, access)?;
-        let acceptor::Acceptor { events, bells, stop, thread: acceptor } = opened;
+        let acceptor::Acceptor { events, doorbells, stop, thread: acceptor } = opened;
         Ok(Self {
             clients: Vec::new(),
             unsealed: Vec::new(),
-            leaving: Vec::new(),
+            ended: Vec::new(),
             turn: 0,
             is_armed: false,
             promise: None,
             events,
-            bells,
+            doorbells,
             clock,
             acceptor: Some(acceptor),
             stop,
@@ -117,8 +117,8 @@ impl Clients {
                     };
                     let client = self.clients.remove(idx);
                     // Other holders of the doorbell must not wake the node any more.
-                    let _ = epoll::delete(&self.bells, client.doorbell());
-                    self.leaving.push(client);
+                    let _ = epoll::delete(&self.doorbells, client.doorbell());
+                    self.ended.push(client);
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Applications for Clients {
     type Payload = OutgoingMessage;
     type Assembly = IncomingMessage;
 
-    fn on_promise(&mut self, promise: Promise) {
+    fn on_promise(&mut self, promise: LatencyBound) {
         self.promise = Some(promise);
     }
 
@@ -151,11 +151,11 @@ impl Applications for Clients {
             self.clients.iter().for_each(Client::disarm);
         }
         self.take_events();
-        while let Some(client) = self.leaving.last_mut() {
+        while let Some(client) = self.ended.last_mut() {
             if let Some(submission) = client.poll_submission(&self.clock) {
                 return Some(submission);
             }
-            self.leaving.pop();
+            self.ended.pop();
         }
         for _ in 0..self.clients.len() {
             let idx = self.turn % self.clients.len();
@@ -192,7 +192,7 @@ impl Applications for Clients {
     }
 
     fn deliver_local(&mut self, own: NodeId, app: u32, service: u16, message: IncomingMessage) {
-        let mut senders = self.clients.iter().chain(&self.leaving);
+        let mut senders = self.clients.iter().chain(&self.ended);
         let uid = senders.find(|client| client.app() == app).map(Client::uid);
         self.hand(own, uid, service, message);
     }
@@ -205,16 +205,16 @@ impl Applications for Clients {
     fn arm(&mut self) -> bool {
         // Earlier doorbell events are cleared before any application is armed again.
         let mut rung = [MaybeUninit::uninit(); 32];
-        let _ = epoll::wait(&self.bells, &mut rung, Some(&Timespec::default()));
+        let _ = epoll::wait(&self.doorbells, &mut rung, Some(&Timespec::default()));
         self.take_events();
         self.is_armed = true;
         self.clients.iter().for_each(Client::arm);
         // An inconsistent counter is handled when the next submission is polled.
-        !self.leaving.is_empty() || self.clients.iter_mut().any(Client::has_submission)
+        !self.ended.is_empty() || self.clients.iter_mut().any(Client::has_submission)
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.bells.as_fd()]
+        vec![self.doorbells.as_fd()]
     }
 }
 

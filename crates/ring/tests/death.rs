@@ -236,7 +236,7 @@ fn a_living_node_keeps_its_socket_without_the_lock() {
     std::fs::remove_file(dir.path().join("node0.sock.lock")).unwrap();
     let second = AcceptorConfig::new(path);
     match Clients::listen(second, Clock::start(ClockSource::Monotonic).unwrap()) {
-        Err(ListenError::Taken { path: taken }) => assert_eq!(taken, *path),
+        Err(ListenError::InUse { path: taken }) => assert_eq!(taken, *path),
         other => panic!("{other:?}"),
     }
     drop(Port::attach(path, SERVICE, PortConfig::default()).unwrap());
@@ -253,7 +253,7 @@ fn a_socket_is_replaced_only_if_its_node_is_dead() {
     drop(UnixListener::bind(&path).unwrap());
     let living = listen().unwrap();
     match listen() {
-        Err(ListenError::Taken { path: taken }) => assert_eq!(taken, path),
+        Err(ListenError::InUse { path: taken }) => assert_eq!(taken, path),
         other => panic!("{other:?}"),
     }
     drop(living);

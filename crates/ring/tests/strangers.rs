@@ -163,8 +163,10 @@ fn memory_of_all_is_limited() {
     let path = &bed.sockets[0];
     let n = if theirs.is_some() { 1 } else { 2 };
     let _own: Vec<_> = (0..n).map(|n| Port::attach(path, 10 + n, SMALL).unwrap()).collect();
-    let (left, asked) = (small() / 2, small());
-    let expected = format!("expected at most {left} bytes, which the node has left, got {asked}");
+    let (available, requested) = (small() / 2, small());
+    let expected = format!(
+        "expected at most {available} bytes, which the node has available, got {requested}"
+    );
     assert_eq!(refusal(path, 20, SMALL), expected);
     drop(theirs);
     bed.stop();

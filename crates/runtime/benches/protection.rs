@@ -67,10 +67,10 @@ fn envelope() -> Envelope {
         transport: TransportId(1),
         src: NodeId::new(0),
         dst: NodeId::new(1),
-        src_life: Incarnation::new(1),
-        dst_life: Some(Incarnation::new(2)),
+        src_incarnation: Incarnation::new(1),
+        dst_incarnation: Some(Incarnation::new(2)),
         kind: Kind::Data { msg: rampmeter_core::MsgId::new(3), fragment },
-        protection: Protection::Bare,
+        protection: Protection::Unprotected,
     }
 }
 

@@ -71,7 +71,7 @@ impl SettingDigests {
         for digest in self.0 {
             writer.u32(digest)?;
         }
-        Ok(writer.written())
+        Ok(writer.position())
     }
 
     /// Reads the digests of another node from `bytes`. Those that it does not send are assumed to

@@ -9,22 +9,22 @@
 use rampmeter_core::Span;
 
 /// Minimum budget; a shorter one becomes zero.
-const LEAST: Span = Span::from_us(10);
+const BUDGET_MIN: Span = Span::from_us(10);
 
 /// Duration of polling after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyPoll {
     budget: Span,
-    most: Span,
+    budget_max: Span,
 }
 
 impl BusyPoll {
     /// Recommended maximum budget: two round trips between hosts that are awake.
-    pub const MOST: Span = Span::from_us(100);
+    pub const BUDGET_MAX: Span = Span::from_us(100);
 
     /// Creates a budget of at most `most`; zero disables polling.
-    pub fn new(most: Span) -> Self {
-        Self { budget: Span::ZERO, most }
+    pub fn new(budget_max: Span) -> Self {
+        Self { budget: Span::ZERO, budget_max }
     }
 
     /// Returns the budget.
@@ -38,9 +38,9 @@ impl BusyPoll {
             return;
         }
         // While both ends sleep, a round trip takes longer than once they are awake.
-        self.budget = if waited <= self.most * 2 {
-            (self.budget * 2).max(LEAST).min(self.most)
-        } else if self.budget < LEAST * 2 {
+        self.budget = if waited <= self.budget_max * 2 {
+            (self.budget * 2).max(BUDGET_MIN).min(self.budget_max)
+        } else if self.budget < BUDGET_MIN * 2 {
             Span::ZERO
         } else {
             self.budget / 2
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn after(events_us: impl IntoIterator<Item = u64>) -> Span {
-        let mut busy = BusyPoll::new(BusyPoll::MOST);
+        let mut busy = BusyPoll::new(BusyPoll::BUDGET_MAX);
         events_us.into_iter().for_each(|us| busy.on_event(Span::from_us(us)));
         busy.budget()
     }
@@ -61,8 +61,8 @@ mod tests {
     #[test]
     fn requests_one_after_another_keep_a_node_awake() {
         assert_eq!(after([150; 4]), Span::from_us(80));
-        assert_eq!(after([150; 5]), BusyPoll::MOST);
-        assert_eq!(after([[150; 5], [40; 5]].concat()), BusyPoll::MOST);
+        assert_eq!(after([150; 5]), BusyPoll::BUDGET_MAX);
+        assert_eq!(after([[150; 5], [40; 5]].concat()), BusyPoll::BUDGET_MAX);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) struct PartialMessage<A> {
     pub(crate) service: u16,
     pub(crate) size: u32,
     /// Bytes that have arrived.
-    pub(crate) got: u64,
+    pub(crate) received_bytes: u64,
     /// Digest of these bytes.
     pub(crate) digest: ReceiveDigest,
     pub(crate) assembly: A,
@@ -54,7 +54,7 @@ pub(crate) struct Refusals {
 
 #[derive(Clone, Copy, Debug)]
 struct RefusedMessage {
-    why: RefusalReason,
+    reason: RefusalReason,
     /// Time of the latest note to the sender.
     noted_at: Time,
 }
@@ -73,7 +73,7 @@ impl Refusals {
         &mut self,
         now: Time,
         of: (NodeId, MsgId),
-        why: RefusalReason,
+        reason: RefusalReason,
         patience: Span,
     ) {
         let patience = patience.max(REMEMBERED_MIN);
@@ -83,7 +83,7 @@ impl Refusals {
             self.older = if age > patience * 2 { IdMap::default() } else { recent };
             self.since = now;
         }
-        self.recent.insert(of, RefusedMessage { why, noted_at: now });
+        self.recent.insert(of, RefusedMessage { reason, noted_at: now });
         self.until = now.saturating_add(patience);
     }
 
@@ -101,7 +101,7 @@ impl Refusals {
         if is_due {
             refusal.noted_at = now;
         }
-        Some((refusal.why, is_due))
+        Some((refusal.reason, is_due))
     }
 
     /// Forgets the messages of a peer, which starts its numbers anew.
@@ -250,7 +250,7 @@ impl<A> Inbox<A> {
         match self.messages.get(&(src, msg)) {
             None => FragmentState::New,
             Some(m) if m.size == fragment.size && m.service == fragment.service => {
-                FragmentState::Arriving(m.got)
+                FragmentState::Arriving(m.received_bytes)
             }
             Some(_) => FragmentState::Contradicts,
         }
@@ -277,7 +277,7 @@ impl<A> Inbox<A> {
         let Fragment { service, size, .. } = *fragment;
         self.messages.entry((src, msg)).or_insert_with(|| {
             let (digest, assembly) = (ReceiveDigest::default(), open());
-            PartialMessage { service, size, got: 0, digest, assembly }
+            PartialMessage { service, size, received_bytes: 0, digest, assembly }
         })
     }
 

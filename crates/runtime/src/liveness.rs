@@ -22,7 +22,7 @@ use rampmeter_core::{NodeId, Span, Time};
 use crate::datapath::RailSet;
 
 /// Interval of hellos while packets are exchanged: several round trips of busy hosts.
-const EVERY: Span = Span::from_us(100_000);
+const HELLO_INTERVAL: Span = Span::from_us(100_000);
 /// Number of intervals between hellos if no packets are exchanged.
 const IDLE: u32 = 10;
 /// Number of hellos in a row without an answer after which a network is down.
@@ -69,7 +69,7 @@ pub struct RailView {
 #[derive(Debug)]
 pub(crate) struct Liveness {
     rails: Vec<RailHistory>,
-    every: Span,
+    interval: Span,
     next_at: Time,
     /// Intervals since the latest hellos.
     n_silent: u32,
@@ -91,9 +91,9 @@ struct RailHistory {
 impl Liveness {
     /// Creates `n` networks in an unknown state; `n_peers` peers have as many.
     pub(crate) fn new(n: u8, n_peers: usize) -> Self {
-        let every = EVERY.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
+        let interval = HELLO_INTERVAL.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
         let rails = vec![RailHistory::default(); n.into()];
-        Self { rails, every, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
+        Self { rails, interval, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
     }
 
     /// Returns the networks to send over; all if none has answered.
@@ -178,7 +178,7 @@ impl Liveness {
         if now < self.next_at {
             return;
         }
-        self.next_at = now + self.every;
+        self.next_at = now + self.interval;
         if self.n_silent == 0 {
             for watched in self.rails.iter_mut().filter(|watched| watched.hellos[0].is_some()) {
                 watched.n_lost += 1;
@@ -312,10 +312,10 @@ mod tests {
         let one = RailSet::EMPTY.with(1);
         let changes = net.run(MS * 5_000, one, true);
         assert_eq!(changes.len(), 1, "{changes:?}");
-        assert!(changes[0].0 <= EVERY * 4 && changes[0].1 == one, "{changes:?}");
+        assert!(changes[0].0 <= HELLO_INTERVAL * 4 && changes[0].1 == one, "{changes:?}");
         let changes = net.run(MS * 5_000, both(), true);
         assert_eq!(changes.len(), 1, "{changes:?}");
-        assert!(changes[0].0 <= EVERY * 4 && changes[0].1 == both(), "{changes:?}");
+        assert!(changes[0].0 <= HELLO_INTERVAL * 4 && changes[0].1 == both(), "{changes:?}");
         assert_eq!(net.liveness.views(NodeId::new(1)).map(|v| v.falls).sum::<u64>(), 1);
     }
 
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(net.liveness.up(), RailSet::EMPTY.with(1));
         let changes = net.run(MS * 2_000, RailSet::EMPTY.with(0), true);
         assert_eq!(changes.last().map(|(_, up)| *up), Some(RailSet::EMPTY.with(0)), "{changes:?}");
-        assert!(changes.last().unwrap().0 <= EVERY * 8, "{changes:?}");
+        assert!(changes.last().unwrap().0 <= HELLO_INTERVAL * 8, "{changes:?}");
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
     fn many_peers_are_probed_less_often() {
         let n_hellos = |n_peers| {
             let mut net = Net::new(2, MS);
-            net.liveness.every = Liveness::new(2, n_peers).every;
+            net.liveness.interval = Liveness::new(2, n_peers).interval;
             net.n_hellos = 0;
             net.run(MS * 10_000, both(), true);
             net.n_hellos

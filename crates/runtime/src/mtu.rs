@@ -39,13 +39,13 @@ const RAISE: Span = Span::from_us(600_000_000);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathMtu {
     /// Longest datagram that has passed in this search, and shortest that is too long.
-    passes: usize,
-    fails: usize,
+    longest_passed: usize,
+    shortest_failed: usize,
     /// Longest datagram that the node sends.
-    most: usize,
+    len_max: usize,
     limit: Option<usize>,
     /// Result of the latest search that has ended.
-    found: Option<usize>,
+    last_result: Option<usize>,
     probe: Option<Probe>,
     next_at: Time,
 }
@@ -60,22 +60,30 @@ struct Probe {
 
 impl PathMtu {
     /// Creates a search without a result; `most` is the longest datagram that the node sends.
-    pub(crate) fn new(most: usize) -> Self {
-        let (passes, fails) = (MIN.min(most), most + 1);
+    pub(crate) fn new(len_max: usize) -> Self {
+        let (longest_passed, shortest_failed) = (MIN.min(len_max), len_max + 1);
         let next_at = Time::NEVER;
-        Self { passes, fails, most, limit: None, found: None, probe: None, next_at }
+        Self {
+            longest_passed,
+            shortest_failed,
+            len_max,
+            limit: None,
+            last_result: None,
+            probe: None,
+            next_at,
+        }
     }
 
     /// Restarts the search, because the path may have changed: this node received the peer's first
     /// packet, or the first after a restart.
     pub(crate) fn restart(&mut self, now: Time) {
-        *self = Self { next_at: now, limit: self.limit, ..Self::new(self.most) };
+        *self = Self { next_at: now, limit: self.limit, ..Self::new(self.len_max) };
     }
 
     /// Stops the search. The peer accepts no packets of full length: probes would be lost, and
     /// would not measure the path.
     pub(crate) fn suspend(&mut self) {
-        *self = Self::new(self.most);
+        *self = Self::new(self.len_max);
     }
 
     /// Handles a datagram of `len` bytes that the system has refused: it is longer than the path
@@ -90,12 +98,12 @@ impl PathMtu {
             self.on_lost(len);
             self.next_at = if self.is_found() { now + self.conclude() } else { now };
         } else if self.limit.is_none_or(|limit| len <= limit) {
-            (self.passes, self.fails, self.probe) = (MIN, len, None);
+            (self.longest_passed, self.shortest_failed, self.probe) = (MIN, len, None);
             self.next_at = now;
         }
         // Until the search continues, the length that every path carries.
         if self.limit.is_none_or(|limit| len <= limit) {
-            self.limit = Some(self.passes);
+            self.limit = Some(self.longest_passed);
         }
     }
 
@@ -142,16 +150,16 @@ impl PathMtu {
             // Until the search continues, the length that every path carries; or the earlier one,
             // if that may still pass.
             if self.limit.is_none_or(|limit| probe.len <= limit) {
-                self.limit = Some(self.passes);
+                self.limit = Some(self.longest_passed);
             }
         } else if self.is_found() {
             // A new search is due, first for the full length.
-            (self.passes, self.fails) = (MIN.min(self.most), self.most + 1);
+            (self.longest_passed, self.shortest_failed) = (MIN.min(self.len_max), self.len_max + 1);
         }
-        let len = match self.fails {
-            fails if fails > self.most => self.most,
-            fails if (self.passes + 1..fails).contains(&BASE) => BASE,
-            fails => (self.passes + fails) / 2,
+        let len = match self.shortest_failed {
+            fails if fails > self.len_max => self.len_max,
+            fails if (self.longest_passed + 1..fails).contains(&BASE) => BASE,
+            fails => (self.longest_passed + fails) / 2,
         };
         self.send(now, nonce, len, 1)
     }
@@ -163,9 +171,9 @@ impl PathMtu {
     }
 
     fn on_lost(&mut self, len: usize) {
-        self.fails = len;
-        if self.passes >= len {
-            self.passes = MIN.min(len.saturating_sub(1));
+        self.shortest_failed = len;
+        if self.longest_passed >= len {
+            self.longest_passed = MIN.min(len.saturating_sub(1));
         }
     }
 
@@ -173,30 +181,31 @@ impl PathMtu {
     /// probed again. It is short unless the search before had the same result, since probes may be
     /// lost by chance and answers may be late.
     fn conclude(&mut self) -> Span {
-        let before = self.found.replace(self.passes);
-        self.limit = self.found;
-        let is_same = before.is_some_and(|found| found.abs_diff(self.passes) <= EXACT);
-        if is_same && self.most - self.passes > 2 * EXACT { RAISE } else { CONFIRM }
+        let before = self.last_result.replace(self.longest_passed);
+        self.limit = self.last_result;
+        let is_same = before.is_some_and(|found| found.abs_diff(self.longest_passed) <= EXACT);
+        if is_same && self.len_max - self.longest_passed > 2 * EXACT { RAISE } else { CONFIRM }
     }
 
     /// Returns true if the search has ended.
     fn is_found(&self) -> bool {
-        self.passes == self.most || self.fails.saturating_sub(self.passes) <= EXACT
+        self.longest_passed == self.len_max
+            || self.shortest_failed.saturating_sub(self.longest_passed) <= EXACT
     }
 
     /// Handles the answer to the probe with this number; returns false if there is no such probe.
     pub(crate) fn on_answer(&mut self, now: Time, nonce: u32) -> bool {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
-        self.passes = self.passes.max(probe.len);
-        if self.passes == self.most {
-            (self.limit, self.found) = (None, None);
+        self.longest_passed = self.longest_passed.max(probe.len);
+        if self.longest_passed == self.len_max {
+            (self.limit, self.last_result) = (None, None);
             self.next_at = now + CONFIRM;
         } else {
             self.next_at = match self.is_found() {
                 true => now + self.conclude(),
                 false => now,
             };
-            self.limit = self.limit.max(Some(self.passes));
+            self.limit = self.limit.max(Some(self.longest_passed));
         }
         true
     }

@@ -52,12 +52,12 @@ pub(crate) struct Outbox<P> {
     messages: IdMap<MsgId, OutgoingMessage<P>>,
     next: u32,
     /// Number of messages to each node.
-    to: IdMap<NodeId, usize>,
+    n_by_node: IdMap<NodeId, usize>,
 }
 
 impl<P> Outbox<P> {
     pub(crate) fn new() -> Self {
-        Self { messages: IdMap::default(), next: 0, to: IdMap::default() }
+        Self { messages: IdMap::default(), next: 0, n_by_node: IdMap::default() }
     }
 
     /// Adds a message under a unique number.
@@ -67,7 +67,7 @@ impl<P> Outbox<P> {
         }
         let id = MsgId::new(self.next);
         self.next = self.next.wrapping_add(1);
-        *self.to.entry(message.dst).or_default() += 1;
+        *self.n_by_node.entry(message.dst).or_default() += 1;
         self.messages.insert(id, message);
         id
     }
@@ -86,7 +86,7 @@ impl<P> Outbox<P> {
         let is_unbegun =
             |_: &MsgId, m: &mut OutgoingMessage<P>| m.dst == dst && !m.is_begun.get() && may_go(m);
         let mut taken: Vec<_> = self.messages.extract_if(is_unbegun).collect();
-        if let Some(n) = self.to.get_mut(&dst) {
+        if let Some(n) = self.n_by_node.get_mut(&dst) {
             *n -= taken.len();
         }
         taken.sort_unstable_by_key(|(id, _)| *id);
@@ -95,7 +95,7 @@ impl<P> Outbox<P> {
 
     pub(crate) fn remove(&mut self, id: MsgId) -> Option<OutgoingMessage<P>> {
         let message = self.messages.remove(&id)?;
-        if let Some(n) = self.to.get_mut(&message.dst) {
+        if let Some(n) = self.n_by_node.get_mut(&message.dst) {
             *n -= 1;
         }
         Some(message)
@@ -111,7 +111,7 @@ impl<P> Outbox<P> {
 
     /// Returns the number of messages to `dst`.
     pub(crate) fn count_to(&self, dst: NodeId) -> usize {
-        self.to.get(&dst).copied().unwrap_or_default()
+        self.n_by_node.get(&dst).copied().unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -120,7 +120,7 @@ impl<P> Outbox<P> {
 
     /// Removes and returns all messages, in arbitrary order.
     pub(crate) fn take_all(&mut self) -> Vec<OutgoingMessage<P>> {
-        self.to.clear();
+        self.n_by_node.clear();
         let mut all: Vec<_> = self.messages.drain().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter().map(|(_, message)| message).collect()

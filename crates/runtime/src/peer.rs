@@ -36,17 +36,17 @@ use rampmeter_core::envelope::Incarnation;
 #[derive(Debug)]
 pub(crate) struct Peer<P> {
     ip: Option<IpAddr>,
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     /// The hello that has not been answered.
     hello: Option<HelloState>,
     /// Messages that are queued until the peer responds, by the end of their patience.
-    waiting: VecDeque<QueuedMessage<P>>,
+    queued: VecDeque<QueuedMessage<P>>,
     traffic: Traffic,
     mtu: PathMtu,
     /// Its networks, if there are several, and those whose answer to a probe of the path is
     /// awaited.
     liveness: Option<Box<Liveness>>,
-    awaited: RailSet,
+    awaited_rails: RailSet,
     /// Packets of the node itself among those sent: hellos and answers.
     notes_sent: u64,
     /// Time at which the latest hello of ordinary length was answered.
@@ -69,13 +69,13 @@ impl<P> Peer<P> {
     fn at(ip: Option<IpAddr>, datagram_max: usize, liveness: Option<Box<Liveness>>) -> Self {
         Self {
             ip,
-            life: None,
+            incarnation: None,
             hello: None,
-            waiting: VecDeque::new(),
+            queued: VecDeque::new(),
             traffic: Traffic::default(),
             mtu: PathMtu::new(datagram_max),
             liveness,
-            awaited: RailSet::EMPTY,
+            awaited_rails: RailSet::EMPTY,
             notes_sent: 0,
             answered_at: None,
             greeted_at: Time::ZERO,
@@ -92,7 +92,7 @@ impl<P> Peer<P> {
 impl<P> Peer<P> {
     /// Returns the time of the peer's latest packet, including answers to hellos.
     fn last_packet_at(&self) -> Option<Time> {
-        self.traffic.heard_at.max(self.answered_at)
+        self.traffic.last_received_at.max(self.answered_at)
     }
 
     /// Returns the networks in use; none if there is only one.
@@ -104,7 +104,7 @@ impl<P> Peer<P> {
     /// Returns true if they changed.
     fn on_judged(&mut self, now: Time, before: RailSet) -> bool {
         let has_changed = self.up() != before;
-        if has_changed && self.life.is_some() {
+        if has_changed && self.incarnation.is_some() {
             self.probe_path(now);
         }
         has_changed
@@ -115,7 +115,7 @@ impl<P> Peer<P> {
 #[derive(Debug)]
 pub(crate) struct QueuedMessage<P> {
     /// End of its patience.
-    pub(crate) until: Time,
+    pub(crate) queued_until: Time,
     /// End of its bound; [`Time::NEVER`] if it has none.
     pub(crate) ends: Time,
     pub(crate) submission: Submission<P>,
@@ -125,10 +125,10 @@ pub(crate) struct QueuedMessage<P> {
 struct HelloState {
     nonce: u32,
     /// Time at which it is sent next, and the pause after that.
-    at: Time,
+    next_at: Time,
     pause: Span,
     /// Remaining retransmissions while no message is queued.
-    left: u32,
+    remaining: u32,
     /// Time at which it was sent first, and number of times.
     first_at: Time,
     n_sent: u32,
@@ -205,14 +205,16 @@ impl<P> Peers<P> {
             match (addresses.get(idx).copied().flatten(), &mut *slot) {
                 (None, None) => {}
                 (None, Some(_)) => {
-                    let waiting = slot.take().map(|peer| peer.waiting).unwrap_or_default();
+                    let waiting = slot.take().map(|peer| peer.queued).unwrap_or_default();
                     waited.extend(waiting.into_iter().map(|waiting| waiting.submission));
                     gone.push(NodeId::new(idx as u32));
                     self.n_removed[idx] = self.n_removed[idx].wrapping_add(1);
                 }
                 (Some(ip), Some(peer)) => {
                     peer.ip = ip;
-                    if let Some(liveness) = peer.liveness.as_mut().filter(|_| peer.life.is_some()) {
+                    if let Some(liveness) =
+                        peer.liveness.as_mut().filter(|_| peer.incarnation.is_some())
+                    {
                         liveness.restart(now, None);
                         self.next = self.next.min(now);
                     }
@@ -258,7 +260,7 @@ impl<P> Peers<P> {
 
     /// Returns the peer's incarnation, if it is known.
     pub(crate) fn peer_incarnation(&self, node: NodeId) -> Option<Incarnation> {
-        self.get(node)?.life
+        self.get(node)?.incarnation
     }
 
     /// Queues a message until the peer responds, or until its patience ends.
@@ -266,11 +268,11 @@ impl<P> Peers<P> {
         let dst = waiting.submission.dst;
         if let Some(peer) = self.get_mut(dst) {
             if peer.other_transport.is_some() {
-                waiting.until = waiting.until.min(now + settings::OTHER_TRANSPORT);
+                waiting.queued_until = waiting.queued_until.min(now + settings::OTHER_TRANSPORT);
             }
-            let until = waiting.until;
-            let place = peer.waiting.partition_point(|other| other.until <= until);
-            peer.waiting.insert(place, waiting);
+            let until = waiting.queued_until;
+            let place = peer.queued.partition_point(|other| other.queued_until <= until);
+            peer.queued.insert(place, waiting);
             self.next = self.next.min(until);
         }
         self.call(now, dst);
@@ -278,12 +280,12 @@ impl<P> Peers<P> {
 
     /// Removes and returns the messages that were queued for the peer.
     pub(crate) fn take_waiting(&mut self, node: NodeId) -> VecDeque<QueuedMessage<P>> {
-        self.get_mut(node).map(|p| std::mem::take(&mut p.waiting)).unwrap_or_default()
+        self.get_mut(node).map(|p| std::mem::take(&mut p.queued)).unwrap_or_default()
     }
 
     /// Removes and returns all messages that are queued for peers.
     pub(crate) fn take_all_waiting(&mut self) -> Vec<Submission<P>> {
-        let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.waiting.drain(..));
+        let waiting = self.peers.iter_mut().flatten().flat_map(|peer| peer.queued.drain(..));
         waiting.map(|waiting| waiting.submission).collect()
     }
 
@@ -314,7 +316,7 @@ impl<P> Peers<P> {
         (*other_transport, *has_other_key) = (None, false);
         traffic.packets_received += 1;
         traffic.bytes_received += bytes as u64;
-        traffic.heard_at = Some(now);
+        traffic.last_received_at = Some(now);
         if let Some(liveness) = liveness {
             liveness.on_received(rail, bytes);
         }
@@ -322,7 +324,9 @@ impl<P> Peers<P> {
 
     /// Handles a datagram of `len` bytes to `node` that the system has refused.
     pub(crate) fn on_refused(&mut self, now: Time, node: NodeId, len: usize) {
-        let Some(peer) = self.get_mut(node).filter(|peer| peer.life.is_some()) else { return };
+        let Some(peer) = self.get_mut(node).filter(|peer| peer.incarnation.is_some()) else {
+            return;
+        };
         let before = peer.mtu.limit();
         peer.mtu.on_refused(now, len);
         let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());

@@ -76,7 +76,7 @@ struct SendQueue {
     submitted: u32,
     submitted_bytes: u64,
     /// Messages that it does not have, oldest first. Some may have ended.
-    waiting: VecDeque<MsgId>,
+    queued: VecDeque<MsgId>,
     /// Time of the latest completion of a message, or of the first submission.
     progress_at: Time,
     /// Number of messages that the endpoint may have by the completion times.
@@ -86,7 +86,7 @@ struct SendQueue {
     /// Time at which the window last shrank.
     shrunk_at: Option<Time>,
     /// Minimum completion time.
-    least: Span,
+    min_time: Span,
     /// True if the queue is among those that may admit a message.
     is_ready: bool,
 }
@@ -124,19 +124,19 @@ impl SendQueues {
         let queue = self.queues.entry(key).or_insert_with(|| SendQueue {
             submitted: 0,
             submitted_bytes: 0,
-            waiting: VecDeque::new(),
+            queued: VecDeque::new(),
             progress_at: now,
             window: MESSAGES_INITIAL,
             n_in_time: 0,
             shrunk_at: None,
-            least: Span::from_ps(u64::MAX),
+            min_time: Span::from_ps(u64::MAX),
             is_ready: false,
         });
-        if queue.waiting.is_empty() && queue.has_capacity(window) {
+        if queue.queued.is_empty() && queue.has_capacity(window) {
             queue.submit(size);
             return true;
         }
-        queue.waiting.push_back(msg);
+        queue.queued.push_back(msg);
         false
     }
 
@@ -150,7 +150,7 @@ impl SendQueues {
             queue.progress_at = now;
             queue.adapt(now, took);
         }
-        if queue.waiting.is_empty() {
+        if queue.queued.is_empty() {
             if queue.submitted == 0 {
                 self.queues.remove(&key);
             }
@@ -170,7 +170,7 @@ impl SendQueues {
                 continue;
             };
             while queue.has_capacity(window)
-                && let Some(msg) = queue.waiting.pop_front()
+                && let Some(msg) = queue.queued.pop_front()
             {
                 if let Some(size) = size(msg) {
                     queue.submit(size);
@@ -179,7 +179,7 @@ impl SendQueues {
             }
             queue.is_ready = false;
             self.ready.pop_front();
-            if queue.submitted == 0 && queue.waiting.is_empty() {
+            if queue.submitted == 0 && queue.queued.is_empty() {
                 self.queues.remove(&key);
             }
         }
@@ -192,14 +192,14 @@ impl SendQueues {
         let has_failed =
             |queue: &&mut SendQueue| now.saturating_since(queue.progress_at) >= PROGRESS_MAX;
         let queue = self.queues.get_mut(&key).filter(has_failed);
-        queue.map(|queue| std::mem::take(&mut queue.waiting)).unwrap_or_default()
+        queue.map(|queue| std::mem::take(&mut queue.queued)).unwrap_or_default()
     }
 
     /// Forgets the queues to a node. Returns the messages that the endpoint does not have, in the
     /// order of their numbers.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) -> Vec<MsgId> {
         let of_peer = self.queues.extract_if(|key, _| key.dst == peer);
-        let mut waiting: Vec<_> = of_peer.flat_map(|(_, queue)| queue.waiting).collect();
+        let mut waiting: Vec<_> = of_peer.flat_map(|(_, queue)| queue.queued).collect();
         waiting.sort_unstable();
         waiting
     }
@@ -219,12 +219,12 @@ impl SendQueue {
 
     /// Adapts the window to the completion time of a message.
     fn adapt(&mut self, now: Time, took: Span) {
-        self.least = self.least.min(took);
-        let is_late = took > self.least * 2 + DELAY_MAX;
+        self.min_time = self.min_time.min(took);
+        let is_late = took > self.min_time * 2 + DELAY_MAX;
         if !is_late {
             // The completion times of a queue that its window does not limit do not justify a
             // larger one.
-            self.n_in_time += u32::from(!self.waiting.is_empty());
+            self.n_in_time += u32::from(!self.queued.is_empty());
             if self.n_in_time >= self.shrunk_at.map_or(1, |_| GROWTH) {
                 self.window = (self.window + 1).min(MESSAGES_MAX);
                 self.n_in_time = 0;
@@ -232,7 +232,7 @@ impl SendQueue {
         } else if self.shrunk_at.is_none_or(|at| now.saturating_since(at) >= took) {
             if self.window == MESSAGES_MIN {
                 // No smaller window makes messages faster: the path or the receiver is slower now.
-                self.least = took;
+                self.min_time = took;
             }
             self.window = (self.window / 2).max(MESSAGES_MIN);
             (self.shrunk_at, self.n_in_time) = (Some(now), 0);

@@ -65,8 +65,8 @@ fn simulated<T: Transport>(keys: &T::Keys, loss: f64) {
     let arrivals: Vec<Arrival> = (0..each() * HOSTS as u64)
         .map(|n| {
             let src = (n % HOSTS as u64) as usize;
-            let dst = (src + 1 + rng.below(HOSTS - 1)) % HOSTS;
-            at += Span::from_us(rng.below(400) as u64);
+            let dst = (src + 1 + rng.uniform_below(HOSTS - 1)) % HOSTS;
+            at += Span::from_us(rng.uniform_below(400) as u64);
             let size = Bytes::new(mixed_size(&mut rng) as u64);
             Arrival::new(at, NodeId::new(src as u32), NodeId::new(dst as u32), size)
         })

@@ -17,7 +17,7 @@ fn memory_and_work_per_peer_are_bounded() {
         let mut most = Tally::default();
         for seed in 0..n {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
-            let len = 20 + rng.below(1_500);
+            let len = 20 + rng.uniform_below(1_500);
             let bytes: Vec<u8> = (0..len).map(|_| rng.bits() as u8).collect();
             let tally = run(&bytes);
             most.packets += tally.packets;

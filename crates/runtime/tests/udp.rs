@@ -122,8 +122,9 @@ fn coalesced_packets_are_split_at_their_boundaries() {
         for round in 0..200 {
             let mut sent = [Vec::new(), Vec::new()];
             for number in 0..60u8 {
-                let len = [max, max, max, max, 500, 500, 1, 0][rng.below(8)];
-                let (dst, class) = (rng.below(8) / 7, Priority::new((rng.below(8) / 6) as u8 + 1));
+                let len = [max, max, max, max, 500, 500, 1, 0][rng.uniform_below(8)];
+                let (dst, class) =
+                    (rng.uniform_below(8) / 7, Priority::new((rng.uniform_below(8) / 6) as u8 + 1));
                 let bytes = vec![number; len];
                 let (dst_id, marks) = (NodeId::new(dst as u32 + 1), Marks::NONE);
                 let route = Route { dst: dst_id, class, path: 0, rail: Rail::Any, marks };
@@ -151,7 +152,7 @@ fn coalesced_packets_are_split_at_their_boundaries() {
 fn marks_arrive_as_they_were_sent() {
     let addresses = |ip: IpAddr| UdpSocket::bind((ip, 0)).ok().map(|_| addresses(ip, 2));
     let capable = Marks::ECN_CAPABLE;
-    let marks = [Marks::NONE, capable, capable.with(Marks::CONGESTION), Marks::NONE];
+    let marks = [Marks::NONE, capable, capable.union(Marks::CONGESTION), Marks::NONE];
     for ip in [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
         let Some(addrs) = addresses(ip) else {
             println!("skipped: no {ip} here");
@@ -255,7 +256,7 @@ fn noise_is_counted_and_dropped() {
     let noise = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut rng = Rng::new(1, 0, Purpose::Test);
     for _ in 0..200 {
-        let bytes: Vec<u8> = (0..rng.below(100)).map(|_| rng.bits() as u8).collect();
+        let bytes: Vec<u8> = (0..rng.uniform_below(100)).map(|_| rng.bits() as u8).collect();
         noise.send_to(&bytes, addrs[1]).unwrap();
     }
     // A datagram of 1500 bytes does not fit into a packet of as many.

@@ -116,7 +116,7 @@ fn marks_cross_between_udp_and_xdp() {
     let udp = UdpConfig::new(address(net.hosts[1].ip).into(), peers);
     let mut udp = net.hosts[1].within(|| UdpDatapath::open(&udp)).unwrap();
     let class = Priority::new(5);
-    for marks in [Marks::NONE, Marks::ECN_CAPABLE, Marks::ECN_CAPABLE.with(Marks::CONGESTION)] {
+    for marks in [Marks::NONE, Marks::ECN_CAPABLE, Marks::ECN_CAPABLE.union(Marks::CONGESTION)] {
         let route = |dst| Route { dst: NodeId::new(dst), class, path: 3, rail: Rail::Any, marks };
         let expected = [(vec![0; 50], marks)];
         let write = |out: &mut [u8]| {

@@ -16,10 +16,10 @@ use rampmeter_sim::*;
 
 /// Distances of events as a packet network has them: mostly a link's delay, now and then a timer.
 fn ahead(rng: &mut Rng) -> u64 {
-    match rng.below(10) {
+    match rng.uniform_below(10) {
         0 => 3_390_400,
         1..=3 => 653_200,
-        _ => 770_000 + rng.below(120_000) as u64,
+        _ => 770_000 + rng.uniform_below(120_000) as u64,
     }
 }
 
@@ -31,8 +31,8 @@ fn hold(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("wheel", pending), |b| {
             let mut rng = Rng::new(1, 0, Purpose::Test);
             let mut wheel = Wheel::new(Span::from_ps(1024));
-            for what in 0..pending.into() {
-                wheel.push(EventKey { time: Time::from_ps(ahead(&mut rng)), what });
+            for code in 0..pending.into() {
+                wheel.push(EventKey { time: Time::from_ps(ahead(&mut rng)), code });
             }
             b.iter(|| {
                 for _ in 0..10_000 {
@@ -100,8 +100,8 @@ fn run(topology: &Topology, packets: u64) -> u64 {
     let mut at = 0.0;
     let arrivals = (0..packets).map(move |_| {
         at += rng.exponential() * gap;
-        let src = rng.below(n as usize) as u32;
-        let dst = (src + 1 + rng.below(n as usize - 1) as u32) % n;
+        let src = rng.uniform_below(n as usize) as u32;
+        let dst = (src + 1 + rng.uniform_below(n as usize - 1) as u32) % n;
         let (src, dst) = (NodeId::new(src), NodeId::new(dst));
         Arrival::new(Time::from_ps(at as u64), src, dst, Bytes::new(1460))
     });

@@ -196,7 +196,7 @@ impl Ledger {
         if payload.len > 0
             && let Some(entry) = self.entry(payload.msg)
         {
-            entry.record.sent += Bytes::new(u64::from(payload.len));
+            entry.record.sent_bytes += Bytes::new(u64::from(payload.len));
         }
     }
 

@@ -15,7 +15,7 @@ mod probe;
 mod role;
 mod run;
 mod source;
-mod watched;
+mod watched_transport;
 
 pub use arrival::Arrival;
 pub use clock::ClockSpec;
@@ -31,4 +31,4 @@ pub use topo::{
     ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, Node, PathHop, PathLink, Paths,
     RegularPaths, Shape, Target, Topology, TopologyError, TopologySpec,
 };
-pub use watched::{WatchedFamily, WatchedHop};
+pub use watched_transport::{WatchedFamily, WatchedHop};

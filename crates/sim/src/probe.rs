@@ -1,7 +1,7 @@
 //! Observation of a run, at no cost if nothing is observed.
 
 use rampmeter_core::{
-    Bytes, Gauge, Header, Hop, MsgId, NodeId, Packet, Phase, Span, TenantId, Time,
+    Bytes, Gauge, Header, MsgId, NodeId, Packet, Phase, Span, SwitchProgram, TenantId, Time,
 };
 
 use crate::arrival::Arrival;
@@ -43,7 +43,7 @@ pub struct FlowRecord {
     /// Time at which the first byte reached the receiver.
     pub first_byte: Option<Time>,
     /// Bytes that the sender has put on its link, or handed to its interface, each time counted.
-    pub sent: Bytes,
+    pub sent_bytes: Bytes,
 }
 
 impl FlowRecord {
@@ -66,7 +66,7 @@ impl FlowRecord {
             fresh: Bytes::ZERO,
             duplicate: Bytes::ZERO,
             first_byte: None,
-            sent: Bytes::ZERO,
+            sent_bytes: Bytes::ZERO,
         }
     }
 }
@@ -75,9 +75,9 @@ impl FlowRecord {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The host's link starts to send it.
-    Out,
+    Sent,
     /// It has reached the host's transport.
-    In,
+    Received,
 }
 
 /// A packet at the interface of a host or arbiter.
@@ -134,7 +134,7 @@ pub trait Probe {
     fn on_end<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>)
     where
         H: Header,
-        P: Hop<H>,
+        P: SwitchProgram<H>,
     {
     }
 
@@ -154,7 +154,7 @@ pub trait Probe {
     fn on_sample<H, P>(&mut self, _now: Time, _fabric: &mut Fabric<H, P>, _delivered: &[u64])
     where
         H: Header,
-        P: Hop<H>,
+        P: SwitchProgram<H>,
     {
     }
 }
@@ -214,7 +214,7 @@ impl<P: Probe> Probe for &mut P {
     fn on_end<H, Q>(&mut self, now: Time, fabric: &mut Fabric<H, Q>)
     where
         H: Header,
-        Q: Hop<H>,
+        Q: SwitchProgram<H>,
     {
         (**self).on_end(now, fabric);
     }
@@ -222,7 +222,7 @@ impl<P: Probe> Probe for &mut P {
     fn on_sample<H, Q>(&mut self, now: Time, fabric: &mut Fabric<H, Q>, delivered: &[u64])
     where
         H: Header,
-        Q: Hop<H>,
+        Q: SwitchProgram<H>,
     {
         (**self).on_sample(now, fabric, delivered);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{
-    Endpoint, Event, Gauge, Message, NodeId, Packet, Phase, Planes, Promise, Receipt, Time,
+    Endpoint, Event, Gauge, LatencyBound, Message, NodeId, Packet, Phase, Planes, Receipt, Time,
 };
 
 /// A host's endpoint or an arbiter's.
@@ -29,10 +29,10 @@ where
         }
     }
 
-    pub(crate) fn promise(&self) -> Option<Promise> {
+    pub(crate) fn promise(&self) -> Option<LatencyBound> {
         match self {
-            Self::Host(e) => e.promise(),
-            Self::Arbiter(e) => e.promise(),
+            Self::Host(e) => e.latency_bound(),
+            Self::Arbiter(e) => e.latency_bound(),
             Self::Planes(e) => e.promise(),
         }
     }
@@ -56,8 +56,8 @@ where
 
     pub(crate) fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
         match self {
-            Self::Host(e) => e.has_arrived(packet),
-            Self::Arbiter(e) => e.has_arrived(packet),
+            Self::Host(e) => e.is_duplicate(packet),
+            Self::Arbiter(e) => e.is_duplicate(packet),
             Self::Planes(e) => e.has_arrived(packet),
         }
     }
@@ -179,15 +179,15 @@ impl<H: Endpoint> PlaneHost<H> {
     }
 
     fn to(&mut self, peer: NodeId) -> &mut H {
-        &mut self.parts[self.planes.of(self.host, peer)]
+        &mut self.parts[self.planes.plane_to(self.host, peer)]
     }
 
     fn submit(&mut self, now: Time, message: Message) {
         self.to(message.dst).submit(now, message);
     }
 
-    fn promise(&self) -> Option<Promise> {
-        self.parts[0].promise()
+    fn promise(&self) -> Option<LatencyBound> {
+        self.parts[0].latency_bound()
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<H::Header>) -> Receipt {
@@ -195,7 +195,7 @@ impl<H: Endpoint> PlaneHost<H> {
     }
 
     fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
-        self.to(packet.src).has_arrived(packet)
+        self.to(packet.src).is_duplicate(packet)
     }
 
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {

@@ -20,7 +20,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, Header, Hop, Message, NodeId, Packet, Planes, Receipt, Span, Time};
+use rampmeter_core::{
+    Family, Header, Message, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time,
+};
 
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
@@ -48,7 +50,7 @@ const RELEASE: u32 = 3;
 const PROGRESS: u32 = 4;
 
 /// Number of events by which the memory of an arrival is loaded ahead.
-const AHEAD: usize = 3;
+const PREFETCH_EVENTS: usize = 3;
 
 /// Parameters of a run, apart from the protocol's configuration and the arrivals.
 #[derive(Clone, Debug)]
@@ -90,7 +92,7 @@ pub enum Status {
     /// that failed were never submitted.
     Finished,
     /// The drain time is over; messages still in flight have been recorded as unfinished.
-    Censored,
+    TimedOut,
 }
 
 /// A host or an arbiter.
@@ -105,16 +107,16 @@ struct Station<F: Family> {
 pub struct Sim<F: Family, A, P> {
     now: Time,
     wheel: Wheel,
-    fabric: Fabric<F::Header, F::Hop>,
+    fabric: Fabric<F::Header, F::SwitchProgram>,
     /// Hosts, then arbiters.
     stations: Vec<Station<F>>,
     config: Arc<F::Config>,
     /// Interfaces below this pull packets, the others queue. Those that queue are all if the
     /// fabric's configuration demands it, or those of arbiters if any has several links.
-    n_pulling: u32,
+    n_pull_hosts: u32,
     /// Interfaces below this pull by a single link that is never paused: all that pull, or none.
     /// None if a host has several links or if the fabric has pauses.
-    n_plain: u32,
+    n_pull_fast_hosts: u32,
     arrivals: A,
     next: Option<Arrival>,
     /// Time of the earliest event for messages that no longer wait.
@@ -143,19 +145,19 @@ where
             if self.ledger.is_settled() && !self.expects_arrivals() {
                 return self.finish(Status::Finished);
             }
-            let Some(key) = self.wheel.pop() else { return self.finish(Status::Censored) };
+            let Some(key) = self.wheel.pop() else { return self.finish(Status::TimedOut) };
             if key.time > self.deadline {
-                return self.finish(Status::Censored);
+                return self.finish(Status::TimedOut);
             }
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
-            if let Some(next) = self.wheel.upcoming(AHEAD)
+            if let Some(next) = self.wheel.upcoming(PREFETCH_EVENTS)
                 && let (ARRIVE, via, handle) = parts(next)
             {
                 self.fabric.touch(via, handle);
             }
             self.ledger.counters.events += 1;
-            if <F::Hop as Hop<F::Header>>::WATCHED {
+            if <F::SwitchProgram as SwitchProgram<F::Header>>::WATCHED {
                 self.dispatch_watched(key);
             } else {
                 self.dispatch(key);
@@ -166,7 +168,7 @@ where
 
     /// Ends the run here and hands the probe back. Messages in flight are recorded as unfinished.
     pub fn into_probe(mut self) -> P {
-        self.finish(Status::Censored);
+        self.finish(Status::TimedOut);
         self.probe
     }
 
@@ -181,7 +183,7 @@ where
 
     #[inline]
     fn dispatch(&mut self, key: EventKey) {
-        let (kind, number, handle) = parts(key.what);
+        let (kind, number, handle) = parts(key.code);
         match kind {
             ARRIVE => {
                 let arrived = self.fabric.arrive(number, handle, self.now, &mut self.wheel);
@@ -189,11 +191,13 @@ where
                     self.deliver(station, handle);
                 }
             }
-            WAKE if number < self.n_plain => {
+            WAKE if number < self.n_pull_fast_hosts => {
                 self.fabric.ports[number as usize].woken = false;
                 self.pull(number);
             }
-            WAKE if self.n_plain < self.n_pulling && self.fabric.owner(number) < self.n_pulling => {
+            WAKE if self.n_pull_fast_hosts < self.n_pull_hosts
+                && self.fabric.owner(number) < self.n_pull_hosts =>
+            {
                 self.wake_rail(number);
             }
             WAKE => {
@@ -203,7 +207,7 @@ where
             }
             TIMER => self.fire(number, key.time),
             READY => self.fabric.resume_cut_through(number, handle, self.now, &mut self.wheel),
-            PROGRAM if <F::Hop as Hop<F::Header>>::TIMERS => {
+            PROGRAM if <F::SwitchProgram as SwitchProgram<F::Header>>::TIMERS => {
                 self.fabric.program_timeout(number, self.now, &mut self.wheel);
             }
             PFC => self.fabric.on_pause(number, handle != 0, self.now, &mut self.wheel),
@@ -256,7 +260,7 @@ where
             self.probe.on_deliver(self.now - sent, is_data);
         }
         let packet = self.fabric.pool.get(handle);
-        observe(&mut self.probe, &self.ledger, self.now, station, Direction::In, packet);
+        observe(&mut self.probe, &self.ledger, self.now, station, Direction::Received, packet);
         let state = &mut self.stations[station as usize];
         let has_arrived = self.paranoid.then(|| state.endpoint.has_arrived(packet));
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
@@ -338,7 +342,7 @@ where
             let end = NodeId::new(station);
             self.probe.on_phases(self.now, end, |each| endpoint.phases(each));
         }
-        if station >= self.n_plain {
+        if station >= self.n_pull_fast_hosts {
             return self.serve(station);
         }
         if self.fabric.uplink_idle(station, self.now) {
@@ -429,7 +433,7 @@ fn leaving<P: Probe, H: Header>(
     now: Time,
     station: u32,
 ) -> impl FnOnce(&Packet<H>) {
-    move |packet| observe(probe, ledger, now, station, Direction::Out, packet)
+    move |packet| observe(probe, ledger, now, station, Direction::Sent, packet)
 }
 
 /// Paranoid mode: what the wire would carry is what the endpoint meant.

@@ -25,7 +25,7 @@ impl Body for Faults {
             let place = TestNetwork::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
             let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
-            if place.clocks_within.is_some() {
+            if place.clock_skew_max.is_some() {
                 spec.clocks = ClockSpec::default();
             }
             assert_sound(&run::<T>(place.config, spec, arrivals), cut);
@@ -77,8 +77,8 @@ impl Body for Cancel {
     fn test<T: Transport>(self, case: &Case<T>) {
         case.each_seed(0..60, |seed| {
             any_of(seed, &wire::plans(), |plan| {
-                let on_wire = wire::configured::<T>(&case.keys);
-                let manners = PacketNames::of(&on_wire.0);
+                let on_wire = wire::configure::<T>(&case.keys);
+                let manners = PacketNames::derive(&on_wire.0);
                 wire::cancels_cleanly::<T>(&on_wire, manners, &plan);
             });
         });

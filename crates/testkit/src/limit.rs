@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, NodeId, Span};
 use rampmeter_proto::Transport;
 
-use crate::wire::{Net, PacketNames, configured};
+use crate::wire::{Net, PacketNames, configure};
 
 /// Messages that a peer may have in flight to a host, and more that it has. Few enough that a host
 /// which retransmits all of them again and again still reaches the last.
@@ -21,8 +21,8 @@ const SIZE: u64 = 2_920;
 /// not exceed it.
 pub fn limits_peers<T: Transport>(keys: &T::Keys) {
     let crowded = || {
-        let on_wire = configured::<T>(keys);
-        let mut net = Net::<T>::new(&on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
+        let on_wire = configure::<T>(keys);
+        let mut net = Net::<T>::new(&on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
         net.blocks = |packet| {
             let end = packet.payload.offset + u64::from(packet.payload.len);
             packet.src == NodeId::new(0) || end == SIZE

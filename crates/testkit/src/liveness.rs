@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, FabricFacts, Header, Hop, Rate, Span, Time};
+use rampmeter_core::{Bytes, FabricFacts, Header, Rate, Span, SwitchProgram, Time};
 use rampmeter_proto::Transport;
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, Sim, SimSpec, Status};
@@ -74,7 +74,7 @@ pub(crate) struct Rules {
     /// The same in a core of 2:1, in which packets wait for longer.
     spurious_narrow: Spurious,
     /// Least interval between two questions about a message.
-    ask: u64,
+    query_interval_min: u64,
 }
 
 /// Expiries of timers for losses that no loss explains.
@@ -83,11 +83,11 @@ struct Spurious {
     /// Expiries for each message, beyond one for each dropped packet.
     expiries: f64,
     /// Packets of a message without a loss that arrive twice.
-    twice: u64,
+    duplicates: u64,
 }
 
-const fn spurious(expiries: f64, twice: u64) -> Spurious {
-    Spurious { expiries, twice }
+const fn spurious(expiries: f64, duplicates: u64) -> Spurious {
+    Spurious { expiries, duplicates }
 }
 
 /// The rules of a transport without a timer that expires without a loss.
@@ -97,7 +97,7 @@ const RULES: Rules = Rules {
     after_loss: 1,
     spurious: spurious(0.0, 0),
     spurious_narrow: spurious(0.0, 0),
-    ask: 64,
+    query_interval_min: 64,
 };
 
 /// Returns the rules of a transport. Bounds without a derivation are about 1.5 times what is
@@ -174,7 +174,7 @@ fn rules_of_windows(transport: &str) -> Rules {
             spurious: spurious(0.13, 0),
             spurious_narrow: spurious(0.09, 0),
             after_loss: 8,
-            ask: 4,
+            query_interval_min: 4,
         },
         "hyline" => Rules {
             idle: 5,
@@ -182,7 +182,7 @@ fn rules_of_windows(transport: &str) -> Rules {
             after_loss: 8,
             spurious: spurious(0.0, 2),
             spurious_narrow: spurious(0.0, 35),
-            ask: 4,
+            query_interval_min: 4,
         },
         // A receiver cannot distinguish a busy core or sender from a loss (§3.7): 0.6 RESENDs a
         // message.
@@ -267,7 +267,7 @@ impl IdleRun {
                 .count("requests")
                 .unwrap_or(0)
                 .saturating_sub(self.count("scheduled").unwrap_or(0));
-        let ask = rtt * rules.ask;
+        let ask = rtt * rules.query_interval_min;
         let end = |r: &FlowRecord| r.completed.or(r.failed).or(r.rejected);
         let life = |r: &FlowRecord| end(r).map_or(Span::ZERO, |at| at.saturating_since(r.arrival));
         let most = self.records.iter().map(|r| 2 + life(r).as_ps() / ask.as_ps()).sum::<u64>();
@@ -279,7 +279,7 @@ impl IdleRun {
 
     /// Packets of a message without a loss arrive once.
     fn check_twice(&self, spurious: Spurious, payload: Bytes) -> Option<String> {
-        let most = spurious.twice;
+        let most = spurious.duplicates;
         self.check_each(|record| {
             let twice = record.duplicate.get().div_ceil(payload.get());
             let is_broken = lost_bytes(record) == 0 && twice > most;
@@ -346,7 +346,7 @@ impl Probe for IdleRun {
         self.counters.extend(counters.iter().copied());
     }
 
-    fn on_end<H: Header, P: Hop<H>>(&mut self, _now: Time, fabric: &mut Fabric<H, P>) {
+    fn on_end<H: Header, P: SwitchProgram<H>>(&mut self, _now: Time, fabric: &mut Fabric<H, P>) {
         let tiers = fabric.tier_stats();
         self.dropped = tiers.iter().map(|tier| tier.drops.iter().sum::<u64>()).sum();
     }
@@ -434,7 +434,7 @@ impl Liveness {
 }
 
 fn lost_bytes(record: &FlowRecord) -> u64 {
-    record.sent.get().saturating_sub((record.fresh + record.duplicate).get())
+    record.sent_bytes.get().saturating_sub((record.fresh + record.duplicate).get())
 }
 
 /// Prints what was measured in a run, for whoever adjusts the bounds.
@@ -453,12 +453,12 @@ fn report(name: &str, idle: &IdleRun, rtt: Span, payload: Bytes) {
     let of = |f: fn(&FlowRecord) -> u64| idle.records.iter().map(|r| packets(f(r))).sum::<u64>();
     let all = of(|r| r.size.get());
     let twice = of(|r| r.duplicate.get());
-    let again = of(|r| r.sent.get().saturating_sub(r.size.get()));
-    let lost = of(|r| (r.sent.get()).saturating_sub(r.fresh.get() + r.duplicate.get()));
+    let again = of(|r| r.sent_bytes.get().saturating_sub(r.size.get()));
+    let lost = of(|r| (r.sent_bytes.get()).saturating_sub(r.fresh.get() + r.duplicate.get()));
     let unexplained = idle
         .records
         .iter()
-        .filter(|r| r.sent == r.fresh + r.duplicate)
+        .filter(|r| r.sent_bytes == r.fresh + r.duplicate)
         .map(|r| packets(r.duplicate.get()))
         .max()
         .unwrap_or(0);

@@ -39,9 +39,9 @@ pub fn read_message(bytes: &[u8]) -> (u32, u32, u64) {
 
 /// Sizes of a mixed load: most are a packet or two, some are long.
 pub fn mixed_size(rng: &mut Rng) -> usize {
-    match rng.below(10) {
-        0..6 => LABEL + rng.below(2_000),
-        6..9 => LABEL + rng.below(20_000),
-        _ => LABEL + rng.below(200_000),
+    match rng.uniform_below(10) {
+        0..6 => LABEL + rng.uniform_below(2_000),
+        6..9 => LABEL + rng.uniform_below(20_000),
+        _ => LABEL + rng.uniform_below(200_000),
     }
 }

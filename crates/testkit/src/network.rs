@@ -63,7 +63,7 @@ pub struct TestNetwork<T: Transport> {
     /// The default fabric, but for settings without which the transport does not work.
     pub fabric: FabricConfig,
     /// The largest difference between clocks with which the transport works.
-    pub clocks_within: Option<Span>,
+    pub clock_skew_max: Option<Span>,
     /// Assumptions of the transport that the network may not satisfy.
     pub assumptions: Assumptions,
     /// The transport's parameters there.
@@ -119,10 +119,10 @@ impl<T: Transport> TestNetwork<T> {
             paths,
             pods,
         };
-        let site = Site { facts, place: transport::Place::Network(network), lower: None };
+        let site = Site { facts, deployment: transport::Place::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
-        let (clocks_within, assumptions) = (needs.clocks_within, T::assumptions(&config, &site));
-        Self { topology, fabric, clocks_within, assumptions, config }
+        let (clock_skew_max, assumptions) = (needs.clock_skew_max, T::assumptions(&config, &site));
+        Self { topology, fabric, clock_skew_max, assumptions, config }
     }
 }
 
@@ -138,8 +138,8 @@ pub fn on_hosts<T: Transport>(
     payload: Bytes,
     header: Bytes,
 ) -> T::Config {
-    let place = transport::Place::Hosts { payload, header };
-    let site = Site { facts: *facts, place, lower: None };
+    let deployment = transport::Place::Hosts { payload, header };
+    let site = Site { facts: *facts, deployment, lower: None };
     T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
 }
 
@@ -148,7 +148,7 @@ pub fn on_hosts<T: Transport>(
 pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
     let rng = Rng::new(0, 0, Purpose::Endpoint);
     let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
-    host.promise().is_some()
+    host.latency_bound().is_some()
 }
 
 /// The facts of a network of real hosts at `mbps`, on which a round trip takes `rtt`.
@@ -183,7 +183,7 @@ fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
         express: or(needs.express, default.express),
         mark_above: or(needs.ecn, default.mark_above),
         marking_ports: or(needs.ecn_ports, default.marking_ports),
-        slot: or(needs.slot, default.slot),
+        buffer_cell: or(needs.buffer_cell, default.buffer_cell),
         ..default
     }
 }

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Family, Hop, NodeId, Purpose, Queueing, Rng, Span, Time};
+use rampmeter_core::{Bytes, Family, NodeId, Purpose, Queueing, Rng, Span, SwitchProgram, Time};
 use rampmeter_proto::Transport;
 
 use crate::liveness::{Rules, rules};
@@ -59,7 +59,7 @@ fn run<T: Transport>(
     changes: &Changes,
     limit: Span,
 ) -> RunEnd {
-    let mut net = Net::<T>::new(on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
     net.jitter = 0.0;
     net.delays = changes.delays.iter().copied().collect();
     net.delays_control = in_order(T::NAME).is_some();
@@ -84,11 +84,11 @@ impl Body for Reorder {
     const NAME: &'static str = "reorder";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        let on_wire = wire::configured::<T>(&case.keys);
+        let on_wire = wire::configure::<T>(&case.keys);
         let rtt = wire::facts().control_rtt;
         let forever = rtt * 1_000_000;
         let delays = [rtt, rtt * 4];
-        let is_trimming = <T as Family>::Hop::QUEUEING == Queueing::Trimming;
+        let is_trimming = <T as Family>::SwitchProgram::QUEUEING == Queueing::Trimming;
         for ends in PAIRS {
             let of = |sizes: [u64; 2]| {
                 [(ends[0].0, ends[0].1, sizes[0]), (ends[1].0, ends[1].1, sizes[1])]
@@ -127,9 +127,9 @@ const LATE: f64 = 0.3;
 /// Control round trips that a control packet is late at most.
 const LATE_MAX: u64 = 4;
 /// Share of the data packets whose payload is cut off, if ports trim.
-const TRIMMED: f64 = 0.05;
+const TRIMMED_SHARE: f64 = 0.05;
 /// Late packets that a message may wait for one after the other.
-const IN_TURN: u64 = 4;
+const LATE_ROUNDS: u64 = 4;
 
 /// Many messages between all hosts, whose control packets are late at random and so overtake one
 /// another. Every message completes or fails. None waits while both of its ends are idle for longer
@@ -142,27 +142,27 @@ impl Body for RandomReorder {
     const NAME: &'static str = "random_reorder";
 
     fn test<T: Transport>(self, case: &Case<T>) {
-        let on_wire = wire::configured::<T>(&case.keys);
+        let on_wire = wire::configure::<T>(&case.keys);
         case.each_seed(0..20, |seed| shuffled::<T>(&on_wire, seed));
     }
 }
 
 /// Draws the sender, the receiver and the size of a message.
 fn draw(rng: &mut Rng) -> (u32, u32, u64) {
-    let src = rng.below(N_HOSTS as usize) as u32;
-    let dst = (src + 1 + rng.below(N_HOSTS as usize - 1) as u32) % N_HOSTS;
-    let size_max = [3_000, 40_000, 150_000][rng.below(3)];
-    (src, dst, 1 + rng.below(size_max) as u64)
+    let src = rng.uniform_below(N_HOSTS as usize) as u32;
+    let dst = (src + 1 + rng.uniform_below(N_HOSTS as usize - 1) as u32) % N_HOSTS;
+    let size_max = [3_000, 40_000, 150_000][rng.uniform_below(3)];
+    (src, dst, 1 + rng.uniform_below(size_max) as u64)
 }
 
 /// Runs the messages of a seed to their end.
 fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64) {
     let rtt = wire::facts().control_rtt;
-    let mut net = Net::<T>::new(on_wire, PacketNames::of(&on_wire.0), (seed, 0.0));
+    let mut net = Net::<T>::new(on_wire, PacketNames::derive(&on_wire.0), (seed, 0.0));
     net.jitter = 0.0;
     (net.late, net.late_max) = (LATE, rtt * LATE_MAX);
-    if <T as Family>::Hop::QUEUEING == Queueing::Trimming {
-        net.trimming = TRIMMED;
+    if <T as Family>::SwitchProgram::QUEUEING == Queueing::Trimming {
+        net.trimming = TRIMMED_SHARE;
     }
     let mut rng = Rng::new(seed, u64::MAX, Purpose::Fault);
     let mut messages = Vec::new();
@@ -178,7 +178,7 @@ fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64
         net.run_until(net.now + rtt);
     }
     let Rules { idle: round_trips, why_idle: reason, .. } = rules(T::NAME);
-    let longest = rtt * (round_trips + IN_TURN * LATE_MAX);
+    let longest = rtt * (round_trips + LATE_ROUNDS * LATE_MAX);
     for (msg, src, dst, size, submitted) in messages {
         let Some(&delivered) = net.delivered.get(&msg) else { continue };
         let ends = (NodeId::new(src), NodeId::new(dst));

@@ -25,7 +25,7 @@ pub struct Scenario {
 pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let mut spec = spec(topology, seed);
-    let delay_max = Span::from_us(1 + rng.below(20) as u64);
+    let delay_max = Span::from_us(1 + rng.uniform_below(20) as u64);
     spec.faults.every_link = LinkFault {
         loss: rng.unit() * 0.05,
         duplicate: rng.unit() * 0.05,
@@ -33,36 +33,36 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
         delay_max,
     };
     // Links 0 to 5 belong to hosts, 6 to 9 to the spines.
-    let from = Time::from_ps(rng.below(300_000_000) as u64);
-    let until = from + Span::from_us(1 + rng.below(500) as u64);
+    let from = Time::from_ps(rng.uniform_below(300_000_000) as u64);
+    let until = from + Span::from_us(1 + rng.uniform_below(500) as u64);
     let target = if rng.chance(0.5) {
-        Target::Link(6 + rng.below(4) as u32)
+        Target::Link(6 + rng.uniform_below(4) as u32)
     } else {
-        Target::Switch(2 + rng.below(2) as u32)
+        Target::Switch(2 + rng.uniform_below(2) as u32)
     };
     spec.faults.outages.push(Outage { target, from, until });
-    let cut = rng.chance(0.3).then(|| rng.below(6) as u32);
+    let cut = rng.chance(0.3).then(|| rng.uniform_below(6) as u32);
     if let Some(host) = cut {
         let (target, until) = (Target::Link(host), Time::NEVER);
         spec.faults.outages.push(Outage { target, from, until });
     }
-    spec.clocks.offset_max = Span::from_ns(rng.below(2_000) as u64);
+    spec.clocks.offset_max = Span::from_ns(rng.uniform_below(2_000) as u64);
     spec.clocks.drift_ppm_max = rng.unit() * 50.0;
     let mut at = 0;
     let flow = |_| {
-        at += rng.below(20_000_000) as u64;
-        let src = rng.below(6) as u32;
-        let dst = (src + 1 + rng.below(5) as u32) % 6;
-        let size = match rng.below(3) {
-            0 => 1 + rng.below(3_000),
-            1 => 1 + rng.below(100_000),
-            _ => 1 + rng.below(600_000),
+        at += rng.uniform_below(20_000_000) as u64;
+        let src = rng.uniform_below(6) as u32;
+        let dst = (src + 1 + rng.uniform_below(5) as u32) % 6;
+        let size = match rng.uniform_below(3) {
+            0 => 1 + rng.uniform_below(3_000),
+            1 => 1 + rng.uniform_below(100_000),
+            _ => 1 + rng.uniform_below(600_000),
         };
         arrival(at, src, dst, size as u64)
     };
     let arrivals = (0..N_MESSAGES).map(flow).collect();
     // From none to longer than a failure lasts.
-    spec.faults.rerouting = Span::from_us(rng.below(4) as u64 * 200);
+    spec.faults.rerouting = Span::from_us(rng.uniform_below(4) as u64 * 200);
     Scenario { spec, arrivals, cut }
 }
 

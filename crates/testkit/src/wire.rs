@@ -119,7 +119,7 @@ impl<F: Family> PacketNames<F> {
 impl<T: Transport> PacketNames<T> {
     /// Returns those that follow from the transport's description. Packets that release a
     /// reservation or end a flow are named "release", "reset" and "done".
-    pub fn of(config: &Arc<T::Config>) -> Self {
+    pub fn derive(config: &Arc<T::Config>) -> Self {
         let releases = |header: &T::Header| {
             let mut formats = T::Header::FORMATS.iter();
             formats.any(|format| {
@@ -132,7 +132,7 @@ impl<T: Transport> PacketNames<T> {
 }
 
 /// A transport on the wire: its parameters, and how many arbiters it needs.
-pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
+pub fn configure<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
     let facts = facts();
     let network = Network {
         switches: 1,
@@ -145,7 +145,7 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         fastest: RATE,
         slots: RATE,
         core: RATE,
-        pairs: Arc::new(Pairs::at_one_switch((0..N_HOSTS).map(|_| RATE))),
+        pairs: Arc::new(Pairs::single_switch((0..N_HOSTS).map(|_| RATE))),
         racks: Racks {
             rack_of: vec![0; N_HOSTS as usize],
             uplink_bps: vec![0],
@@ -154,14 +154,14 @@ pub fn configured<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         paths: None,
         pods: None,
     };
-    let site = Site { facts, place: Place::Network(network), lower: None };
+    let site = Site { facts, deployment: Place::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");
     (Arc::new(config), T::needs(keys, &facts).arbiters.len() as u32)
 }
 
 /// Hosts and arbiters, and the packets between them.
 pub(crate) struct Net<F: Family> {
-    manners: PacketNames<F>,
+    traits: PacketNames<F>,
     pub(crate) now: Time,
     rng: Rng,
     loss: f64,
@@ -188,10 +188,10 @@ pub(crate) struct Net<F: Family> {
     packets: BTreeMap<u64, Packet<F::Header>>,
     pub(crate) number: u64,
     submitted: u32,
-    /// A receiver without memory for a message, and the message. `n_of_held` counts packets that
+    /// A receiver without memory for a message, and the message. `n_of_paused` counts packets that
     /// its sender has sent.
-    held: Option<(u32, MsgId)>,
-    n_of_held: u64,
+    paused: Option<(u32, MsgId)>,
+    n_of_paused: u64,
     cancelled: BTreeSet<MsgId>,
     /// Time at which each message was delivered.
     pub(crate) delivered: BTreeMap<MsgId, Time>,
@@ -204,7 +204,7 @@ pub(crate) struct Net<F: Family> {
 impl<F: Family> Net<F> {
     pub(crate) fn new(
         (config, n_arbiters): &(Arc<F::Config>, u32),
-        manners: PacketNames<F>,
+        traits: PacketNames<F>,
         (seed, loss): (u64, f64),
     ) -> Self {
         let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
@@ -218,7 +218,7 @@ impl<F: Family> Net<F> {
             .map(|n| if n < N_HOSTS { Node::Host(host(n)) } else { Node::Arbiter(arbiter(n)) })
             .collect();
         Self {
-            manners,
+            traits,
             now: Time::ZERO,
             rng: Rng::new(seed, 0, Purpose::Fault),
             loss,
@@ -236,8 +236,8 @@ impl<F: Family> Net<F> {
             packets: BTreeMap::new(),
             number: 0,
             submitted: 0,
-            held: None,
-            n_of_held: 0,
+            paused: None,
+            n_of_paused: 0,
             cancelled: BTreeSet::new(),
             delivered: BTreeMap::new(),
             idle: IdleTimes::new(N_HOSTS, facts().control_rtt * 2),
@@ -272,7 +272,7 @@ impl<F: Family> Net<F> {
                     assert!(self.delivered.insert(msg, self.now).is_none(), "{msg:?}");
                 }
                 Event::Abandoned { msg, .. } => {
-                    let is_fine = self.cancelled.contains(&msg) || self.manners.may_fail;
+                    let is_fine = self.cancelled.contains(&msg) || self.traits.may_fail;
                     assert!(is_fine, "{msg:?} was abandoned");
                 }
                 Event::Completed { msg } => {
@@ -280,7 +280,7 @@ impl<F: Family> Net<F> {
                     assert!(self.delivered.contains_key(&msg) && self.completed.insert(msg));
                 }
                 Event::Failed { msg } | Event::Rejected { msg } => {
-                    assert!(self.manners.may_fail && !self.cancelled.contains(&msg), "{msg:?}");
+                    assert!(self.traits.may_fail && !self.cancelled.contains(&msg), "{msg:?}");
                     assert!(!self.completed.contains(&msg) && self.failed.insert(msg), "{msg:?}");
                 }
             }
@@ -294,13 +294,14 @@ impl<F: Family> Net<F> {
         };
         let msg = packet.payload.msg;
         let is_senders = msg.get() % N_HOSTS == node as u32;
-        let is_fine = !is_senders || (self.manners.releases)(&packet.header);
+        let is_fine = !is_senders || (self.traits.releases)(&packet.header);
         assert!(is_fine || !self.cancelled.contains(&msg), "{:?}", packet.header);
         self.free_at[node] = self.now + RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
         if packet.payload.len > 0 {
-            self.idle.pass(self.now, node, Direction::Out);
+            self.idle.pass(self.now, node, Direction::Sent);
         }
-        self.n_of_held += u64::from(is_senders && self.held.is_some_and(|(_, held)| held == msg));
+        self.n_of_paused +=
+            u64::from(is_senders && self.paused.is_some_and(|(_, held)| held == msg));
         if self.rng.chance(self.loss) || (self.blocks)(&packet) {
             return;
         }
@@ -310,7 +311,8 @@ impl<F: Family> Net<F> {
         let delay = self.delays.get(&self.number).filter(|_| may_delay);
         let mut late = late + delay.copied().unwrap_or(Span::ZERO);
         if packet.payload.len == 0 && self.late > 0.0 && self.rng.chance(self.late) {
-            late += Span::from_ps(self.rng.below(self.late_max.as_ps() as usize + 1) as u64);
+            late +=
+                Span::from_ps(self.rng.uniform_below(self.late_max.as_ps() as usize + 1) as u64);
         }
         let is_trimmed = self.trimming > 0.0 && self.rng.chance(self.trimming);
         let is_trimmed = is_trimmed || self.trimmed == self.number;
@@ -355,12 +357,12 @@ impl<F: Family> Net<F> {
         let (src, msg) = (packet.src, packet.payload.msg);
         let node = packet.dst.idx();
         if packet.payload.len > 0 {
-            self.idle.pass(self.now, node, Direction::In);
+            self.idle.pass(self.now, node, Direction::Received);
         }
-        let is_held = packet.payload.len > 0 && self.held == Some((node as u32, msg));
+        let is_held = packet.payload.len > 0 && self.paused == Some((node as u32, msg));
         with!(&mut self.nodes[node], e => {
-            if is_held && !e.has_delivered(self.now, packet) {
-                e.hold(self.now, src, msg);
+            if is_held && !e.touch_if_delivered(self.now, packet) {
+                e.pause(self.now, src, msg);
             } else {
                 e.handle_packet(self.now, packet);
             }
@@ -381,7 +383,7 @@ impl<F: Family> Net<F> {
     /// Messages that arrive at the first host, and how often it has refused one.
     pub(crate) fn at_first_host(&self) -> (usize, u64) {
         match &self.nodes[0] {
-            Node::Host(host) => ((self.manners.count)(host).1, host.arriving_excess()),
+            Node::Host(host) => ((self.traits.count)(host).1, host.arriving_excess()),
             Node::Arbiter(_) => (0, 0),
         }
     }
@@ -402,7 +404,7 @@ impl<F: Family> Net<F> {
     pub(crate) fn n_open_messages(&self) -> usize {
         let of = |node: &Node<F>| match node {
             Node::Host(host) => {
-                let (sending, arriving) = (self.manners.count)(host);
+                let (sending, arriving) = (self.traits.count)(host);
                 sending + arriving
             }
             Node::Arbiter(_) => 0,
@@ -418,31 +420,31 @@ fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
         return packet;
     }
     let payload = PayloadRef { len: 0, ..packet.payload };
-    let marks = packet.marks.with(Marks::TRIMMED);
+    let marks = packet.marks.union(Marks::TRIMMED);
     Packet { payload, marks, wire_bytes: 64, priority: Priority::HIGHEST, ..packet }
 }
 
 /// A message that is held is not requested for any time; the others are, meanwhile. It is delivered
 /// after its release. Senders without an answer wait for less than `long`.
 pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, size: Bytes) {
-    let on_wire = configured::<T>(keys);
+    let on_wire = configure::<T>(keys);
     let long = long(&on_wire.0);
-    let mut net = Net::<T>::new(&on_wire, PacketNames::of(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(&on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
     let held = net.submit(0, 2, size);
     let src = NodeId::new(0);
-    net.held = Some((2, held));
+    net.paused = Some((2, held));
     let other = net.submit(1, 2, size);
     net.run_until(Time::ZERO + long);
     assert!(!net.delivered.contains_key(&held) && net.completed.contains(&other));
-    let sent = net.n_of_held;
+    let sent = net.n_of_paused;
     net.run_until(net.now + long);
     assert!(!net.failed.contains(&held) && !net.delivered.contains_key(&held));
     // A sender that waits may send requests at intervals, but no data of the message.
-    let asked = net.n_of_held - sent;
+    let asked = net.n_of_paused - sent;
     assert!(asked < 1_000, "{asked} packets to wait");
     let now = net.now;
-    net.held = None;
-    with!(&mut net.nodes[2], e => e.release(now, src, held));
+    net.paused = None;
+    with!(&mut net.nodes[2], e => e.resume(now, src, held));
     net.run_until(net.now + Span::from_us(1_000) + RATE.tx_time(size) * 2);
     assert!(net.completed.contains(&held));
     assert_eq!(net.n_open_messages(), 0);

@@ -2,7 +2,7 @@
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::{Preset, check_ranges};
-use rampmeter_proto::parts::{AttemptLimit, Padding, forget_after};
+use rampmeter_proto::toolkit::{AttemptLimit, Padding, forget_after};
 use rampmeter_proto::{BadKey, Segmentation, Keys};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_core::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, Time,
 };
-use rampmeter_proto::parts::{AckingReceiver, Announcement, OutgoingFlows, Output};
+use rampmeter_proto::toolkit::{AckingReceiver, Announcement, OutgoingFlows, Output};
 
 use crate::config::Saw;
 use crate::wire::SawHeader;

@@ -8,7 +8,7 @@ const NOWHERE: u32 = u32::MAX;
 
 impl Places {
     #[inline]
-    fn of(&self, id: u32) -> Option<usize> {
+    fn get(&self, id: u32) -> Option<usize> {
         self.0.get(id as usize).filter(|&&place| place != NOWHERE).map(|&place| place as usize)
     }
 
@@ -63,7 +63,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
     /// or none.
     #[inline]
     fn place(&self, places: &Places, id: u32) -> Option<usize> {
-        places.of(id).filter(|&place| self.entries.get(place).is_some_and(|entry| entry.1 == id))
+        places.get(id).filter(|&place| self.entries.get(place).is_some_and(|entry| entry.1 == id))
     }
 
     /// Changes the key of `id`. Returns the previous key; `None` if it is not in this heap.
@@ -71,7 +71,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
     pub fn change(&mut self, places: &mut Places, id: u32, key: K) -> Option<K> {
         let place = self.place(places, id)?;
         let before = std::mem::replace(&mut self.entries[place].0, key);
-        self.settle(places, place);
+        self.sift(places, place);
         Some(before)
     }
 
@@ -82,7 +82,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
             let place = self.entries.len();
             self.entries.push((key, id));
             places.set(id, place as u32);
-            self.settle(places, place);
+            self.sift(places, place);
         }
     }
 
@@ -93,13 +93,13 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         let (key, _) = self.entries.swap_remove(place);
         if let Some(&(_, moved)) = self.entries.get(place) {
             places.set(moved, place as u32);
-            self.settle(places, place);
+            self.sift(places, place);
         }
         Some(key)
     }
 
     /// Moves the entry at `place` to the position of its key.
-    fn settle(&mut self, places: &mut Places, mut place: usize) {
+    fn sift(&mut self, places: &mut Places, mut place: usize) {
         while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
             self.swap(places, place, (place - 1) / 2);
             place = (place - 1) / 2;

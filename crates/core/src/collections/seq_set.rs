@@ -15,7 +15,7 @@ pub struct SeqSet {
     /// First missing number: every number below is in the set, this one is not.
     base: u32,
     /// Count of numbers above base in the set.
-    above: u32,
+    n_above: u32,
     /// Bitmaps of the blocks base / 64 and base / 64 + 1.
     near: [u64; 2],
     /// Later blocks with at least one number, by block number.
@@ -32,7 +32,7 @@ impl SeqSet {
     /// Returns the count of numbers in the set.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.base + self.above
+        self.base + self.n_above
     }
 
     /// Returns true if the set is empty.
@@ -71,7 +71,7 @@ impl SeqSet {
             return false;
         }
         *word |= bit;
-        self.above += 1;
+        self.n_above += 1;
         if seq == self.base {
             self.advance();
         }
@@ -107,7 +107,7 @@ impl SeqSet {
             // The shift inserts zeros, so a run ends at the block's end at the latest.
             let run = run.min(BITS - self.base % BITS);
             self.base += run;
-            self.above -= run;
+            self.n_above -= run;
             if run == 0 || !self.base.is_multiple_of(BITS) {
                 return;
             }

@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
 
     /// Returns the number of bytes written.
     #[inline]
-    pub fn written(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 }
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the number of bytes read.
     #[inline]
-    pub fn consumed(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 }
@@ -131,7 +131,7 @@ mod tests {
         let mut buffer = [0; 15];
         let mut writer = Writer::new(&mut buffer);
         writer.u8(1).unwrap().u16(2).unwrap().u32(3).unwrap().u64(4).unwrap();
-        assert_eq!(writer.written(), 15);
+        assert_eq!(writer.position(), 15);
         assert_eq!(buffer[..3], [1, 0, 2]);
         let mut reader = Reader::new(&buffer);
         assert_eq!(

@@ -85,14 +85,14 @@ fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
             }
             Form::Number { .. } => {
                 for rule in format.rules.iter().filter(|rule| rule.field == field.name) {
-                    if let Some(wrong) = beyond(rule, header, to - from) {
+                    if let Some(wrong) = exceed_limit(rule, header, to - from) {
                         assert_eq!(refused(wrong), (field.name, rule.expected));
                     }
                 }
             }
             // Fields after a list have no fixed offset.
-            Form::List { most, .. } => {
-                refused(u64::from(most) + 1);
+            Form::List { max, .. } => {
+                refused(u64::from(max) + 1);
                 return;
             }
         }
@@ -102,7 +102,7 @@ fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
 
 /// Returns the value next to the limit of `rule` that is not allowed, if a field of `bytes` bytes
 /// holds it.
-fn beyond<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
+fn exceed_limit<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
     let limit = match rule.limit {
         Limit::Number(number) => number,
         Limit::Field(other) => {
@@ -117,8 +117,8 @@ fn beyond<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
     };
     let largest = u64::MAX >> (64 - 8 * bytes);
     match rule.bound {
-        Bound::Least => limit.checked_sub(1),
-        Bound::Most => limit.checked_add(1).filter(|&wrong| wrong <= largest),
+        Bound::Min => limit.checked_sub(1),
+        Bound::Max => limit.checked_add(1).filter(|&wrong| wrong <= largest),
     }
 }
 
@@ -127,7 +127,7 @@ fn tables(formats: &[Format]) {
     assert!(formats.is_sorted_by(|a, b| a.code < b.code), "types are in order and distinct");
     for format in formats {
         let name = format.name;
-        let longest: usize = format.fields.iter().map(|field| sent_by_host(field.form)).sum();
+        let longest: usize = format.fields.iter().map(|field| host_bytes(field.form)).sum();
         let is_short = longest < Envelope::DATA_HEADER_MAX;
         assert!(is_short || format.kind == PacketKind::Control, "{name} leaves room for payload");
         assert!(!format.docs.trim().is_empty(), "{name} has a documentation");
@@ -147,7 +147,7 @@ fn tables(formats: &[Format]) {
 
 /// Returns the bytes of a field of a data packet. Switches fill the lists there: hosts send them
 /// empty.
-fn sent_by_host(form: Form) -> usize {
+fn host_bytes(form: Form) -> usize {
     match form {
         Form::List { .. } => 1,
         other => other.bytes(),

@@ -13,7 +13,7 @@ pub struct Format {
     /// Kind: with or without payload.
     pub kind: PacketKind,
     /// Sender and receiver, as in "S to R".
-    pub way: &'static str,
+    pub direction: &'static str,
     /// Documentation in Rust.
     pub docs: &'static str,
     /// Sentence that summarises it, with `{field}` for a field's value. Also:
@@ -72,7 +72,7 @@ pub enum Form {
     /// A byte that counts items, and the items.
     List {
         /// Maximum number of items.
-        most: u8,
+        max: u8,
         /// The fields of an item.
         items: &'static [FieldInfo],
     },
@@ -104,9 +104,9 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// At least the limit.
-    Least,
+    Min,
     /// At most the limit.
-    Most,
+    Max,
 }
 
 /// A limit.
@@ -186,7 +186,7 @@ impl Form {
     ///
     /// # Panics
     /// If this is no list.
-    pub const fn of_item(self) -> Self {
+    pub const fn item_form(self) -> Self {
         match self {
             Self::List { items, .. } => items[0].form,
             _ => panic!("only lists have items"),
@@ -202,21 +202,21 @@ impl FieldInfo {
 
     /// Returns the field with a label.
     #[must_use]
-    pub const fn labelled(mut self, label: &'static str) -> Self {
+    pub const fn with_label(mut self, label: &'static str) -> Self {
         self.label = Some(label);
         self
     }
 
     /// Returns the field with documentation.
     #[must_use]
-    pub const fn documented(mut self, docs: &'static str) -> Self {
+    pub const fn with_docs(mut self, docs: &'static str) -> Self {
         self.docs = docs;
         self
     }
 
     /// Returns the field with another name in filters.
     #[must_use]
-    pub const fn filtered(mut self, filter: &'static str) -> Self {
+    pub const fn with_filter(mut self, filter: &'static str) -> Self {
         self.filter = filter;
         self
     }
@@ -233,8 +233,8 @@ impl FieldInfo {
     /// Returns the field, a list whose items have these fields.
     #[must_use]
     pub const fn with_items(mut self, items: &'static [FieldInfo]) -> Self {
-        if let Form::List { most, .. } = self.form {
-            self.form = Form::List { most, items };
+        if let Form::List { max, .. } = self.form {
+            self.form = Form::List { max, items };
         }
         self
     }

@@ -106,7 +106,7 @@ macro_rules! headers {
                         }
                     )*
                 }
-                ::core::result::Result::Ok(w.written())
+                ::core::result::Result::Ok(w.position())
             }
 
             fn decode(
@@ -132,7 +132,7 @@ macro_rules! headers {
                         return ::core::result::Result::Err($crate::WireError::UnknownType(other));
                     }
                 };
-                ::core::result::Result::Ok((header, r.consumed()))
+                ::core::result::Result::Ok((header, r.position()))
             }
 
             fn kind(&self) -> &'static str {
@@ -163,7 +163,7 @@ macro_rules! headers {
                             code: $code,
                             name: $title,
                             kind: $crate::headers!(@kind $kind),
-                            way: ::core::stringify!($($way)+),
+                            direction: ::core::stringify!($($way)+),
                             docs: DOCS,
                             summary: $summary,
                             fields: FIELDS,
@@ -231,8 +231,8 @@ macro_rules! headers {
     (@kind control) => { $crate::wire::PacketKind::Control };
     (@kind data) => { $crate::wire::PacketKind::Data };
 
-    (@bound least) => { $crate::wire::Bound::Least };
-    (@bound most) => { $crate::wire::Bound::Most };
+    (@bound least) => { $crate::wire::Bound::Min };
+    (@bound most) => { $crate::wire::Bound::Max };
 
     (@limit $number:literal) => { $crate::wire::Limit::Number($number) };
     (@limit $field:ident) => { $crate::wire::Limit::Field(::core::stringify!($field)) };
@@ -279,15 +279,15 @@ macro_rules! headers {
             ::core::stringify!($field),
             <$of as $crate::wire::Field>::FORM,
         )
-        .documented(::core::concat!($($doc, "\n"),*))
-        $( .filtered(::core::stringify!($filter)) )?
+        .with_docs(::core::concat!($($doc, "\n"),*))
+        $( .with_filter(::core::stringify!($filter)) )?
         $(
-            .labelled($label)
+            .with_label($label)
             $( .$base() )?
             $( .with_items(const {
-                let form = <$of as $crate::wire::Field>::FORM.of_item();
+                let form = <$of as $crate::wire::Field>::FORM.item_form();
                 &[$crate::wire::FieldInfo::new(::core::stringify!($item), form)
-                    .labelled($item_label)]
+                    .with_label($item_label)]
             }) )?
         )?
     };

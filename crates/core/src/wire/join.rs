@@ -6,7 +6,7 @@ const NONE: Format = Format {
     code: 0,
     name: "",
     kind: PacketKind::Control,
-    way: "",
+    direction: "",
     docs: "",
     summary: "",
     fields: &[],

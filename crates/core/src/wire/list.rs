@@ -90,7 +90,7 @@ impl<T: Item, const N: usize> List<T, N> {
 }
 
 impl<T: Item, const N: usize> Field for List<T, N> {
-    const FORM: Form = Form::List { most: N as u8, items: T::FIELDS };
+    const FORM: Form = Form::List { max: N as u8, items: T::FIELDS };
 
     #[inline]
     fn wire_len(&self) -> usize {

@@ -11,6 +11,7 @@
 
 mod bytes;
 pub mod check;
+mod combinators;
 mod error;
 mod field;
 mod format;
@@ -18,7 +19,6 @@ mod header;
 mod headers;
 mod join;
 mod list;
-mod parts;
 mod transport;
 
 pub use bytes::{Reader, Writer};

@@ -56,7 +56,11 @@ pub struct Value {
 
 impl Wire {
     /// Creates the description of the transport whose headers are `H`.
-    pub const fn of<H: Formats>(id: TransportId, name: &'static str, title: &'static str) -> Self {
+    pub const fn describe<H: Formats>(
+        id: TransportId,
+        name: &'static str,
+        title: &'static str,
+    ) -> Self {
         Self {
             id,
             name,

@@ -158,10 +158,10 @@ impl Capture {
             transport: self.transport,
             src: packet.src,
             dst: packet.dst,
-            src_life: Incarnation::new(1),
-            dst_life: Some(Incarnation::new(1)),
+            src_incarnation: Incarnation::new(1),
+            dst_incarnation: Some(Incarnation::new(1)),
             kind,
-            protection: Protection::Bare,
+            protection: Protection::Unprotected,
         }
     }
 

@@ -93,8 +93,8 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(original);
         self.padded(bytes);
         let flags: u32 = match direction {
-            Direction::In => 1,
-            Direction::Out => 2,
+            Direction::Received => 1,
+            Direction::Sent => 2,
         };
         self.option(PACKET_FLAGS, &flags.to_le_bytes());
         self.option(OPTION_END, &[]);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_file_is_a_section_its_interfaces_and_its_packets() {
-        let blocks = blocks(&file(&[7; 5], Time::ZERO, Direction::In));
+        let blocks = blocks(&file(&[7; 5], Time::ZERO, Direction::Received));
         let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [SECTION, INTERFACE, INTERFACE, PACKET]);
         assert_eq!(blocks[0].1[..8], [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_interface_block_has_its_name_and_picosecond_resolution() {
-        let (_, interface) = &blocks(&file(&[], Time::ZERO, Direction::In))[2];
+        let (_, interface) = &blocks(&file(&[], Time::ZERO, Direction::Received))[2];
         let expected =
             [1, 0, 0, 0, 64, 0, 0, 0, 2, 0, 2, 0, b'h', b'1', 0, 0, 9, 0, 1, 0, 12, 0, 0, 0];
         assert_eq!(interface[..24], expected);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_packet_has_interface_time_lengths_bytes_and_direction() {
         let at = Time::from_ps(0x0001_0203_0405_0607);
-        let (_, packet) = &blocks(&file(&[7; 5], at, Direction::Out))[3];
+        let (_, packet) = &blocks(&file(&[7; 5], at, Direction::Sent))[3];
         let expected = [1, 0, 0, 0, 3, 2, 1, 0, 7, 6, 5, 4, 5, 0, 0, 0, 0xdc, 5, 0, 0];
         assert_eq!(packet[..20], expected);
         assert_eq!(packet[20..28], [7, 7, 7, 7, 7, 0, 0, 0]);

@@ -18,8 +18,8 @@ use super::valid::ValidPlan;
 use super::warnings::{self, PlanFacts};
 use super::{capture, pfc, timeline};
 use crate::error::PlanError;
-use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
+use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::Warning;
 
@@ -31,12 +31,16 @@ impl Plan {
     /// [`PlanError`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = PlanOrigin::new(origin, base);
-        let cuts = self.transport.cuts();
-        let cut = cuts[0];
-        let network = PlanNetwork::build(&self, (cut.payload + cut.header, cut.header), &cx)?;
+        let segmentations = self.transport.cuts();
+        let segmentation = segmentations[0];
+        let network = PlanNetwork::build(
+            &self,
+            (segmentation.payload + segmentation.header, segmentation.header),
+            &cx,
+        )?;
         let spray = self.fabric.spray;
         let PortSettings { fabric, faults, transport, long_links, many_rates } =
-            self.ports(&network, &cuts, &cx)?;
+            self.ports(&network, &segmentations, &cx)?;
         let has_packets = transport.ready.has_packets();
         let PlanNetwork { topology, imported, needs, .. } = &network;
         let facts = network.delays.facts();
@@ -44,7 +48,7 @@ impl Plan {
         let load_rate = sending.min().unwrap_or(facts.access_rate);
         let (payload, header) = match self.load {
             Some(spec) => load_packet(spec, &cx)?,
-            None => (cut.payload, cut.header),
+            None => (segmentation.payload, segmentation.header),
         };
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
@@ -57,13 +61,13 @@ impl Plan {
         };
         let workload = self.workload.clone().validate_with_names(&context, &imported.host_names());
         let workload = workload.map_err(|error| PlanError::of_workload(origin, error))?;
-        check_tenants(&workload, cuts.len(), &cx)?;
+        check_tenants(&workload, segmentations.len(), &cx)?;
         let names = &imported.names;
         let capture = capture::check(&self.run, &transport, topology, names, &cx)?;
         let trace = timeline::check(&self.run, has_packets, topology, names, &cx)?;
         let rates = self.rates(has_packets, &cx)?;
-        let clocks = clocks(&self.clocks, needs.clocks_within, &cx)?;
-        let packet = facts.access_rate.tx_time(cut.payload + cut.header);
+        let clocks = clocks(&self.clocks, needs.clock_skew_max, &cx)?;
+        let packet = facts.access_rate.tx_time(segmentation.payload + segmentation.header);
         let sample = Span::from_us(10).max(packet * 8).max(facts.data_rtt / 20);
         let sim = self.sim(fabric, faults, clocks, topology.clone(), sample, &cx)?;
         let deadlines = self.deadlines(&cx)?;
@@ -74,7 +78,7 @@ impl Plan {
             workload: &workload,
             load_rate,
             transport: &transport,
-            cuts: &cuts,
+            segmentations: &segmentations,
             spray,
             long_links,
             many_rates,
@@ -88,8 +92,8 @@ impl Plan {
             facts,
             transport,
             workload,
-            cut,
-            cuts,
+            segmentation,
+            segmentations,
             deadlines,
             capture,
             trace,

@@ -65,7 +65,7 @@ fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
         spec.ecn_bytes = fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get()));
     }
     spec.ecn_max_probability = spec.ecn_max_bytes.is_some().then_some(fabric.mark_share);
-    spec.trim_bytes = trim.map(|t| t.to.into());
+    spec.trim_bytes = trim.map(|t| t.trimmed_bytes.into());
     spec.trim_choice = trim.map(|t| t.choice);
     spec.header_ratio = trim.map(|t| t.ratio.into());
     spec.header_queue_bytes = trim.map(|t| t.headers.get());
@@ -153,13 +153,13 @@ fn trim(
         let value = value.unwrap_or(needed);
         cx.range(&format!("fabric.{key}"), value as f64, least, most).map(|_| value)
     };
-    let to = whole("trim-bytes", spec.trim_bytes, (1.0, 9_000.0), needed.to.into())?;
+    let to = whole("trim-bytes", spec.trim_bytes, (1.0, 9_000.0), needed.trimmed_bytes.into())?;
     let ratio = whole("header-ratio", spec.header_ratio, (0.0, 255.0), needed.ratio.into())?;
     let least = to as f64;
     let headers = spec.header_queue_bytes;
     let headers = whole("header-queue-bytes", headers, (least, 4e9), needed.headers.get())?;
     Ok(Some(Trim {
-        to: to as u16,
+        trimmed_bytes: to as u16,
         choice: spec.trim_choice.unwrap_or(needed.choice),
         ratio: ratio as u8,
         headers: Bytes::new(headers),

@@ -154,7 +154,7 @@ fabric_keys! {
         /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
         express_bytes: u64 = length(express => express, 9_000),
         /// Memory that a waiting packet takes at least.
-        slot_bytes: u64 = length(slot => slot, 9_100),
+        slot_bytes: u64 = length(buffer_cell => buffer_cell, 9_100),
         /// Length of a packet whose payload is cut off, where ports trim (NDP).
         trim_bytes: u64 = group,
         /// Choice of the data packet that is trimmed.

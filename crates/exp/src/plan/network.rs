@@ -112,7 +112,7 @@ impl PlanNetwork {
             pods,
         };
         spec.configure(
-            &Site { facts: delays.facts(), place: Place::Network(network), lower: None },
+            &Site { facts: delays.facts(), deployment: Place::Network(network), lower: None },
             spray,
         )
     }
@@ -168,11 +168,11 @@ fn topology(
                 cx.bad(&format!("topology.links[{link}]"), message)
             }
             (_, _) => match error {
-                TopologyError::Number { what, expected, got } => {
-                    cx.unexpected(&format!("topology.{what}"), expected, got)
+                TopologyError::Number { name, expected, got } => {
+                    cx.unexpected(&format!("topology.{name}"), expected, got)
                 }
-                TopologyError::Count { what, expected, got } if !what.contains(' ') => {
-                    cx.unexpected(&format!("topology.{what}"), expected, got)
+                TopologyError::Count { name, expected, got } if !name.contains(' ') => {
+                    cx.unexpected(&format!("topology.{name}"), expected, got)
                 }
                 _ => cx.bad(key, message),
             },

@@ -113,7 +113,7 @@ impl ValidPlan {
         if flows.len() > WARNING_FLOWS {
             return None;
         }
-        let mut ideals = Ideals::new(&self.sim, self.cut);
+        let mut ideals = Ideals::new(&self.sim, self.segmentation);
         let mut least = |flow: Flow| (ideals.of(flow.src, flow.dst, flow.size).delivered, flow);
         let found = match &graph {
             Some(graph) => {
@@ -146,7 +146,7 @@ impl ValidPlan {
     }
 
     fn offered_by(&self, flows_max: usize) -> OfferedTraffic {
-        let framings: Vec<Framing> = self.cuts.iter().map(|cut| cut.framing()).collect();
+        let framings: Vec<Framing> = self.segmentations.iter().map(|cut| cut.framing()).collect();
         let has_tenants = self.workload.has_tenants();
         // A flow, and its bytes on the wire.
         let on_wire = |(number, flow): (u32, Flow)| {

@@ -45,7 +45,7 @@ pub(crate) fn resolve(
     let hysteresis = hysteresis.unwrap_or(Bytes::new(2 * packet.get()));
     let headroom = bytes("fabric.pfc.headroom-bytes", asked.headroom_bytes)?;
     let classes = classes(&asked, express, needs, fabric, cx)?;
-    let packet = packet.max(Bytes::new(fabric.slot.into()));
+    let packet = packet.max(Bytes::new(fabric.buffer_cell.into()));
     let pfc = PfcConfig { threshold, classes, hysteresis, headroom, packet };
     let least = pfc.memory_min(topology, fabric.switching);
     let is_small = preferred < least;

@@ -50,7 +50,8 @@ pub fn plan_schema(registry: &Registry) -> Value {
     allow_units(&mut schema);
     let forms =
         schema.pointer_mut("/definitions/PortBytesSpec/anyOf").and_then(Value::as_array_mut);
-    for (form, unit) in forms.into_iter().flatten().zip(Unit::of_key("bytes").into_iter().cycle()) {
+    for (form, unit) in forms.into_iter().flatten().zip(Unit::from_key("bytes").into_iter().cycle())
+    {
         allow_unit(form, unit);
     }
     schema
@@ -60,7 +61,7 @@ pub fn plan_schema(registry: &Registry) -> Value {
 fn allow_units(schema: &mut Value) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (key, property) in properties.into_iter().flatten() {
-        if let Some(unit) = Unit::of_key(key) {
+        if let Some(unit) = Unit::from_key(key) {
             allow_unit(property, unit);
         }
     }

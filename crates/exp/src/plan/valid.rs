@@ -12,8 +12,8 @@ use super::fabric::port_memory;
 use crate::capture::CaptureConfig;
 use crate::topology::names::NamesSpec;
 use crate::trace::TraceConfig;
-use crate::traffic::cut::Segmentation;
 use crate::traffic::deadlines::DeadlinesSpec;
+use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::Warning;
 
@@ -26,9 +26,9 @@ pub struct ValidPlan {
     pub(crate) transport: ValidTransport,
     pub(crate) workload: ValidWorkload,
     /// The packets of messages; those of the first of several transports.
-    pub(crate) cut: Segmentation,
+    pub(crate) segmentation: Segmentation,
     /// The packets of each transport's messages.
-    pub(crate) cuts: Vec<Segmentation>,
+    pub(crate) segmentations: Vec<Segmentation>,
     pub(crate) deadlines: Option<DeadlinesSpec>,
     pub(crate) capture: Option<CaptureConfig>,
     pub(crate) warnings: Vec<Warning>,
@@ -55,7 +55,7 @@ impl ValidPlan {
     /// Returns the values derived from plan and network, by names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
         let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, .. } = self.facts;
-        let packet = self.cut.payload + self.cut.header;
+        let packet = self.segmentation.payload + self.segmentation.header;
         let bytes =
             |name, bytes: Bytes| DerivedValue { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [
@@ -66,7 +66,7 @@ impl ValidPlan {
             bytes("bdp", access_rate.bytes_floor(data_rtt)),
             DerivedValue::packets("bdp", self.facts.bdp_packets(packet)),
             bytes("packet", packet),
-            bytes("payload", self.cut.payload),
+            bytes("payload", self.segmentation.payload),
             DerivedValue::time("packet", access_rate.tx_time(packet)),
             bytes("port-buffer", port_memory(&self.sim.fabric.buffer)),
             DerivedValue::count("arbiters", self.transport.needs.arbiters.len() as u64),

@@ -21,7 +21,7 @@ pub(crate) struct BoundedTable<R: Row> {
     /// The rows of one instant, to which more may be added.
     instant: (Time, Vec<R>),
     /// The first instant that was omitted, as the table was full.
-    left_out: Option<Time>,
+    omitted_since: Option<Time>,
 }
 
 impl<R: Row> BoundedTable<R> {
@@ -33,7 +33,7 @@ impl<R: Row> BoundedTable<R> {
             error: None,
             n_rows: 0,
             instant: (Time::ZERO, Vec::new()),
-            left_out: None,
+            omitted_since: None,
         }
     }
 
@@ -65,12 +65,12 @@ impl<R: Row> BoundedTable<R> {
 
     /// Writes the rows of the instant `now`: all of them, or none if the table would be too long.
     pub(crate) fn push(&mut self, now: Time, rows: &[R]) {
-        if self.error.is_some() || self.left_out.is_some() {
+        if self.error.is_some() || self.omitted_since.is_some() {
             return;
         }
         self.n_rows += rows.len() as u64;
         if self.n_rows > ROWS_MAX {
-            self.left_out = Some(now);
+            self.omitted_since = Some(now);
         } else if let Err(error) = self.write(rows) {
             // The run continues to its end, where the error is reported.
             self.writer = None;
@@ -101,7 +101,7 @@ impl<R: Row> BoundedTable<R> {
             (None, None) => {}
         }
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
-        Ok(self.left_out.map(|from| {
+        Ok(self.omitted_since.map(|from| {
             warning!(
                 "limited-table",
                 "{file} has {rows_max} rows at most, and none of {from_us:.3} us or later; raise \

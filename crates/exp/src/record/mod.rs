@@ -8,7 +8,7 @@ pub(crate) mod sampling;
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Gauge, Header, Hop, NodeId, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Gauge, Header, NodeId, Span, SwitchProgram, TenantId, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::series::WindowSample;
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
@@ -59,7 +59,7 @@ pub(crate) struct Recorder {
     ideals: Vec<Ideals>,
     writer: Option<FlowWriter>,
     pub(crate) error: Option<TableError>,
-    pub(crate) kept: Vec<FlowSample>,
+    pub(crate) flow_samples: Vec<FlowSample>,
     pub(crate) failed: u64,
     pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
@@ -82,14 +82,14 @@ pub(crate) struct Recorder {
     pub(crate) sent_bytes: u64,
     pub(crate) retransmitted_bytes: u64,
     /// Flows that had a deadline, and those of them that met it.
-    pub(crate) with_deadline: u64,
-    pub(crate) in_time: u64,
+    pub(crate) n_with_deadline: u64,
+    pub(crate) n_in_time: u64,
     pub(crate) data_latency: LatencyHistogram,
     pub(crate) control_latency: LatencyHistogram,
     pub(crate) samples: Samples,
     /// The number, from zero, of the flow before whose arrival others must have finished to be
     /// counted, and when it arrived.
-    mark: (Option<u64>, Option<u64>),
+    statistics_end: (Option<u64>, Option<u64>),
 }
 
 impl Recorder {
@@ -105,7 +105,7 @@ impl Recorder {
             ideals,
             writer,
             error: None,
-            kept: Vec::new(),
+            flow_samples: Vec::new(),
             failed: 0,
             rejected: 0,
             unfinished: 0,
@@ -119,18 +119,18 @@ impl Recorder {
             unfinished_ideal_ps: 0,
             sent_bytes: 0,
             retransmitted_bytes: 0,
-            with_deadline: 0,
-            in_time: 0,
+            n_with_deadline: 0,
+            n_in_time: 0,
             data_latency: LatencyHistogram::new(),
             control_latency: LatencyHistogram::new(),
             samples: Samples::new(by_link),
-            mark: (finished_before.and_then(|n| n.checked_sub(1)), None),
+            statistics_end: (finished_before.and_then(|n| n.checked_sub(1)), None),
         }
     }
 
     /// Returns the end of the statistics, in picoseconds, if they end at the arrival of a flow.
     pub(crate) fn mark_ps(&self) -> Option<u64> {
-        self.mark.1
+        self.statistics_end.1
     }
 
     /// Completes the tables of flows and of their rates.
@@ -168,7 +168,7 @@ impl Recorder {
     ) {
         let all = ideals.all();
         match status {
-            Status::Finished => self.kept.push(FlowSample {
+            Status::Finished => self.flow_samples.push(FlowSample {
                 number: record.number,
                 arrival: record.arrival,
                 size: record.size.get(),
@@ -207,8 +207,8 @@ impl Probe for Recorder {
     const COUNTERS: bool = true;
 
     fn on_flow(&mut self, record: &FlowRecord) {
-        if self.mark.0 == Some(record.number.into()) {
-            self.mark.1 = Some(record.arrival.as_ps());
+        if self.statistics_end.0 == Some(record.number.into()) {
+            self.statistics_end.1 = Some(record.arrival.as_ps());
         }
         let ideals = self.ideals(record.tenant, record.src, record.dst, record.size);
         let [ideal, acked_ideal, figure_ideal] = ideals.all();
@@ -224,7 +224,7 @@ impl Probe for Recorder {
         let delivered_bytes = record.fresh.get();
         *self.delivered_bytes.entry(record.tenant.get()).or_default() += delivered_bytes;
         self.duplicate_bytes += record.duplicate.get();
-        let sent_bytes = record.sent.get();
+        let sent_bytes = record.sent_bytes.get();
         let retransmitted_bytes = sent_bytes.saturating_sub(record.size.get());
         self.sent_bytes += sent_bytes;
         self.retransmitted_bytes += retransmitted_bytes;
@@ -233,8 +233,8 @@ impl Probe for Recorder {
             at => Some((at - record.arrival).as_ps()),
         };
         if let Some(deadline) = deadline_ps {
-            self.with_deadline += 1;
-            self.in_time += u64::from(fct_ps.is_some_and(|fct| fct <= deadline));
+            self.n_with_deadline += 1;
+            self.n_in_time += u64::from(fct_ps.is_some_and(|fct| fct <= deadline));
         }
         let row = FlowRow {
             flow: record.number.into(),
@@ -327,7 +327,7 @@ impl Probe for Recorder {
         self.samples.take_counters(now, counters);
     }
 
-    fn on_sample<H: Header, P: Hop<H>>(
+    fn on_sample<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         fabric: &mut Fabric<H, P>,
@@ -336,7 +336,7 @@ impl Probe for Recorder {
         self.samples.add_sample(now, fabric, delivered);
     }
 
-    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+    fn on_end<H: Header, P: SwitchProgram<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
         self.samples.take_drops(now, fabric);
     }
 }

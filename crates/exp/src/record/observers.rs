@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Gauge, Header, Hop, NodeId, Phase, Span, Time};
+use rampmeter_core::{Gauge, Header, NodeId, Phase, Span, SwitchProgram, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
 use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, SimSpec};
@@ -15,8 +15,8 @@ use crate::capture::{Capture, CaptureConfig, CaptureReport};
 use crate::error::RunError;
 use crate::topology::names::NamesSpec;
 use crate::trace::{Timeline, TraceConfig, TraceReport};
-use crate::traffic::cut::Segmentation;
 use crate::traffic::ideals::Ideals;
+use crate::traffic::segmentation::Segmentation;
 
 /// Observers that a run has: capture, timeline, table of paths.
 pub(crate) struct RunObservers {
@@ -34,7 +34,7 @@ pub(crate) struct ObserverSpec<'a> {
     pub(crate) has_paths: bool,
     pub(crate) sim: &'a SimSpec,
     pub(crate) names: &'a NamesSpec,
-    pub(crate) cut: Segmentation,
+    pub(crate) segmentation: Segmentation,
 }
 
 /// Files written by observers.
@@ -52,14 +52,14 @@ impl RunObservers {
     /// # Errors
     /// If a file cannot be made.
     pub(crate) fn start(spec: &ObserverSpec<'_>, out: &Path) -> Result<Option<Self>, RunError> {
-        let &ObserverSpec { trace, has_paths, sim, names, cut, .. } = spec;
+        let &ObserverSpec { trace, has_paths, sim, names, segmentation, .. } = spec;
         let topology = &sim.topology;
         let capture = |(config, transport)| {
             Capture::create(config, transport, topology.n_hosts(), names, out)
         };
         let capture = spec.capture.map(capture).transpose()?;
         let timeline =
-            |config| Timeline::create(config, topology, names, Ideals::new(sim, cut), out);
+            |config| Timeline::create(config, topology, names, Ideals::new(sim, segmentation), out);
         let timeline = trace.map(timeline).transpose()?;
         let paths = has_paths.then(|| PathTable::new(topology, names));
         let asks = capture.is_some() || timeline.is_some() || paths.is_some();
@@ -154,7 +154,7 @@ impl Probe for ObserverProbe<'_> {
         self.recorder.on_counters(now, counters);
     }
 
-    fn on_sample<H: Header, P: Hop<H>>(
+    fn on_sample<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         fabric: &mut Fabric<H, P>,
@@ -163,7 +163,7 @@ impl Probe for ObserverProbe<'_> {
         self.recorder.on_sample(now, fabric, delivered);
     }
 
-    fn on_end<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
+    fn on_end<H: Header, P: SwitchProgram<H>>(&mut self, now: Time, fabric: &mut Fabric<H, P>) {
         self.recorder.on_end(now, fabric);
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct PathTable {
     paths: Vec<(u32, u32)>,
     numbers: IdMap<(u32, u32), u32>,
     /// The path so far of each packet in flight, by handle.
-    at: Vec<u32>,
+    path_so_far: Vec<u32>,
     rows: Vec<PathCount>,
     row_of: IdMap<(u32, u32), u32>,
     /// The numbers of flows that are not submitted in the order of their numbers.
@@ -45,7 +45,7 @@ impl PathTable {
             names: Names::of(topology, own),
             paths: Vec::new(),
             numbers: IdMap::default(),
-            at: Vec::new(),
+            path_so_far: Vec::new(),
             rows: Vec::new(),
             row_of: IdMap::default(),
             flows: IdMap::default(),
@@ -62,13 +62,13 @@ impl PathTable {
 
     /// Something happened at a port.
     pub(crate) fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
-        match event.what {
+        match event.change {
             PortChange::Sends { handle, ref packet, .. } if packet.payload.len > 0 => {
                 let before = self.path(handle);
                 *self.path_mut(handle) = self.step(before, event.port);
             }
-            PortChange::Doubles { handle, twin } => *self.path_mut(twin) = self.path(handle),
-            PortChange::Drops { handle, .. } | PortChange::Keeps { handle } => {
+            PortChange::Duplicate { handle, twin } => *self.path_mut(twin) = self.path(handle),
+            PortChange::Drops { handle, .. } | PortChange::Consume { handle } => {
                 *self.path_mut(handle) = NONE
             }
             PortChange::Arrives { handle, ref packet } => {
@@ -82,15 +82,15 @@ impl PathTable {
     }
 
     fn path(&self, handle: u32) -> u32 {
-        self.at.get(handle as usize).copied().unwrap_or(NONE)
+        self.path_so_far.get(handle as usize).copied().unwrap_or(NONE)
     }
 
     fn path_mut(&mut self, handle: u32) -> &mut u32 {
         let idx = handle as usize;
-        if self.at.len() <= idx {
-            self.at.resize(idx + 1, NONE);
+        if self.path_so_far.len() <= idx {
+            self.path_so_far.resize(idx + 1, NONE);
         }
-        &mut self.at[idx]
+        &mut self.path_so_far[idx]
     }
 
     /// Returns the path that continues by a port.

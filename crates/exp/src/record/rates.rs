@@ -20,7 +20,7 @@ struct Progress {
 
 impl Progress {
     fn of(record: &FlowRecord) -> Self {
-        Self { delivered: record.fresh.get(), sent: record.sent.get() }
+        Self { delivered: record.fresh.get(), sent: record.sent_bytes.get() }
     }
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Rates {
     /// The end of the last interval.
     last: Time,
     /// Progress of open flows at that instant.
-    known: BTreeMap<u32, Progress>,
+    progress: BTreeMap<u32, Progress>,
     /// Flows that ended since then.
     ended: Vec<FlowRecord>,
 }
@@ -43,7 +43,7 @@ impl Rates {
     /// If the file cannot be made.
     pub(crate) fn create(file: PathBuf, interval: Span) -> Result<Self, TableError> {
         let table = BoundedTable::create(file)?;
-        Ok(Self { interval, table, last: Time::ZERO, known: BTreeMap::new(), ended: Vec::new() })
+        Ok(Self { interval, table, last: Time::ZERO, progress: BTreeMap::new(), ended: Vec::new() })
     }
 
     /// Takes the end of a flow. Its last bytes are in the row of the current interval.
@@ -62,7 +62,7 @@ impl Rates {
             return;
         }
         let ended = std::mem::take(&mut self.ended);
-        let before = std::mem::take(&mut self.known);
+        let before = std::mem::take(&mut self.progress);
         let mut rows: Vec<RateSample> = Vec::new();
         let mut add = |record: &FlowRecord, progress: Progress| {
             let known = before.get(&record.number).copied().unwrap_or_default();
@@ -84,7 +84,7 @@ impl Rates {
         for record in open.filter(|record| record.arrival < now) {
             let progress = Progress::of(record);
             add(record, progress);
-            self.known.insert(record.number, progress);
+            self.progress.insert(record.number, progress);
         }
         ended.iter().for_each(|record| add(record, Progress::of(record)));
         rows.sort_unstable_by_key(|row| row.flow);

@@ -1,6 +1,6 @@
 //! Samples at intervals of links, queues, drops, tenants and the transport's counters.
 
-use rampmeter_core::{Bytes, Header, Hop, Span, Time};
+use rampmeter_core::{Bytes, Header, Span, SwitchProgram, Time};
 use rampmeter_metrics::series::{
     CounterSample, DropSample, LinkSample, QueueDistribution, TenantSample, TierSample,
 };
@@ -69,7 +69,7 @@ pub(crate) struct Samples {
     pub(crate) tenants: Vec<TenantSample>,
     pub(crate) transport: Vec<CounterSample>,
     /// Bytes carried until each sample.
-    pub(crate) knots: Vec<CumulativeSample>,
+    pub(crate) cumulative: Vec<CumulativeSample>,
     /// True if each link is recorded.
     by_link: bool,
     last: Time,
@@ -90,7 +90,7 @@ impl Samples {
             drops: Vec::new(),
             tenants: Vec::new(),
             transport: Vec::new(),
-            knots: Vec::new(),
+            cumulative: Vec::new(),
             by_link,
             last: Time::ZERO,
             sent_by_tier: Vec::new(),
@@ -101,7 +101,7 @@ impl Samples {
     }
 
     /// Takes a sample; `delivered` has the message bytes that have arrived so far, by tenant.
-    pub(crate) fn add_sample<H: Header, P: Hop<H>>(
+    pub(crate) fn add_sample<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         fabric: &mut Fabric<H, P>,
@@ -131,11 +131,15 @@ impl Samples {
         self.idle = idle;
         let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
         let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
-        self.knots.push(CumulativeSample { at: now, fresh, tiers, tenants });
+        self.cumulative.push(CumulativeSample { at: now, fresh, tiers, tenants });
     }
 
     /// Takes a sample of tiers that have sent nothing since the last sample and have no queues.
-    fn take_idle_tiers<H: Header, P: Hop<H>>(&mut self, now: Time, fabric: &Fabric<H, P>) {
+    fn take_idle_tiers<H: Header, P: SwitchProgram<H>>(
+        &mut self,
+        now: Time,
+        fabric: &Fabric<H, P>,
+    ) {
         if self.ports_by_tier.is_empty() {
             self.ports_by_tier.resize(fabric.tier_names().len(), 0);
             for (tier, _) in fabric.queues() {
@@ -156,7 +160,7 @@ impl Samples {
         }
     }
 
-    fn take_tiers<H: Header, P: Hop<H>>(
+    fn take_tiers<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         interval: Span,
@@ -189,7 +193,7 @@ impl Samples {
         }
     }
 
-    fn take_links<H: Header, P: Hop<H>>(
+    fn take_links<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         interval: Span,
@@ -215,7 +219,7 @@ impl Samples {
     }
 
     /// Takes the drops since the last sample.
-    pub(crate) fn take_drops<H: Header, P: Hop<H>>(
+    pub(crate) fn take_drops<H: Header, P: SwitchProgram<H>>(
         &mut self,
         now: Time,
         fabric: &mut Fabric<H, P>,

@@ -117,12 +117,12 @@ impl Summary {
     }
 
     pub(crate) fn of(outcome: Outcome<'_>, mut recorder: Recorder, measure: &MeasureSpec) -> Self {
-        let mark = recorder.mark_ps();
-        let mut all = std::mem::take(&mut recorder.kept);
+        let end_ps = recorder.mark_ps();
+        let mut all = std::mem::take(&mut recorder.flow_samples);
         all.sort_unstable_by_key(|k| k.number);
         let process = outcome.process(&all);
         let warmup = WarmUpReport::of(measure, process, &all);
-        let choice = CountedFlows { first: warmup.flows, mark };
+        let choice = CountedFlows { first: warmup.flows, end_ps };
         let counted: Vec<&FlowSample> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = order_of(process);
@@ -135,9 +135,9 @@ impl Summary {
             process: outcome.process,
             last_arrival: outcome.counters.last_arrival,
             end_ps: outcome.end_ps,
-            mark,
+            statistics_end: end_ps,
         });
-        let knots = std::mem::take(&mut recorder.samples.knots);
+        let knots = std::mem::take(&mut recorder.samples.cumulative);
         let is_sampled = !knots.is_empty();
         let samples = window.filter(|_| is_sampled).map(|w| w.samples(&knots));
         let delivered = &recorder.delivered_bytes;
@@ -174,8 +174,8 @@ impl Summary {
             tenant_goodput_gbps: carried.tenants(delivered),
             delivered_share,
             nfct: nfct(&counted),
-            deadlines_met: (recorder.with_deadline > 0)
-                .then(|| recorder.in_time as f64 / recorder.with_deadline as f64),
+            deadlines_met: (recorder.n_with_deadline > 0)
+                .then(|| recorder.n_in_time as f64 / recorder.n_with_deadline as f64),
             tenants: by_tenant(&counted, order),
             slowdown,
             tiers,
@@ -295,7 +295,7 @@ struct CountedFlows {
     /// First number that is counted.
     first: u64,
     /// Only those that finish before this instant, in picoseconds.
-    mark: Option<u64>,
+    end_ps: Option<u64>,
 }
 
 impl CountedFlows {
@@ -303,7 +303,7 @@ impl CountedFlows {
     fn counts(self, k: &FlowSample, ideal: Ideal) -> bool {
         let Some(completion) = k.completion(ideal) else { return false };
         let finish = k.arrival.as_ps().saturating_add(completion);
-        u64::from(k.number) >= self.first && self.mark.is_none_or(|mark| finish < mark)
+        u64::from(k.number) >= self.first && self.end_ps.is_none_or(|mark| finish < mark)
     }
 }
 

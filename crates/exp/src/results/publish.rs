@@ -162,7 +162,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
 
 /// Returns the part of the summary about the run as a whole.
 fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> Outcome<'a> {
-    let bdp_packets = plan.facts.bdp_packets(plan.cut.payload + plan.cut.header);
+    let bdp_packets = plan.facts.bdp_packets(plan.segmentation.payload + plan.segmentation.header);
     Outcome {
         status: ran.status,
         counters: &ran.counters,
@@ -176,7 +176,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> Outcome<'a> {
         collectives: ran.collectives.clone(),
         rpcs: ran.rpcs.clone(),
         offered_packets: ran.offered_packets,
-        bdp_bytes: u64::from(bdp_packets) * plan.cut.payload.get(),
+        bdp_bytes: u64::from(bdp_packets) * plan.segmentation.payload.get(),
         warnings: plan.warnings(),
         has_short_drain: plan.short_drain().is_some(),
         process: plan.workload.process(),

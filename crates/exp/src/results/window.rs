@@ -87,7 +87,7 @@ pub(crate) struct WindowInput<'a> {
     pub(crate) last_arrival: Time,
     pub(crate) end_ps: u64,
     /// The instant at which statistics end, if they end at the arrival of a flow.
-    pub(crate) mark: Option<u64>,
+    pub(crate) statistics_end: Option<u64>,
 }
 
 impl Window {
@@ -101,7 +101,7 @@ impl Window {
     /// in the same state until then. Other flows that the end of the run cuts off load the network
     /// to the end, and the window ends there: flows that never end have a goodput.
     pub(crate) fn of(run: &WindowInput<'_>) -> Option<Self> {
-        let mark = run.mark.unwrap_or(u64::MAX);
+        let mark = run.statistics_end.unwrap_or(u64::MAX);
         let counted = run.counted.iter().map(|k| k.arrival.as_ps()).min();
         let open = run.open.iter().filter(|(number, _)| u64::from(*number) >= run.warmup);
         let open = open.map(|(_, arrival)| arrival.as_ps()).min();
@@ -174,9 +174,17 @@ mod tests {
     ) -> Option<(u64, u64)> {
         let unfinished = open.len() as u64;
         let last_arrival = Time::from_ps(300);
-        let (warmup, end_ps, mark) = (0, 1000, None);
-        let run =
-            WindowInput { counted, open, unfinished, warmup, process, last_arrival, end_ps, mark };
+        let (warmup, end_ps, statistics_end) = (0, 1000, None);
+        let run = WindowInput {
+            counted,
+            open,
+            unfinished,
+            warmup,
+            process,
+            last_arrival,
+            end_ps,
+            statistics_end,
+        };
         Window::of(&run).map(|w| (w.from_ps, w.to_ps))
     }
 

@@ -46,7 +46,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
         has_paths: plan.plan().run.paths,
         sim: &plan.sim,
         names: &plan.names,
-        cut: plan.cut,
+        segmentation: plan.segmentation,
     };
     let mut observed = RunObservers::start(&requested, out)?;
     let watch = Stopwatch::start();
@@ -56,7 +56,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
     let finished_before = plan.plan().measure.finished_before_arrival;
-    let ideals = plan.cuts.iter().map(|&cut| Ideals::new(&plan.sim, cut)).collect();
+    let ideals = plan.segmentations.iter().map(|&cut| Ideals::new(&plan.sim, cut)).collect();
     Recorder::new(ideals, writer, plan.plan().run.links, finished_before)
 }
 
@@ -68,12 +68,12 @@ pub(crate) fn simulate(
     observer: &mut dyn Observer,
 ) -> CompletedRun {
     let seed = plan.plan().seed;
-    let ideals = || Ideals::new(&plan.sim, plan.cut);
+    let ideals = || Ideals::new(&plan.sim, plan.segmentation);
     let deadlines = Deadlines::new(plan.deadlines.clone(), seed, ideals);
-    let mut source = PlanSource::new(&plan.workload, seed, &plan.cuts, deadlines);
+    let mut source = PlanSource::new(&plan.workload, seed, &plan.segmentations, deadlines);
     let ran = plan.transport.ready.simulate(SimulationTask {
         sim: &plan.sim,
-        cut: plan.cut,
+        segmentation: plan.segmentation,
         total_flows: plan.workload.total_flows(),
         source: &mut source,
         recorder,

@@ -64,14 +64,14 @@ pub enum CollectError {
         got: String,
     },
     /// A message arrived with other bytes than were sent, or twice.
-    #[error("{}: flow {flow} was {what}", file.display())]
+    #[error("{}: flow {flow} was {fault}", file.display())]
     Broken {
         /// The log.
         file: PathBuf,
         /// The flow.
         flow: u64,
         /// The fault, such as `delivered twice`.
-        what: &'static str,
+        fault: &'static str,
     },
 }
 
@@ -99,7 +99,7 @@ pub fn prepare(plan: &ValidPlan, table: &Path) -> Result<HostRun, RunError> {
     let others = others.map(|(number, flow)| (number, flow, String::new(), Span::ZERO));
     let mut text = b"flow,arrival_ps,src,dst,size_bytes,tenant,after,compute_ps\n".to_vec();
     let mut flows = graph.n_flows();
-    let mut last_arrival = latest_start(&graph, &mut Ideals::new(&plan.sim, plan.cut));
+    let mut last_arrival = latest_start(&graph, &mut Ideals::new(&plan.sim, plan.segmentation));
     for (number, flow, after, delay) in waiting.chain(others) {
         let Flow { arrival, src, dst, size, tenant, .. } = flow;
         let (at, src, dst, size) = (arrival.as_ps(), src.get(), dst.get(), size.get());
@@ -169,7 +169,7 @@ pub fn collect(
             calls.on_delivered(number, at);
         }
         recorder.on_flow(&record);
-        let packets = flow.size.packets_ceil(plan.cut.payload);
+        let packets = flow.size.packets_ceil(plan.segmentation.payload);
         offered_packets += packets;
         counters.submitted += 1;
         counters.offered_bytes += flow.size.get();
@@ -192,7 +192,7 @@ pub fn collect(
     withheld.iter().for_each(|arrival| recorder.on_withheld(end, arrival));
     let is_finished = counters.delivered + counters.failed == counters.submitted;
     let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
-    let mut ideals = Ideals::new(&plan.sim, plan.cut);
+    let mut ideals = Ideals::new(&plan.sim, plan.segmentation);
     let (collectives, rpcs) = (rounds.results(&graph, &mut ideals), calls.results(&mut ideals));
     let run = CompletedRun::new(status, counters, end);
     let run = CompletedRun { collectives, rpcs, offered_packets, ..run };
@@ -201,8 +201,9 @@ pub fn collect(
 }
 
 fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: LogTimes) -> FlowRecord {
-    let packets = flow.size.packets_ceil(plan.cut.payload);
-    let last = flow.size.get() - (packets - 1) * plan.cut.payload.get() + plan.cut.header.get();
+    let packets = flow.size.packets_ceil(plan.segmentation.payload);
+    let last = flow.size.get() - (packets - 1) * plan.segmentation.payload.get()
+        + plan.segmentation.header.get();
     let link = plan.facts.access_rate.tx_time(Bytes::new(last));
     // Loads note times after the start of the table; a clock may be a tick behind an arrival.
     let time = |ps: Option<u64>| ps.map(|ps| (Time::from_ps(ps) + link).max(flow.arrival));
@@ -224,7 +225,7 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: LogTimes) -> FlowRec
         fresh: seen.delivered.map_or(Bytes::ZERO, |_| size),
         duplicate: Bytes::ZERO,
         first_byte: None,
-        sent: Bytes::ZERO,
+        sent_bytes: Bytes::ZERO,
     }
 }
 
@@ -243,7 +244,7 @@ fn read_log(log: &Path, seen: &mut BTreeMap<u64, LogTimes>) -> Result<(), Collec
         };
         let flow: u64 = flow.parse().map_err(|_| bad())?;
         let at: u64 = at.parse().map_err(|_| bad())?;
-        let broken = |what| CollectError::Broken { file: log.to_owned(), flow, what };
+        let broken = |fault| CollectError::Broken { file: log.to_owned(), flow, fault };
         let of: &mut LogTimes = seen.entry(flow).or_default();
         match what {
             "delivered" if of.delivered.replace(at).is_some() => {

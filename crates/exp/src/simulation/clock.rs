@@ -7,20 +7,20 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Timer of the reports of progress.
 pub(crate) struct ProgressTimer {
-    told: Instant,
+    reported_at: Instant,
 }
 
 impl ProgressTimer {
     pub(crate) fn new() -> Self {
-        Self { told: wall_clock() }
+        Self { reported_at: wall_clock() }
     }
 
     /// Returns true if progress is due. If it is, the next is due an interval later. Reads the
     /// clock.
     pub(crate) fn is_due(&mut self) -> bool {
-        let is_due = self.told.elapsed() >= PROGRESS_EVERY;
+        let is_due = self.reported_at.elapsed() >= PROGRESS_EVERY;
         if is_due {
-            self.told = wall_clock();
+            self.reported_at = wall_clock();
         }
         is_due
     }

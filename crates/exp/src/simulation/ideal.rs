@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rampmeter_core::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
-use rampmeter_proto::ideal::{Core, IdealScheduler, Job};
+use rampmeter_proto::ideal::{CoreCapacity, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
 
 use super::SimulationTask;
@@ -11,22 +11,22 @@ use super::clock::ProgressTimer;
 use super::progress::Progress;
 use super::status::{CompletedRun, RunStatus};
 use crate::record::Recorder;
-use crate::traffic::cut::Segmentation;
 use crate::traffic::ideals::{FlowIdeals, Ideals};
+use crate::traffic::segmentation::Segmentation;
 
 /// Events between two reads of the clock.
 const PACE_EVENTS: u64 = 256;
 
 /// Flows in progress in an ideal network.
 struct Run {
-    cut: Segmentation,
+    segmentation: Segmentation,
     scheduler: IdealScheduler,
     links: LinkNumbers,
     /// State of each flow that is not complete.
     open: HashMap<u32, OpenFlow>,
     ideals: Ideals,
     counters: Counters,
-    under_way: FlowsInFlight,
+    in_flight: FlowsInFlight,
     /// The service of all flows that are complete, in picoseconds.
     completed_service: u128,
 }
@@ -75,7 +75,7 @@ impl LinkNumbers {
 
     /// Returns the number of the plane by which a host reaches another.
     fn of_pair(&self, host: NodeId, peer: NodeId) -> u32 {
-        let plane = self.planes.as_ref().map_or(0, |all| all.of(host, peer) as u32);
+        let plane = self.planes.as_ref().map_or(0, |all| all.plane_to(host, peer) as u32);
         self.firsts[host.idx()] + plane
     }
 
@@ -94,18 +94,26 @@ struct OpenFlow {
 }
 
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
-pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<Core>) -> CompletedRun {
-    let SimulationTask { sim, cut, total_flows: total, mut source, recorder, observer, .. } = task;
+pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity>) -> CompletedRun {
+    let SimulationTask {
+        sim,
+        segmentation,
+        total_flows: total,
+        mut source,
+        recorder,
+        observer,
+        ..
+    } = task;
     let rates = sim.topology.pairs();
     let links = LinkNumbers::of(&rates);
     let mut run = Run {
-        cut,
+        segmentation,
         scheduler: IdealScheduler::new(links.rates.clone(), links.part_rates.clone(), core),
         links,
         open: HashMap::new(),
-        ideals: Ideals::new(sim, cut),
+        ideals: Ideals::new(sim, segmentation),
         counters: Counters::default(),
-        under_way: FlowsInFlight::default(),
+        in_flight: FlowsInFlight::default(),
         completed_service: 0,
     };
     let mut pace = ProgressTimer::new();
@@ -184,7 +192,11 @@ impl Run {
         let job = Job { id, src, dst, links, parts, rate, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, OpenFlow { record, service });
-        self.under_way.add(service, arrival.size, arrival.size.packets_ceil(self.cut.payload));
+        self.in_flight.add(
+            service,
+            arrival.size,
+            arrival.size.packets_ceil(self.segmentation.payload),
+        );
         self.counters.submitted += 1;
         self.counters.offered_bytes += arrival.size.get();
     }
@@ -204,16 +216,16 @@ impl Run {
         let (delivered, completed) =
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));
-        (record.sent, record.fresh) = (record.size, record.size);
-        let packets = record.size.packets_ceil(self.cut.payload);
-        self.under_way.remove(service, record.size, packets);
+        (record.sent_bytes, record.fresh) = (record.size, record.size);
+        let packets = record.size.packets_ceil(self.segmentation.payload);
+        self.in_flight.remove(service, record.size, packets);
         self.completed_service += u128::from(service.as_ps());
         recorder.on_flow(&record);
         source.on_delivered(record.number, delivered);
         source.on_completed(record.number, completed);
         self.counters.delivered += 1;
         self.counters.fresh_bytes += record.size.get();
-        self.counters.fresh_packets += record.size.packets_ceil(self.cut.payload);
+        self.counters.fresh_packets += record.size.packets_ceil(self.segmentation.payload);
     }
 
     /// Records the flows that are not complete at the end. Their progress in bytes is their
@@ -226,7 +238,7 @@ impl Run {
             let served = u128::from((service - remaining).as_ps());
             let bytes = u128::from(record.size.get()) * served;
             let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
-            (record.sent, record.fresh) = (Bytes::new(bytes), Bytes::new(bytes));
+            (record.sent_bytes, record.fresh) = (Bytes::new(bytes), Bytes::new(bytes));
             self.counters.fresh_bytes += bytes;
             recorder.on_flow(&record);
         }
@@ -237,7 +249,7 @@ impl Run {
     fn on_last_arrival(&mut self, now: Time) {
         let served = u128::from(self.scheduler.served(now).as_ps());
         let served = served.saturating_sub(self.completed_service);
-        let FlowsInFlight { service, bytes, packets } = self.under_way;
+        let FlowsInFlight { service, bytes, packets } = self.in_flight;
         let share = |of: u64| (u128::from(of) * served / service.max(1)) as u64;
         self.counters.last_arrival = now;
         self.counters.fresh_packets_at_last_arrival = self.counters.fresh_packets + share(packets);

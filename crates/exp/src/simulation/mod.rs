@@ -13,7 +13,7 @@ use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedFamily};
 
 use crate::record::Recorder;
 use crate::record::observers::{ObserverProbe, RunObservers};
-use crate::traffic::cut::Segmentation;
+use crate::traffic::segmentation::Segmentation;
 use crate::traffic::source::PlanSource;
 use clock::ProgressTimer;
 use progress::{Observer, Progress};
@@ -23,7 +23,7 @@ use status::{CompletedRun, RunStatus};
 pub(crate) struct SimulationTask<'a> {
     /// The network and its faults.
     pub(crate) sim: &'a SimSpec,
-    pub(crate) cut: Segmentation,
+    pub(crate) segmentation: Segmentation,
     /// Total number of flows of the run, if it is determined.
     pub(crate) total_flows: Option<u64>,
     pub(crate) source: &'a mut PlanSource,
@@ -75,7 +75,7 @@ fn drive<F: Family, A: Source, P: Probe>(
     let status = loop {
         match sim.run(F::BATCH) {
             Status::Finished => break RunStatus::Finished,
-            Status::Censored => break RunStatus::Censored,
+            Status::TimedOut => break RunStatus::Censored,
             Status::Running => {}
         }
         if !pace.is_due() {

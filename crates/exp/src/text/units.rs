@@ -74,7 +74,7 @@ fn of_table(
         if is_parameters || ["links", "topology.links"].contains(&&*name) {
             continue;
         }
-        let unit = Unit::of_key(key.get_ref()).or(unit);
+        let unit = Unit::from_key(key.get_ref()).or(unit);
         of_value(value, unit, &path, edits)?;
     }
     Ok(())
@@ -157,7 +157,7 @@ mod tests {
         ] {
             let got =
                 without_units(&format!("[run]\n{key} = \"{text}\""), "").unwrap_err().to_string();
-            let unit = Unit::of_key(key).unwrap().expected();
+            let unit = Unit::from_key(key).unwrap().expected();
             let expected = format!("run.{key}: expected {unit}, got \"{text}\" (at: ");
             assert!(got.starts_with("line 2, column ") && got.contains(&expected), "{got}");
         }

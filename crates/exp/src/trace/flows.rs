@@ -87,8 +87,8 @@ impl Flows {
             args.push(("slowdown", Value::Ratio(slowdown)));
         }
         for (node, way, peer, to) in [
-            (src.get(), FlowDirection::Out, dst.get(), "to"),
-            (dst.get(), FlowDirection::In, src.get(), "from"),
+            (src.get(), FlowDirection::Egress, dst.get(), "to"),
+            (dst.get(), FlowDirection::Ingress, src.get(), "from"),
         ] {
             if tracks.is_shown(node) {
                 window.events += 1;

@@ -22,12 +22,12 @@ struct CurrentPhase {
 pub(super) struct Phases {
     nodes: Vec<Vec<CurrentPhase>>,
     /// Phases that a node has just reported.
-    told: Vec<Phase>,
+    reported: Vec<Phase>,
 }
 
 impl Phases {
     pub(super) fn new(n_stations: u32) -> Self {
-        Self { nodes: vec![Vec::new(); n_stations as usize], told: Vec::new() }
+        Self { nodes: vec![Vec::new(); n_stations as usize], reported: Vec::new() }
     }
 
     /// A node reports its phases. Those before the window are followed too: one may reach into it.
@@ -43,15 +43,15 @@ impl Phases {
         if now >= window.until && all.iter().all(|running| running.since >= window.until) {
             return Ok(());
         }
-        self.told.clear();
-        tell(&mut |phase| self.told.push(phase));
-        for phase in &self.told {
+        self.reported.clear();
+        tell(&mut |phase| self.reported.push(phase));
+        for phase in &self.reported {
             if all.iter().all(|running| running.kind != phase.track) {
                 all.push(CurrentPhase { kind: phase.track, phase: None, since: now, track: None });
             }
         }
         for (number, running) in all.iter_mut().enumerate() {
-            let phase = self.told.iter().find(|phase| phase.track == running.kind).copied();
+            let phase = self.reported.iter().find(|phase| phase.track == running.kind).copied();
             if phase != running.phase {
                 end(node, number, running, now, window, tracks)?;
                 (running.phase, running.since) = (phase, now);

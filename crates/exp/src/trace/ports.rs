@@ -26,7 +26,7 @@ type Args = Vec<(&'static str, Value)>;
 #[derive(Debug, Default)]
 pub(super) struct Arrows {
     /// By handle; zero for packets that have none yet.
-    of: Vec<u64>,
+    flow_of_packet: Vec<u64>,
     last: u64,
     args: Args,
 }
@@ -35,19 +35,19 @@ impl Arrows {
     /// The number of a packet's arrow, which starts if there is none.
     fn of(&mut self, handle: u32) -> u64 {
         let idx = handle as usize;
-        if self.of.len() <= idx {
-            self.of.resize(idx + 1, 0);
+        if self.flow_of_packet.len() <= idx {
+            self.flow_of_packet.resize(idx + 1, 0);
         }
-        if self.of[idx] == 0 {
+        if self.flow_of_packet[idx] == 0 {
             self.last += 1;
-            self.of[idx] = self.last;
+            self.flow_of_packet[idx] = self.last;
         }
-        self.of[idx]
+        self.flow_of_packet[idx]
     }
 
     /// A packet is no more. Its arrow ends, if it has one.
     fn end(&mut self, handle: u32) -> Arrow {
-        match self.of.get_mut(handle as usize).map(std::mem::take) {
+        match self.flow_of_packet.get_mut(handle as usize).map(std::mem::take) {
             None | Some(0) => Arrow::None,
             Some(number) => Arrow::Last(number),
         }
@@ -59,7 +59,7 @@ impl Arrows {
         window: &mut Window,
         tracks: &mut Tracks<W>,
     ) -> io::Result<()> {
-        let &PortEvent { at, port, ref what } = event;
+        let &PortEvent { at, port, change: ref what } = event;
         match what {
             PortChange::Sends { handle, packet, from, until } => {
                 if !window.overlaps(*from, *until) {
@@ -107,19 +107,19 @@ impl Arrows {
                     &EventContent { label: Label::Word("mark"), ..said },
                 )
             }
-            PortChange::Cuts { packet, .. } => {
+            PortChange::CutOff { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
                 let said = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
                 tracks.add_port_event(port, at, &EventContent { label: Label::Word("cut"), ..said })
             }
-            PortChange::Keeps { handle } => {
+            PortChange::Consume { handle } => {
                 self.end(*handle);
                 Ok(())
             }
-            PortChange::Doubles { .. } => Ok(()),
-            PortChange::Fails => on_outage(event, "down", window, tracks),
+            PortChange::Duplicate { .. } => Ok(()),
+            PortChange::LinkDown => on_outage(event, "down", window, tracks),
             PortChange::Recovers => on_outage(event, "up", window, tracks),
         }
     }

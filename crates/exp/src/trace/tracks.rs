@@ -30,8 +30,8 @@ pub(super) enum InstantRow {
 /// Direction of the flows of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FlowDirection {
-    Out,
-    In,
+    Egress,
+    Ingress,
 }
 
 #[derive(Default)]
@@ -224,8 +224,8 @@ impl<W: Write> Tracks<W> {
             }
             None => {
                 let (name, place) = match way {
-                    FlowDirection::Out => ("flows out", FLOWS_OUT),
-                    FlowDirection::In => ("flows in", FLOWS_IN),
+                    FlowDirection::Egress => ("flows out", FLOWS_OUT),
+                    FlowDirection::Ingress => ("flows in", FLOWS_IN),
                 };
                 let group = self.group(node)?;
                 let track = self.writer.track(group, name, place)?;

@@ -217,7 +217,7 @@ pub(crate) fn bound(
     for node in flows() {
         let flow = graph.node(node);
         let Flow { src, dst, size, .. } = *flow;
-        let [alone, _] = times.alone[times.at(node)];
+        let [alone, _] = times.solo_times[times.at(node)];
         let rest = times.tail(node).saturating_sub(alone);
         let busy = network.service(src, dst, size);
         // The first packet is sent ahead of the others, and the last one still has its whole path
@@ -266,21 +266,21 @@ pub(crate) fn latest_start(graph: &Graph, network: &mut impl Network) -> Time {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     /// Time before the first flow can be there, and after the last one has been sent.
-    least: Option<(Span, Span)>,
+    first_last_min: Option<(Span, Span)>,
     busy: Span,
 }
 
 impl Link {
     fn add(&mut self, before: Span, busy: Span, after: Span) {
         self.busy += busy;
-        self.least = Some(match self.least {
+        self.first_last_min = Some(match self.first_last_min {
             None => (before, after),
             Some((least_before, least_after)) => (least_before.min(before), least_after.min(after)),
         });
     }
 
     fn total(&self) -> Span {
-        self.least.map_or(Span::ZERO, |(before, after)| before + self.busy + after)
+        self.first_last_min.map_or(Span::ZERO, |(before, after)| before + self.busy + after)
     }
 }
 
@@ -291,7 +291,7 @@ struct Cuts {
     /// The ports of each pair of hosts, by direction.
     pairs: BTreeMap<(NodeId, NodeId), [Vec<u32>; 2]>,
     /// The sets of each host and direction.
-    of: BTreeMap<(NodeId, usize), Vec<LinkSet>>,
+    sets_of_host: BTreeMap<(NodeId, usize), Vec<LinkSet>>,
 }
 
 /// A set of links, with the flows that can take only these.
@@ -315,7 +315,7 @@ impl Cuts {
                 let links = &access[direction];
                 let ports: Vec<u32> = links.iter().map(|&(port, _)| port).collect();
                 let sum = links.iter().map(|(_, rate)| rate.as_bps()).sum();
-                let sets = cuts.of.entry((host, direction)).or_default();
+                let sets = cuts.sets_of_host.entry((host, direction)).or_default();
                 if let Some(rate) = Rate::from_bps(sum)
                     && sets.iter().all(|set| set.ports != ports)
                 {
@@ -333,7 +333,7 @@ impl Cuts {
         let ports = &self.pairs[&pair][direction];
         let host = if direction == 0 { pair.0 } else { pair.1 };
         let [before, after] = about;
-        for set in self.of.get_mut(&(host, direction)).into_iter().flatten() {
+        for set in self.sets_of_host.get_mut(&(host, direction)).into_iter().flatten() {
             if !ports.is_empty() && ports.iter().all(|port| set.ports.contains(port)) {
                 set.link.add(before, set.rate.tx_time(wire), after);
             }
@@ -341,7 +341,7 @@ impl Cuts {
     }
 
     fn longest(&self) -> Span {
-        self.of.values().flatten().map(|set| set.link.total()).fold(Span::ZERO, Span::max)
+        self.sets_of_host.values().flatten().map(|set| set.link.total()).fold(Span::ZERO, Span::max)
     }
 }
 
@@ -349,7 +349,7 @@ impl Cuts {
 /// network.
 struct NodeTimes {
     base: u32,
-    alone: Vec<[Span; 2]>,
+    solo_times: Vec<[Span; 2]>,
     heads: Vec<Span>,
     tails: Vec<Span>,
 }
@@ -358,15 +358,15 @@ impl NodeTimes {
     /// Nodes of a round wait for nodes with lower numbers only.
     fn new(graph: &Graph, round: &Round, network: &mut impl Network, began: Option<Time>) -> Self {
         let (base, n) = (round.nodes.start, round.nodes.len());
-        let (alone, zero) = (vec![[Span::ZERO; 2]; n], vec![Span::ZERO; n]);
-        let mut times = Self { base, alone, heads: zero.clone(), tails: zero };
+        let (solo_times, zero) = (vec![[Span::ZERO; 2]; n], vec![Span::ZERO; n]);
+        let mut times = Self { base, solo_times, heads: zero.clone(), tails: zero };
         let inside =
             |from: u32| graph.dependents(from).iter().filter(|to| round.nodes.contains(to));
         for node in round.nodes.clone() {
             let (flow, at) = (graph.node(node), times.at(node));
             times.heads[at] = times.heads[at].max(flow.arrival - Time::ZERO) + graph.delay(node);
             if !graph.is_computation(node) {
-                times.alone[at] = network.isolated_times(flow.src, flow.dst, flow.size);
+                times.solo_times[at] = network.isolated_times(flow.src, flow.dst, flow.size);
                 let began = began.map_or(Span::ZERO, |began| began - Time::ZERO);
                 times.heads[at] = times.heads[at].max(began);
             }
@@ -382,7 +382,7 @@ impl NodeTimes {
             let after = inside(node).map(|&to| {
                 times.notification_time(graph, node, to) + graph.delay(to) + times.tail(to)
             });
-            times.tails[at] = after.fold(times.alone[at][0], Span::max);
+            times.tails[at] = after.fold(times.solo_times[at][0], Span::max);
         }
         times
     }
@@ -404,7 +404,7 @@ impl NodeTimes {
     /// Returns the time from the start of `from` until `to`, which waits for it, is notified of its
     /// end.
     fn notification_time(&self, graph: &Graph, from: u32, to: u32) -> Span {
-        let [delivered, completed] = self.alone[self.at(from)];
+        let [delivered, completed] = self.solo_times[self.at(from)];
         if graph.node(to).src == graph.node(from).dst { delivered } else { completed }
     }
 }

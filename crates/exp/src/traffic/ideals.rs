@@ -9,7 +9,7 @@ use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
 use rampmeter_metrics::{DetourLink, Detours, HopGraph, Ideal, IdealModel, MinimumTime};
 use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Topology};
 
-use super::cut::Segmentation;
+use super::segmentation::Segmentation;
 
 /// The ideals of every pair of hosts.
 #[derive(Debug)]

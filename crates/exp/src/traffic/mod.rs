@@ -1,8 +1,8 @@
 //! The messages of a plan: their packets, ideal times, deadlines and dependencies.
 
 pub(crate) mod collective;
-pub(crate) mod cut;
 pub(crate) mod deadlines;
 pub(crate) mod ideals;
 pub(crate) mod rpc;
+pub(crate) mod segmentation;
 pub(crate) mod source;

@@ -47,7 +47,7 @@ pub(crate) struct CallTracker {
 #[derive(Clone, Copy, Debug)]
 struct Progress {
     /// Responses that have not been delivered.
-    left: u32,
+    remaining: u32,
     start: Time,
     end: Time,
 }
@@ -55,7 +55,8 @@ struct Progress {
 impl CallTracker {
     /// The calls of `graph`, of which none has started.
     pub(crate) fn new(graph: Arc<Graph>) -> Self {
-        let of = |call: &Call| Progress { left: call.fan, start: Time::NEVER, end: Time::ZERO };
+        let of =
+            |call: &Call| Progress { remaining: call.fan, start: Time::NEVER, end: Time::ZERO };
         let progress = graph.calls().iter().map(of).collect();
         Self { graph, progress }
     }
@@ -76,7 +77,7 @@ impl CallTracker {
 
     pub(crate) fn on_delivered(&mut self, number: u32, at: Time) {
         if let Some((call, true)) = self.find(number) {
-            call.left -= 1;
+            call.remaining -= 1;
             call.end = call.end.max(at);
         }
     }
@@ -88,7 +89,7 @@ impl CallTracker {
             let tenant = self.graph.node(call.first).tenant.get();
             let (n, ended) = parts.entry(tenant).or_default();
             *n += 1;
-            if progress.left == 0 {
+            if progress.remaining == 0 {
                 ended.push((progress.end - progress.start, self.bound(call, network)));
             }
         }

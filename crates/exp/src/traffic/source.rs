@@ -5,10 +5,10 @@ use rampmeter_sim::{Arrival, Source};
 use rampmeter_workload::{Flow, FlowSource, Releases, ValidWorkload};
 
 use super::collective::{CollectiveRound, Rounds};
-use super::cut::Segmentation;
 use super::deadlines::Deadlines;
 use super::ideals::Ideals;
 use super::rpc::{CallTracker, RpcSummary};
+use super::segmentation::Segmentation;
 
 /// The flows of a plan: those without dependencies, which are drawn one by one, and those of its
 /// graph. Flows of the graph have the first numbers.
@@ -21,7 +21,7 @@ pub(crate) struct PlanSource {
     deadlines: Deadlines,
     payload: Bytes,
     /// The number of transports to which the flows of one tenant are dealt out in turn.
-    dealt_to: Option<u32>,
+    n_transports: Option<u32>,
     /// Packets of all flows submitted, and of the one that is next.
     pub(crate) offered_packets: u64,
 }
@@ -43,7 +43,7 @@ impl PlanSource {
             releases: graph.map(Releases::new),
             deadlines,
             payload: cuts[0].payload,
-            dealt_to: match cuts.len() as u32 {
+            n_transports: match cuts.len() as u32 {
                 1 => None,
                 n => (!workload.has_tenants()).then_some(n),
             },
@@ -64,7 +64,7 @@ impl PlanSource {
 
     fn arrival(&self, number: u32, flow: &Flow, deadline: Time) -> Arrival {
         let Flow { arrival: at, src, dst, size, tenant, .. } = *flow;
-        let tenant = self.dealt_to.map_or(tenant, |n| TenantId::new(number % n));
+        let tenant = self.n_transports.map_or(tenant, |n| TenantId::new(number % n));
         Arrival { number: Some(number), at, src, dst, size, deadline, tenant }
     }
 

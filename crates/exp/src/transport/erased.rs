@@ -115,7 +115,7 @@ pub(crate) struct MixedPart {
     /// The transport with the parameters of single hosts, by number.
     pub(crate) by_host: Vec<Option<Member>>,
     /// The transport as if it were alone.
-    pub(crate) alone: Arc<dyn RunnableTransport>,
+    pub(crate) standalone: Arc<dyn RunnableTransport>,
 }
 
 /// Returns the presets of a transport, the default first, each with the values of its keys.

@@ -6,7 +6,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Segmentation;
-use rampmeter_proto::ideal::{Core, IdealConfig, Reach};
+use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::transport::{DerivedValue, Network, Place, Site};
 use toml::Table;
@@ -73,7 +73,7 @@ impl ErasedKeys for IdealKeys {
     }
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
-        let core = match (self.config.reach, &site.place) {
+        let core = match (self.config.reach, &site.deployment) {
             (Reach::Core, Place::Network(network)) => Some(core_of(network, &site.facts)?),
             _ => None,
         };
@@ -82,17 +82,17 @@ impl ErasedKeys for IdealKeys {
 }
 
 /// The links between racks of a network.
-fn core_of(network: &Network, facts: &FabricFacts) -> Result<Core, BadKey> {
+fn core_of(network: &Network, facts: &FabricFacts) -> Result<CoreCapacity, BadKey> {
     let wide = |got: &str| BadKey::new("reach", "wide in this network", got);
     if network.rails > 1 {
         return Err(wide("core, and hosts with several links"));
     }
     let paths = network.paths.as_ref().ok_or_else(|| wide("core, and racks that are not alike"))?;
-    Ok(Core::new(paths, network.fastest, facts.access_rate))
+    Ok(CoreCapacity::new(paths, network.fastest, facts.access_rate))
 }
 
 struct Scheduler {
-    core: Option<Core>,
+    core: Option<CoreCapacity>,
 }
 
 impl RunnableTransport for Scheduler {

@@ -44,8 +44,8 @@ pub(super) fn configure(
     let by_host = (0..n_hosts).map(at).collect();
     let members = parts.iter().map(|part| part.network.clone()).collect();
     let configs = Configs { network: Arc::new(MixedConfig { members }), by_host };
-    let alone = parts.into_iter().map(|part| part.alone).collect();
-    Ok(Arc::new(RunnableMix { configs, alone }))
+    let standalone = parts.into_iter().map(|part| part.standalone).collect();
+    Ok(Arc::new(RunnableMix { configs, standalone }))
 }
 
 /// An error of one of several tables.
@@ -56,7 +56,7 @@ pub(super) fn of_table(number: u8, bad: BadKey) -> BadKey {
 /// Transports that share the network, ready to run.
 struct RunnableMix {
     configs: Configs<MixedConfig>,
-    alone: Vec<Arc<dyn RunnableTransport>>,
+    standalone: Vec<Arc<dyn RunnableTransport>>,
 }
 
 impl RunnableTransport for RunnableMix {
@@ -65,20 +65,20 @@ impl RunnableTransport for RunnableMix {
     }
 
     fn buffer_min(&self) -> Bytes {
-        self.alone.iter().map(|ready| ready.buffer_min()).max().unwrap_or(Bytes::ZERO)
+        self.standalone.iter().map(|ready| ready.buffer_min()).max().unwrap_or(Bytes::ZERO)
     }
 
     fn assumptions(&self) -> Assumptions {
-        let all = self.alone.iter().map(|ready| ready.assumptions());
-        all.fold(Assumptions::default(), Assumptions::and)
+        let all = self.standalone.iter().map(|ready| ready.assumptions());
+        all.fold(Assumptions::default(), Assumptions::union)
     }
 
     fn each_assumptions(&self) -> Vec<Assumptions> {
-        self.alone.iter().map(|ready| ready.assumptions()).collect()
+        self.standalone.iter().map(|ready| ready.assumptions()).collect()
     }
 
     fn slowed(&self) -> Option<SharedTime> {
-        self.alone.iter().find_map(|ready| ready.slowed())
+        self.standalone.iter().find_map(|ready| ready.slowed())
     }
 
     /// Parameters of several transports have no unique names.
@@ -121,13 +121,13 @@ pub(super) fn merge<'a>(
         ecn_ports,
         drop_unscheduled: one!(drop_unscheduled, "drop-unscheduled-above-bytes"),
         switching: one!(switching, "switching"),
-        slot: one!(slot, "slot-bytes"),
+        buffer_cell: one!(buffer_cell, "slot-bytes"),
         express: one!(express, "express-bytes"),
         trim: None,
         pfc: one!(pfc, "pfc"),
         control_class: all.iter().all(|(_, needs)| needs.control_class),
         priorities: all.iter().map(|(_, needs)| needs.priorities).max().unwrap_or(0),
-        clocks_within: all.iter().filter_map(|(_, needs)| needs.clocks_within).min(),
+        clock_skew_max: all.iter().filter_map(|(_, needs)| needs.clock_skew_max).min(),
         arbiters: Vec::new(),
     })
 }

@@ -9,14 +9,14 @@
 //! `RunnableTransport::simulate` runs it. Only the catalogue of [`rampmeter_proto`] names
 //! transports.
 
+mod coexisting;
 mod erased;
 mod ideal;
 mod mixed;
-mod one;
 mod registry;
+mod single;
 mod spec;
 mod table;
-mod two;
 
 pub use erased::TransportInfo;
 pub use registry::Registry;

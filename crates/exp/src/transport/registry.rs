@@ -6,8 +6,8 @@
 use std::fmt;
 
 use rampmeter_core::wire::Wire;
-use rampmeter_proto::beside::below;
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
+use rampmeter_proto::coexistence::prefix_lower_key;
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::transport::Transport;
 use toml::{Table, Value};
@@ -16,7 +16,7 @@ use super::erased::{RegistryEntry, TransportInfo};
 use super::mixed::of_table;
 use super::spec::TransportSpec;
 use super::table::ReadTable;
-use super::{ideal, one, two};
+use super::{coexisting, ideal, single};
 
 /// The transports that a plan may name.
 pub struct Registry {
@@ -102,7 +102,7 @@ impl Registry {
         let table = TransportTable::new(table)?;
         let lower = match &table.best_effort {
             None => None,
-            Some(table) => Some(TransportTable::new(table).map_err(below)?),
+            Some(table) => Some(TransportTable::new(table).map_err(prefix_lower_key)?),
         };
         let name = table.name.as_str();
         let lower = lower.as_ref().map(|lower| lower.name.as_str());
@@ -148,11 +148,11 @@ impl fmt::Debug for Registry {
 
 impl Visitor for Registry {
     fn transport<T: Transport>(&mut self) {
-        self.add(one::entry::<T>());
+        self.add(single::entry::<T>());
     }
 
     fn coexisting<A: Transport, B: Transport>(&mut self) {
-        self.add(two::entry::<A, B>());
+        self.add(coexisting::entry::<A, B>());
     }
 }
 

@@ -17,7 +17,7 @@ use toml::Value;
 use super::erased::RunnableTransport;
 use super::mixed;
 use super::table::ReadTable;
-use crate::traffic::cut::Segmentation;
+use crate::traffic::segmentation::Segmentation;
 use crate::warning::{Warning, warning};
 
 /// The `transport` table, or the tables of several transports that share the network.
@@ -114,7 +114,7 @@ impl TransportSpec {
     /// Two transports that need different fabrics.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
         let needs = |table: &ReadTable| {
-            table.keys.needs(&table.with_measured_rtts(facts)).within_port_memory()
+            table.keys.needs(&table.with_measured_rtts(facts)).limit_to_port_memory()
         };
         match &self.tables[..] {
             [only] => Ok(needs(only)),

@@ -26,7 +26,7 @@ impl ReadTable {
     /// the plan.
     pub(super) fn site(&self, site: &Site) -> Site {
         let mut told = Site { facts: self.with_measured_rtts(&site.facts), ..site.clone() };
-        if let Place::Network(network) = &mut told.place
+        if let Place::Network(network) = &mut told.deployment
             && told.facts != site.facts
             && network.pairs.has_round_trips()
         {

@@ -32,20 +32,20 @@ struct Draw(Rng);
 
 impl Draw {
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.below(of.len())]
+        of[self.0.uniform_below(of.len())]
     }
 
     /// Returns the number of hosts, and the tables of the network and its faults.
     fn network(&mut self) -> (usize, String) {
-        let (hosts, switches) = (4 + self.0.below(4), 2 + self.0.below(4));
+        let (hosts, switches) = (4 + self.0.uniform_below(4), 2 + self.0.uniform_below(4));
         let mut ends = Vec::new();
         for host in 0..hosts {
-            ends.push((format!("h{host}"), format!("s{}", self.0.below(switches))));
+            ends.push((format!("h{host}"), format!("s{}", self.0.uniform_below(switches))));
         }
         // A ring, so that there are detours.
         ends.extend((0..switches).map(|s| (format!("s{s}"), format!("s{}", (s + 1) % switches))));
-        for _ in 0..self.0.below(4) {
-            let (a, b) = (self.0.below(switches), self.0.below(switches));
+        for _ in 0..self.0.uniform_below(4) {
+            let (a, b) = (self.0.uniform_below(switches), self.0.uniform_below(switches));
             if a != b {
                 ends.push((format!("s{a}"), format!("s{b}")));
             }
@@ -53,7 +53,7 @@ impl Draw {
         let forwards = self.0.chance(0.2);
         for host in 0..hosts {
             if self.0.chance(0.2) {
-                ends.push((format!("h{host}"), format!("s{}", self.0.below(switches))));
+                ends.push((format!("h{host}"), format!("s{}", self.0.uniform_below(switches))));
             }
         }
         let mut links = String::new();
@@ -78,10 +78,10 @@ impl Draw {
     fn faults(&mut self, links: usize, switches: usize) -> String {
         let mut text = format!("[faults]\nrerouting-us = {:?}\n", self.pick(&[0.0, 5.0, 50.0]));
         let from = |draw: &mut Self| 400.0 * draw.0.unit();
-        for _ in 0..self.0.below(4) {
+        for _ in 0..self.0.uniform_below(4) {
             let target = match self.0.chance(0.8) {
-                true => format!("link = {}", self.0.below(links)),
-                false => format!("switch = {}", self.0.below(switches)),
+                true => format!("link = {}", self.0.uniform_below(links)),
+                false => format!("switch = {}", self.0.uniform_below(switches)),
             };
             let from = from(self);
             writeln!(text, "[[faults.outages]]\n{target}\nfrom-us = {from:.1}").unwrap();
@@ -89,8 +89,8 @@ impl Draw {
                 writeln!(text, "until-us = {:.1}", from + 1.0 + 400.0 * self.0.unit()).unwrap();
             }
         }
-        for _ in 0..self.0.below(3) {
-            let (link, gbps) = (self.0.below(links), self.pick(&[1.0, 40.0, 200.0]));
+        for _ in 0..self.0.uniform_below(3) {
+            let (link, gbps) = (self.0.uniform_below(links), self.pick(&[1.0, 40.0, 200.0]));
             let at = from(self);
             let change = format!("link = {link}\nat-us = {at:.1}\ngbps = {gbps:?}");
             writeln!(text, "[[faults.changes]]\n{change}").unwrap();

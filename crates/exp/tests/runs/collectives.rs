@@ -153,20 +153,20 @@ fn random_graph(rng: &mut Rng, n: u32) -> Graph {
     let mut builder = GraphBuilder::default();
     let mut ends: Vec<[u32; 2]> = Vec::new();
     for number in 0..n {
-        let (src, by) = (rng.below(8) as u32, rng.below(8) as u32);
+        let (src, by) = (rng.uniform_below(8) as u32, rng.uniform_below(8) as u32);
         let dst = (src + by) % 8;
-        let at = Time::from_ps(rng.below(50_000_000) as u64);
-        let delay = Span::from_ps(1 + rng.below(3_000_000) as u64);
+        let at = Time::from_ps(rng.uniform_below(50_000_000) as u64);
+        let delay = Span::from_ps(1 + rng.uniform_below(3_000_000) as u64);
         let node = if by == 0 {
             builder.computation(NodeId::new(src), at, delay)
         } else {
-            let size = Bytes::new(1 + rng.below(60_000) as u64);
+            let size = Bytes::new(1 + rng.uniform_below(60_000) as u64);
             builder.flow(Flow::new(at, NodeId::new(src), NodeId::new(dst), size), delay)
         };
         let known: Vec<u32> =
             (0..number).filter(|&from| ends[from as usize].contains(&src)).collect();
-        for _ in 0..rng.below(4).min(known.len()) {
-            builder.wait(node, known[rng.below(known.len())]);
+        for _ in 0..rng.uniform_below(4).min(known.len()) {
+            builder.wait(node, known[rng.uniform_below(known.len())]);
         }
         ends.push([src, dst]);
     }
@@ -181,11 +181,11 @@ fn flows_of_any_graph_start_when_they_may_or_are_reported() {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let graph = random_graph(&mut rng, 60);
         write_graph_csv(&file, &graph).unwrap();
-        let transport = TRANSPORTS[rng.below(TRANSPORTS.len())];
+        let transport = TRANSPORTS[rng.uniform_below(TRANSPORTS.len())];
         // A host's link fails in half of the runs, and is repaired in some.
         let mut more = String::new();
         if rng.chance(0.5) && transport != "ideal" {
-            let (link, from) = (rng.below(8), rng.below(100));
+            let (link, from) = (rng.uniform_below(8), rng.uniform_below(100));
             let until = if rng.chance(0.3) { ", until-us = 30000" } else { "" };
             more = format!("[faults]\noutages = [{{ link = {link}, from-us = {from}{until} }}]\n");
         }

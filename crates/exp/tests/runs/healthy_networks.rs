@@ -28,7 +28,7 @@ impl Draw {
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.below(of.len())]
+        of[self.0.uniform_below(of.len())]
     }
 
     /// Returns the number of hosts, that of switches, and the links.
@@ -53,7 +53,7 @@ impl Draw {
         };
         let mut links = Vec::new();
         for host in 0..hosts {
-            let rack = self.0.below(racks);
+            let rack = self.0.uniform_below(racks);
             let host = format!("h{host}");
             links.push(link(self, host, format!("s{rack}"), rates));
         }
@@ -108,7 +108,7 @@ impl Draw {
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         if self.chance(0.5) {
-            (1..n).rev().for_each(|last| order.swap(last, self.0.below(last + 1)));
+            (1..n).rev().for_each(|last| order.swap(last, self.0.uniform_below(last + 1)));
         }
         order
     }
@@ -132,8 +132,8 @@ impl Draw {
         let mut csv = String::from("arrival_us,src,dst,size_bytes\n");
         let mut at = 0.0;
         for size in [1, 1_461, 30_000, 300_000, 3_000_000, 1_461, 100_000] {
-            let src = self.0.below(hosts);
-            let dst = (src + 1 + self.0.below(hosts - 1)) % hosts;
+            let src = self.0.uniform_below(hosts);
+            let dst = (src + 1 + self.0.uniform_below(hosts - 1)) % hosts;
             writeln!(csv, "{at:.0},{src},{dst},{size}").unwrap();
             at += 200.0 + f64::from(size) * 8.0 / slowest / 1e3 * 3.0 + 0.12 * farthest;
         }

@@ -136,45 +136,59 @@ fn a_call_that_is_alone_takes_its_bound() {
 
 /// A workload of the patterns that flows of phases may be made of.
 fn workload(draw: &mut Rng, depth: u32, out: &mut String, path: &str) {
-    let size = 1 + draw.below(60_000);
+    let size = 1 + draw.uniform_below(60_000);
     let sizes = format!("sizes = {{ fixed = {size} }}\n");
     let kinds = if depth < 2 { 8 } else { 6 };
-    match draw.below(kinds) {
-        0 => *out += &format!("pattern = \"permutation\"\n{sizes}start-us = {}\n", draw.below(20)),
-        1 => *out += &format!("pattern = \"stride\"\nstride = {}\n{sizes}", 1 + draw.below(15)),
+    match draw.uniform_below(kinds) {
+        0 => {
+            *out += &format!(
+                "pattern = \"permutation\"\n{sizes}start-us = {}\n",
+                draw.uniform_below(20)
+            )
+        }
+        1 => {
+            *out +=
+                &format!("pattern = \"stride\"\nstride = {}\n{sizes}", 1 + draw.uniform_below(15))
+        }
         2 => *out += &format!("pattern = \"bisection\"\n{sizes}hosts = [9, 2, \"h4\", 15]\n"),
         3 => {
             let hosts = "hosts = { first = 1, count = 5, step = 3 }\n";
-            let on_off = ["", "on-us = 10\noff-us = 30\n"][draw.below(2)];
+            let on_off = ["", "on-us = 10\noff-us = 30\n"][draw.uniform_below(2)];
             *out +=
                 &format!("pattern = \"all-to-all\"\n{sizes}{hosts}{on_off}load = 0.4\nflows = 9\n");
         }
         4 => {
-            let operation = ["all-reduce", "all-gather", "broadcast", "all-to-all"][draw.below(4)];
-            let step = [1, 4][draw.below(2)];
+            let operation =
+                ["all-reduce", "all-gather", "broadcast", "all-to-all"][draw.uniform_below(4)];
+            let step = [1, 4][draw.uniform_below(2)];
             *out += &format!(
                 "pattern = \"collective\"\noperation = \"{operation}\"\nvector-bytes = {}\n\
                  group-size = 4\ngroup-step = {step}\nstart-us = {}\n",
                 size + 16,
-                draw.below(20),
+                draw.uniform_below(20),
             );
         }
         5 => {
-            let pace = ["think-us = 5", "interval-us = 7", "concurrency = 3"][draw.below(3)];
+            let pace =
+                ["think-us = 5", "interval-us = 7", "concurrency = 3"][draw.uniform_below(3)];
             *out += &format!(
                 "pattern = \"rpc\"\nrequests = {{ fixed = 90 }}\nresponses = {{ fixed = {size} }}\n\
                  calls = {}\nfan = {}\nclients = [3, 8]\n{pace}\n",
-                1 + draw.below(4),
-                1 + draw.below(3),
+                1 + draw.uniform_below(4),
+                1 + draw.uniform_below(3),
             );
         }
         kind => {
             let pattern = ["mix", "phases"][kind - 6];
             *out += &format!("pattern = \"{pattern}\"\n");
             if pattern == "phases" {
-                *out += &format!("rounds = {}\npause-us = {}\n", 1 + draw.below(2), draw.below(9));
+                *out += &format!(
+                    "rounds = {}\npause-us = {}\n",
+                    1 + draw.uniform_below(2),
+                    draw.uniform_below(9)
+                );
             }
-            for _ in 0..=draw.below(3) {
+            for _ in 0..=draw.uniform_below(3) {
                 let path = format!("{path}.parts");
                 *out += &format!("[[{path}]]\n");
                 workload(draw, depth + 1, out, &path);
@@ -191,7 +205,7 @@ fn random_workloads_run_to_an_end_under_every_transport() {
         let mut draw = Rng::new(seed, 0, Purpose::Test);
         let mut text = String::new();
         workload(&mut draw, 0, &mut text, "workload");
-        let transport = transports[draw.below(transports.len())].name;
+        let transport = transports[draw.uniform_below(transports.len())].name;
         if ["fastpod", "cosy", "python"].contains(&transport) {
             return;
         }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::network::{CAPACITY_MAX, Member, Narrow, Network};
 use super::sharing::SharingPolicy;
-use super::split::LeastShare;
-use crate::central::{Settings, Waits};
+use super::split::MinShare;
+use crate::central::{Settings, TimeoutSettings};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{ByPeer, LossDetection, Timeout};
+use crate::tcp::config::{LossDetection, PeerStarts, Timeout};
 use crate::tcp::control::{Algorithm, Start};
+use crate::toolkit::Padding;
 use crate::transport::{Peers, Place, Site};
 
 /// Sharing of links between flows.
@@ -175,16 +175,16 @@ impl CaptonConfig {
     ///
     /// # Errors
     /// A parameter out of range, or a network that the parameters do not describe.
-    pub fn on(self, site: &Site) -> Result<Capton, BadKey> {
+    pub fn derive(self, site: &Site) -> Result<Capton, BadKey> {
         check_ranges(&self)?;
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
-        let mut tcp = config.tcp().on(facts, Vec::new())?;
-        tcp.start.granted = config.granted(facts);
+        let mut tcp = config.tcp().derive(facts, Vec::new())?;
+        tcp.start.granted = config.granted_window(facts);
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;
-        let waits = Waits {
+        let waits = TimeoutSettings {
             compute: config.compute,
             repeat_us: config.repeat_us,
             fallback_us: config.fallback_us,
@@ -199,7 +199,7 @@ impl CaptonConfig {
             facts,
             site.shortest_data_rtt(),
         )?;
-        let share = LeastShare::from_milli(config.share_min_milli);
+        let share = MinShare::from_milli(config.share_min_milli);
         let sharing = match (config.shares, share) {
             (Shares::Split, Some(share)) => SharingPolicy::Split(share),
             (Shares::Split, None) | (Shares::Serial, _) => SharingPolicy::Serial,
@@ -208,7 +208,7 @@ impl CaptonConfig {
     }
 
     /// Returns the limit of bytes in flight of a granted flow.
-    fn granted(&self, facts: &FabricFacts) -> u64 {
+    fn granted_window(&self, facts: &FabricFacts) -> u64 {
         let window =
             self.window.unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
         u64::from(window) * self.payload.get()
@@ -216,11 +216,13 @@ impl CaptonConfig {
 
     /// Returns the parameters of a host among hosts of other rates. Windows follow from the rate of
     /// a pair. Messages that are not scheduled are sent at the rate of the host's links.
-    pub(super) fn among(&self, own: Capton, peers: &Peers) -> Capton {
+    pub(super) fn adapt_to_peers(&self, own: Capton, peers: &Peers) -> Capton {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;
-        tcp.by_peer =
-            Some(ByPeer::new(peers, |facts| Start { granted: self.granted(&facts), ..start }));
+        tcp.by_peer = Some(PeerStarts::new(peers, |facts| Start {
+            granted: self.granted_window(&facts),
+            ..start
+        }));
         let (tcp, unscheduled) = (Arc::new(tcp), Some(peers.sends()));
         Capton { settings: Settings { tcp, unscheduled, ..own.settings }, ..own }
     }
@@ -230,7 +232,7 @@ impl CaptonConfig {
         let n = site.facts.n_hosts;
         let bad = |error| BadKey::new("core-mbps", "capacities of a network", error);
         let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
-        let (paths, link) = match &site.place {
+        let (paths, link) = match &site.deployment {
             Place::Hosts { .. } => (None, site.facts.access_rate),
             Place::Network(network) => (network.paths.as_ref(), network.core),
         };
@@ -255,7 +257,7 @@ impl CaptonConfig {
             (0..).zip(rack_of).map(|(h, &rack)| host(h, rack.into())).collect::<Vec<_>>()
         };
         let Some(paths) = paths else {
-            let levels = match &site.place {
+            let levels = match &site.deployment {
                 Place::Network(network) => {
                     irregular(racks_of(&network.racks.rack_of), &network.racks, core)
                 }
@@ -266,7 +268,7 @@ impl CaptonConfig {
         let ways = [paths.tor_up.into(), u32::from(paths.tor_up) * u32::from(paths.agg_up)];
         let levels = regular(racks_of(&paths.rack_of), paths, link, core);
         let network = Network::new(&levels, Narrow::Shrink);
-        Ok(network.map_err(bad)?.with_ways(&ways))
+        Ok(network.map_err(bad)?.with_parallel_paths(&ways))
     }
 }
 

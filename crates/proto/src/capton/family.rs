@@ -13,7 +13,7 @@ use super::wire::{CaptonHeader, OrderHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::parts::Segmentation;
+use crate::toolkit::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The CAPTON family.
@@ -36,9 +36,9 @@ impl Family for CaptonFamily {
     type Header = CaptonHeader;
     type Host = CaptonHost;
     type Arbiter = CaptonArbiter;
-    type Hop = AllPaths;
+    type SwitchProgram = AllPaths;
 
-    fn hop(_config: &Arc<Capton>, _switch: SwitchFacts) -> AllPaths {
+    fn switch_program(_config: &Arc<Capton>, _switch: SwitchFacts) -> AllPaths {
         AllPaths::default()
     }
 }
@@ -79,11 +79,11 @@ impl Transport for CaptonFamily {
     }
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {
-        keys.on(site)
+        keys.derive(site)
     }
 
-    fn among(own: Capton, _network: &Capton, peers: &Peers) -> Capton {
-        own.config.clone().among(own, peers)
+    fn adapt_to_peers(own: Capton, _network: &Capton, peers: &Peers) -> Capton {
+        own.config.clone().adapt_to_peers(own, peers)
     }
 
     fn assumptions(config: &Self::Config, site: &Site) -> Assumptions {

@@ -32,7 +32,7 @@ pub struct PendingFlow {
     /// The receiving host, another one.
     pub dst: NodeId,
     /// Its remaining size.
-    pub left: RemainingSize,
+    pub remaining: RemainingSize,
 }
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
@@ -42,7 +42,7 @@ pub fn figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
     let mut in_use = vec![0; network.n_links()];
     let mut n = 0;
     let mut order: Vec<usize> = (0..flows.len()).collect();
-    order.sort_by_key(|&f| flows[f].left);
+    order.sort_by_key(|&f| flows[f].remaining);
     // Line 1.
     for f in order {
         // Lines 2 to 4.

@@ -5,20 +5,20 @@ use std::ops::Bound;
 
 use rampmeter_core::{Rate, Time};
 
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 
 /// A place in the order of figure 6: least remaining size first, then in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
-    pub(super) left: RemainingSize,
+    pub(super) remaining: RemainingSize,
     pub(super) arrival: u64,
 }
 
 impl Position {
     /// Before every flow.
-    pub(super) const FIRST: Self = Self { left: RemainingSize::LEAST, arrival: 0 };
+    pub(super) const FIRST: Self = Self { remaining: RemainingSize::MIN, arrival: 0 };
     /// After every flow.
-    const LAST: Self = Self { left: RemainingSize::MOST, arrival: u64::MAX };
+    const LAST: Self = Self { remaining: RemainingSize::MAX, arrival: u64::MAX };
 }
 
 /// A granted flow.
@@ -33,13 +33,13 @@ pub(super) struct User {
 impl User {
     #[inline]
     fn position(&self, now: Time) -> Position {
-        Position { left: self.line.left(self.rate, now), arrival: self.arrival }
+        Position { remaining: self.line.remaining(self.rate, now), arrival: self.arrival }
     }
 }
 
 /// A stopped flow. The order puts flows of one rate together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Waiter {
+pub(super) struct StoppedFlow {
     /// The rate that it would have; `None` if a link of its path is down.
     pub(super) rate: Option<Rate>,
     pub(super) position: Position,
@@ -59,13 +59,13 @@ pub(super) struct Link {
     /// The rates of all users together, in bits per second.
     in_use: u64,
     /// In order, so that users of one rate are adjacent, in the order of their positions.
-    users: Vec<User>,
-    waiters: BTreeSet<Waiter>,
+    granted: Vec<User>,
+    stopped: BTreeSet<StoppedFlow>,
 }
 
 impl Link {
     pub(super) fn new(capacity: Option<Rate>, is_access: bool) -> Self {
-        Self { capacity, is_access, in_use: 0, users: Vec::new(), waiters: BTreeSet::new() }
+        Self { capacity, is_access, in_use: 0, granted: Vec::new(), stopped: BTreeSet::new() }
     }
 
     pub(super) fn set_capacity(&mut self, capacity: Option<Rate>) {
@@ -73,23 +73,23 @@ impl Link {
     }
 
     pub(super) fn enter(&mut self, user: User) {
-        let place = self.users.partition_point(|other| *other < user);
-        self.users.insert(place, user);
+        let place = self.granted.partition_point(|other| *other < user);
+        self.granted.insert(place, user);
         self.in_use += user.rate.as_bps();
     }
 
     pub(super) fn leave(&mut self, user: User) {
-        let place = self.users.binary_search(&user).expect("a granted flow uses its links");
-        self.users.remove(place);
+        let place = self.granted.binary_search(&user).expect("a granted flow uses its links");
+        self.granted.remove(place);
         self.in_use -= user.rate.as_bps();
     }
 
-    pub(super) fn wait(&mut self, waiter: Waiter) {
-        self.waiters.insert(waiter);
+    pub(super) fn wait(&mut self, waiter: StoppedFlow) {
+        self.stopped.insert(waiter);
     }
 
-    pub(super) fn stop_waiting(&mut self, waiter: &Waiter) {
-        let was_there = self.waiters.remove(waiter);
+    pub(super) fn stop_waiting(&mut self, waiter: &StoppedFlow) {
+        let was_there = self.stopped.remove(waiter);
         assert!(was_there, "{waiter:?} waits elsewhere");
     }
 
@@ -99,7 +99,7 @@ impl Link {
     pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
         let Some(capacity) = self.capacity else { return false };
         if self.is_access {
-            return self.users.iter().all(|user| user.position(now) >= position);
+            return self.granted.iter().all(|user| user.position(now) >= position);
         }
         let (rate, capacity) = (rate.as_bps(), capacity.as_bps());
         // With capacity next to all users the position does not matter.
@@ -115,7 +115,7 @@ impl Link {
 
     /// Returns the users of each rate, in the order of their positions.
     fn classes(&self) -> impl Iterator<Item = &[User]> {
-        let mut rest = &self.users[..];
+        let mut rest = &self.granted[..];
         std::iter::from_fn(move || {
             let rate = rest.first()?.rate;
             let (class, later) = rest.split_at(rest.partition_point(|user| user.rate == rate));
@@ -134,7 +134,7 @@ impl Link {
         mut each: impl FnMut(Position, u32),
     ) {
         let is_overfull = match self.is_access {
-            true => self.users.len() > 1,
+            true => self.granted.len() > 1,
             false => self.in_use > self.capacity.map_or(0, Rate::as_bps),
         };
         if !is_overfull {
@@ -158,10 +158,10 @@ impl Link {
         now: Time,
         mut each: impl FnMut(Position, u32),
     ) {
-        let mut class = self.waiters.first().map(|first| first.rate);
+        let mut class = self.stopped.first().map(|first| first.rate);
         while let Some(rate) = class {
-            let from = Waiter { rate, position: after, slot: u32::MAX };
-            let next = self.waiters.range((Bound::Excluded(from), Bound::Unbounded)).next();
+            let from = StoppedFlow { rate, position: after, slot: u32::MAX };
+            let next = self.stopped.range((Bound::Excluded(from), Bound::Unbounded)).next();
             class = match next {
                 Some(waiter) if waiter.rate == rate => {
                     if rate.is_some_and(|rate| self.has_room(waiter.position, rate, now)) {
@@ -177,13 +177,13 @@ impl Link {
 
     /// Returns the rate of the waiters that follow those of the rate of `waiter`.
     #[inline]
-    fn class_after(&self, waiter: Waiter) -> Option<Option<Rate>> {
+    fn class_after(&self, waiter: StoppedFlow) -> Option<Option<Rate>> {
         // Mostly all have one rate.
-        if self.waiters.last().is_some_and(|last| last.rate == waiter.rate) {
+        if self.stopped.last().is_some_and(|last| last.rate == waiter.rate) {
             return None;
         }
-        let last = Waiter { position: Position::LAST, ..waiter };
-        let later = self.waiters.range((Bound::Excluded(last), Bound::Unbounded)).next();
+        let last = StoppedFlow { position: Position::LAST, ..waiter };
+        let later = self.stopped.range((Bound::Excluded(last), Bound::Unbounded)).next();
         later.map(|other| other.rate)
     }
 }

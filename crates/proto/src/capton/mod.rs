@@ -38,5 +38,5 @@ pub use figure6::{PendingFlow, figure6};
 pub use network::{LinkId, Narrow, Network};
 pub use scheduler::Scheduler;
 pub use sharing::{AnyScheduler, SharingPolicy};
-pub use split::{LeastShare, SplitScheduler, split};
+pub use split::{MinShare, SplitScheduler, split};
 pub use spray::AllPaths;

@@ -58,7 +58,7 @@ pub enum Narrow {
 
 /// Levels that are not a network.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum BadNetwork {
+pub enum NetworkError {
     /// Too few or too many levels.
     #[error("levels: expected 1 to {LEVELS_MAX}, got {0}")]
     Levels(usize),
@@ -106,7 +106,7 @@ pub struct Network {
     /// Capacities by link: for each member up, then down.
     capacities: Vec<Option<Rate>>,
     /// Parallel paths that a member's links represent, by level; zero if that is not known.
-    ways: Vec<u32>,
+    parallel_paths: Vec<u32>,
     /// Capacities with all ways.
     whole: Vec<Option<Rate>>,
 }
@@ -122,14 +122,14 @@ impl Network {
     ///
     /// # Errors
     /// Levels that do not fit together.
-    pub fn new(levels: &[Vec<Member>], narrow: Narrow) -> Result<Self, BadNetwork> {
+    pub fn new(levels: &[Vec<Member>], narrow: Narrow) -> Result<Self, NetworkError> {
         if !(1..=LEVELS_MAX).contains(&levels.len()) {
-            return Err(BadNetwork::Levels(levels.len()));
+            return Err(NetworkError::Levels(levels.len()));
         }
         let (mut starts, mut groups, mut capacities) = (Vec::new(), Vec::new(), Vec::new());
         for (level, members) in levels.iter().enumerate() {
             if !(1..=MEMBERS_MAX).contains(&members.len()) {
-                return Err(BadNetwork::Members { level, members: members.len() });
+                return Err(NetworkError::Members { level, members: members.len() });
             }
             let start = groups.len();
             starts.push(start as u32);
@@ -137,28 +137,30 @@ impl Network {
             for (member, &Member { group, up, down }) in members.iter().enumerate() {
                 groups.push(match next {
                     Some(n) if (group as usize) < n => (start + members.len()) as u32 + group,
-                    Some(groups) => return Err(BadNetwork::Group { level, member, groups, group }),
+                    Some(groups) => {
+                        return Err(NetworkError::Group { level, member, groups, group });
+                    }
                     None => ROOT,
                 });
                 for capacity in [up, down] {
                     if let Some(rate) = capacity.filter(|rate| rate.as_bps() > CAPACITY_MAX) {
                         let bps = rate.as_bps();
-                        return Err(BadNetwork::Capacity { level, member, bps });
+                        return Err(NetworkError::Capacity { level, member, bps });
                     }
                     capacities.push(capacity);
                 }
             }
         }
         let n_hosts = levels[0].len() as u32;
-        let (ways, whole) = (vec![0; levels.len()], capacities.clone());
-        Ok(Self { n_hosts, narrow, starts, groups, capacities, ways, whole })
+        let (parallel_paths, whole) = (vec![0; levels.len()], capacities.clone());
+        Ok(Self { n_hosts, narrow, starts, groups, capacities, parallel_paths, whole })
     }
 
     /// Sets the number of parallel paths of equal capacity that the links of racks, and those of
     /// pods, represent.
     #[must_use]
-    pub fn with_ways(mut self, above: &[u32]) -> Self {
-        for (ways, &above) in self.ways[1..].iter_mut().zip(above) {
+    pub fn with_parallel_paths(mut self, above: &[u32]) -> Self {
+        for (ways, &above) in self.parallel_paths[1..].iter_mut().zip(above) {
             *ways = above;
         }
         self
@@ -167,7 +169,7 @@ impl Network {
     /// Returns the links whose capacity changes if these paths are down, with the capacity of the
     /// remaining paths together. A member keeps its capacity if its paths are not known or none
     /// remains: then TCP detects the failure.
-    pub fn without(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
+    pub fn degraded_capacities(&self, down: &LinksDown) -> Vec<(LinkId, Option<Rate>)> {
         let of_racks = down.racks.iter().map(|&(rack, _)| (1, u32::from(rack)));
         let of_pods = down.pods.iter().map(|&(pod, ..)| (2, u32::from(pod)));
         let mut lost = BTreeMap::new();
@@ -175,7 +177,7 @@ impl Network {
             *lost.entry(link).or_insert(0) += 1;
         }
         let mut changed = Vec::new();
-        for (level, &ways) in self.ways.iter().enumerate().skip(1) {
+        for (level, &ways) in self.parallel_paths.iter().enumerate().skip(1) {
             for (member, up) in (0..).map_while(|member| Some((member, self.up(level, member)?))) {
                 let left = ways.saturating_sub(lost.get(&up).copied().unwrap_or(0));
                 for link in [Some(up), self.down(level, member)].into_iter().flatten() {
@@ -203,7 +205,7 @@ impl Network {
         hosts_per_rack: u32,
         access: Rate,
         core: Rate,
-    ) -> Result<Self, BadNetwork> {
+    ) -> Result<Self, NetworkError> {
         let host =
             |n: u32| Member { group: n / hosts_per_rack, up: Some(access), down: Some(access) };
         let rack = Member { group: 0, up: Some(core), down: Some(core) };

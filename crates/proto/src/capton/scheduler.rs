@@ -50,9 +50,9 @@ use std::collections::BinaryHeap;
 use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
 use rampmeter_core::{Bytes, Rate, Time};
 
-use super::link::{Link, Position, User, Waiter};
+use super::link::{Link, Position, StoppedFlow, User};
 use super::network::{LinkId, Network, Path};
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Copy, Debug)]
@@ -80,12 +80,12 @@ struct Flow {
 impl Flow {
     #[inline]
     fn position(&self, now: Time) -> Position {
-        let left = match (self.state, self.rate) {
-            (State::Granted(line), Some(rate)) => line.left(rate, now),
+        let remaining = match (self.state, self.rate) {
+            (State::Granted(line), Some(rate)) => line.remaining(rate, now),
             (State::Waiting(left, _) | State::Unplaced(left), _) => left,
             (State::Granted(_), None) => unreachable!("flow {:?} is granted no rate", self.id),
         };
-        Position { left, arrival: self.arrival }
+        Position { remaining, arrival: self.arrival }
     }
 
     /// Returns the rate at which it transmits.
@@ -109,7 +109,7 @@ pub struct Scheduler {
     arrivals: u64,
     /// Predicted completions of granted flows, by slot.
     ends: KeyedHeap<Time>,
-    places: Places,
+    positions: Places,
     /// Flows to examine, by position.
     sweep: BinaryHeap<Reverse<(Position, u32)>>,
     /// Flows whose state the sweep has changed, with their rates of before.
@@ -130,7 +130,7 @@ impl Scheduler {
             slots: IdMap::default(),
             arrivals: 0,
             ends: KeyedHeap::default(),
-            places: Places::default(),
+            positions: Places::default(),
             sweep: BinaryHeap::new(),
             noted: Vec::new(),
             changes: Vec::new(),
@@ -164,8 +164,8 @@ impl Scheduler {
     }
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    pub fn left(&self, id: FlowId) -> Option<RemainingSize> {
-        self.slots.get(&id).map(|&slot| self.flows[slot].position(self.now).left)
+    pub fn remaining(&self, id: FlowId) -> Option<RemainingSize> {
+        self.slots.get(&id).map(|&slot| self.flows[slot].position(self.now).remaining)
     }
 
     /// Returns the flow that is predicted to complete next, and when (equation 3).
@@ -182,7 +182,7 @@ impl Scheduler {
     /// Adds a flow that requests to transmit. Panics if it is known already or does not lead from
     /// one host of the network to another.
     pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
-        let Arrival { id, src, dst, left } = flow;
+        let Arrival { id, src, dst, remaining } = flow;
         let n_hosts = self.network.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
         let path = self.network.path(src, dst);
@@ -191,7 +191,7 @@ impl Scheduler {
             arrival: self.arrivals,
             path,
             rate: self.network.rate(&path),
-            state: State::Unplaced(RemainingSize::of(left)),
+            state: State::Unplaced(RemainingSize::from_bytes(remaining)),
             is_noted: false,
         });
         let before = self.slots.insert(id, slot);
@@ -216,7 +216,7 @@ impl Scheduler {
         if let Some(&slot) = self.slots.get(&id) {
             self.note(slot);
             self.displace(slot);
-            self.flows[slot].state = State::Unplaced(RemainingSize::of(left));
+            self.flows[slot].state = State::Unplaced(RemainingSize::from_bytes(left));
             self.queue(slot);
         }
         self.finish()
@@ -258,10 +258,10 @@ impl Scheduler {
         let flow = &mut self.flows[slot];
         let position = flow.position(self.now);
         let (state, path, rate) = (flow.state, flow.path, flow.rate);
-        flow.state = State::Unplaced(position.left);
+        flow.state = State::Unplaced(position.remaining);
         match state {
             State::Granted(line) => {
-                self.ends.remove(&mut self.places, slot);
+                self.ends.remove(&mut self.positions, slot);
                 let rate = rate.expect("a granted flow has a rate");
                 let user = User { rate, line, arrival: position.arrival, slot };
                 for &link in path.links() {
@@ -270,7 +270,7 @@ impl Scheduler {
                 }
             }
             State::Waiting(_, at) => {
-                self.links[at.idx()].stop_waiting(&Waiter { rate, position, slot });
+                self.links[at.idx()].stop_waiting(&StoppedFlow { rate, position, slot });
             }
             State::Unplaced(_) => {}
         }
@@ -371,17 +371,17 @@ impl Scheduler {
 
     fn stop(&mut self, slot: u32, position: Position, at: LinkId) {
         let flow = &mut self.flows[slot];
-        flow.state = State::Waiting(position.left, at);
-        self.links[at.idx()].wait(Waiter { rate: flow.rate, position, slot });
+        flow.state = State::Waiting(position.remaining, at);
+        self.links[at.idx()].wait(StoppedFlow { rate: flow.rate, position, slot });
     }
 
     fn grant(&mut self, slot: u32, position: Position) {
         let flow = &mut self.flows[slot];
         let rate = flow.rate.expect("links that are down have no room");
-        let line = Line::new(position.left, rate, self.now);
+        let line = Line::new(position.remaining, rate, self.now);
         flow.state = State::Granted(line);
         let user = User { rate, line, arrival: position.arrival, slot };
         flow.path.links().iter().for_each(|&link| self.links[link.idx()].enter(user));
-        self.ends.set(&mut self.places, slot, line.end(rate));
+        self.ends.set(&mut self.positions, slot, line.end(rate));
     }
 }

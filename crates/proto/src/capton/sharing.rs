@@ -5,7 +5,7 @@ use rampmeter_core::{Bytes, Rate, Time};
 
 use super::network::{LinkId, Network};
 use super::scheduler::Scheduler;
-use super::split::{LeastShare, SplitScheduler};
+use super::split::{MinShare, SplitScheduler};
 use crate::central::{Arrival, Change, Controller, FlowId, RemainingSize, Schedule};
 
 /// Sharing of links between flows.
@@ -14,7 +14,7 @@ pub enum SharingPolicy {
     /// One flow at a time from each host and to each host, at full rate (figure 6).
     Serial,
     /// A flow takes the capacity that others do not use, unless that is less than this share.
-    Split(LeastShare),
+    Split(MinShare),
 }
 
 /// Either scheduler. Methods are those of [`Scheduler`].
@@ -68,8 +68,8 @@ impl Schedule for AnyScheduler {
         either!(self, scheduler => scheduler.rate(id))
     }
 
-    fn left(&self, id: FlowId) -> Option<RemainingSize> {
-        either!(self, scheduler => scheduler.left(id))
+    fn remaining(&self, id: FlowId) -> Option<RemainingSize> {
+        either!(self, scheduler => scheduler.remaining(id))
     }
 
     #[inline]
@@ -94,7 +94,7 @@ impl Schedule for AnyScheduler {
     }
 
     fn set_links(&mut self, down: &LinksDown) -> Vec<Change<Rate>> {
-        let changed = self.network().without(down);
+        let changed = self.network().degraded_capacities(down);
         let mut changes = Vec::new();
         for (link, capacity) in changed {
             changes.extend_from_slice(self.set_capacity(link, capacity));

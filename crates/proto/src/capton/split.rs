@@ -22,21 +22,21 @@ use rampmeter_core::{Bytes, Rate, Time};
 
 use super::figure6::PendingFlow;
 use super::network::{LinkId, Network};
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 /// The least share of a flow, in thousandths of the rate that it has alone: 1 to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeastShare(u64);
+pub struct MinShare(u64);
 
-impl LeastShare {
+impl MinShare {
     /// Returns a share in thousandths; `None` unless there are 1 to 1000.
     pub fn from_milli(milli: u32) -> Option<Self> {
         (1..=1_000).contains(&milli).then_some(Self(milli.into()))
     }
 
     /// Returns the least rate of a flow that alone has `rate`, rounded up to a bit per second.
-    fn of(self, rate: Rate) -> u64 {
+    fn min_rate(self, rate: Rate) -> u64 {
         let least = (u128::from(rate.as_bps()) * u128::from(self.0)).div_ceil(1_000);
         u64::try_from(least).expect("a share is not more than the whole")
     }
@@ -44,18 +44,18 @@ impl LeastShare {
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
 /// the rate of each flow that is to transmit, and `None` for each that is to stop.
-pub fn split(network: &Network, flows: &[PendingFlow], least: LeastShare) -> Vec<Option<Rate>> {
+pub fn split(network: &Network, flows: &[PendingFlow], least: MinShare) -> Vec<Option<Rate>> {
     let mut granted = vec![None; flows.len()];
     let free = |link| network.capacity(link).map_or(0, Rate::as_bps);
     let mut free: Vec<u64> = network.links().map(free).collect();
     let mut order: Vec<usize> = (0..flows.len()).collect();
-    order.sort_by_key(|&f| flows[f].left);
+    order.sort_by_key(|&f| flows[f].remaining);
     for f in order {
         let path = network.path(flows[f].src, flows[f].dst);
         let Some(whole) = network.rate(&path) else { continue };
         let free_on = |link: &LinkId| free[link.idx()];
         let room = path.links().iter().map(free_on).fold(whole.as_bps(), u64::min);
-        if room >= least.of(whole) {
+        if room >= least.min_rate(whole) {
             granted[f] = Rate::from_bps(room);
             path.links().iter().for_each(|link| free[link.idx()] -= room);
         }
@@ -75,7 +75,7 @@ struct Flow {
 #[derive(Debug)]
 pub struct SplitScheduler {
     network: Network,
-    least: LeastShare,
+    min_share: MinShare,
     now: Time,
     /// By number of arrival.
     flows: BTreeMap<u64, Flow>,
@@ -87,10 +87,10 @@ pub struct SplitScheduler {
 
 impl SplitScheduler {
     /// Returns a scheduler without flows.
-    pub fn new(network: Network, least: LeastShare) -> Self {
+    pub fn new(network: Network, min_share: MinShare) -> Self {
         Self {
             network,
-            least,
+            min_share,
             now: Time::ZERO,
             flows: BTreeMap::new(),
             arrivals: 0,
@@ -111,8 +111,8 @@ impl SplitScheduler {
     }
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    pub fn left(&self, id: FlowId) -> Option<RemainingSize> {
-        self.numbers.get(&id).map(|number| self.flows[number].pending.left)
+    pub fn remaining(&self, id: FlowId) -> Option<RemainingSize> {
+        self.numbers.get(&id).map(|number| self.flows[number].pending.remaining)
     }
 
     /// Returns the flow that is predicted to complete next, and when (equation 3).
@@ -128,7 +128,8 @@ impl SplitScheduler {
         }
         for flow in self.flows.values_mut() {
             if let Some(rate) = flow.rate {
-                flow.pending.left = Line::new(flow.pending.left, rate, self.now).left(rate, now);
+                flow.pending.remaining =
+                    Line::new(flow.pending.remaining, rate, self.now).remaining(rate, now);
             }
         }
         self.now = now;
@@ -137,10 +138,10 @@ impl SplitScheduler {
     /// Adds a flow that requests to transmit. Panics if it is known already or does not lead from
     /// one host of the network to another.
     pub fn arrive(&mut self, flow: Arrival) -> &[Change<Rate>] {
-        let Arrival { id, src, dst, left } = flow;
+        let Arrival { id, src, dst, remaining } = flow;
         let n_hosts = self.network.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
-        let pending = PendingFlow { src, dst, left: RemainingSize::of(left) };
+        let pending = PendingFlow { src, dst, remaining: RemainingSize::from_bytes(remaining) };
         self.flows.insert(self.arrivals, Flow { id, pending, rate: None });
         let before = self.numbers.insert(id, self.arrivals);
         assert!(before.is_none(), "{flow:?} is known");
@@ -161,7 +162,7 @@ impl SplitScheduler {
         let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
             return &[];
         };
-        flow.pending.left = RemainingSize::of(left);
+        flow.pending.remaining = RemainingSize::from_bytes(left);
         self.renew()
     }
 
@@ -173,7 +174,7 @@ impl SplitScheduler {
 
     fn renew(&mut self) -> &[Change<Rate>] {
         let pending: Vec<PendingFlow> = self.flows.values().map(|flow| flow.pending).collect();
-        let rates = split(&self.network, &pending, self.least);
+        let rates = split(&self.network, &pending, self.min_share);
         self.changes.clear();
         self.next = None;
         for (flow, rate) in self.flows.values_mut().zip(rates) {
@@ -182,7 +183,7 @@ impl SplitScheduler {
                 self.changes.push(Change { flow: flow.id, grant: rate });
             }
             if let Some(rate) = rate {
-                let end = Line::new(flow.pending.left, rate, self.now).end(rate);
+                let end = Line::new(flow.pending.remaining, rate, self.now).end(rate);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, flow.id));
                 }

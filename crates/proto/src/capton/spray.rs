@@ -1,7 +1,7 @@
 //! All-path transmission at switches: packets to a destination take its paths round robin (§IV.B).
 
 use rampmeter_core::collections::IdTable;
-use rampmeter_core::{Hop, Packet, TransitPacket, Verdict};
+use rampmeter_core::{Packet, SwitchProgram, TransitPacket, Verdict};
 
 use super::wire::CaptonHeader;
 
@@ -16,7 +16,7 @@ pub struct AllPaths {
     next: IdTable<u16>,
 }
 
-impl Hop<CaptonHeader> for AllPaths {
+impl SwitchProgram<CaptonHeader> for AllPaths {
     const ACTIVE: bool = true;
 
     #[inline]
@@ -32,6 +32,6 @@ impl Hop<CaptonHeader> for AllPaths {
         let next = self.next.entry(packet.dst.get());
         let place = usize::from(*next) % choices.len();
         *next = place as u16 + 1;
-        Verdict::Via(choices[place])
+        Verdict::Redirect(choices[place])
     }
 }

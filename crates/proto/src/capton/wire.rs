@@ -60,8 +60,8 @@ impl OrderFormats for OrderHeader {
 impl From<Control<Rate>> for OrderHeader {
     fn from(control: Control<Rate>) -> Self {
         match control {
-            Control::Request(Request { number: flow, dst, left, heard }) => {
-                Self::Request { flow, dst: dst.get(), left: left.get(), heard }
+            Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
+                Self::Request { flow, dst: dst.get(), left: remaining.get(), heard: acked_order }
             }
             Control::Order { number: flow, order, grant: Some(rate) } => {
                 Self::Grant { flow, order, rate: rate.as_bps() }
@@ -75,9 +75,9 @@ impl From<Control<Rate>> for OrderHeader {
 impl From<OrderHeader> for Control<Rate> {
     fn from(header: OrderHeader) -> Self {
         match header {
-            OrderHeader::Request { flow: number, dst, left, heard } => {
-                let (dst, left) = (NodeId::new(dst), Bytes::new(left));
-                Self::Request(Request { number, dst, left, heard })
+            OrderHeader::Request { flow: number, dst, left, heard: acked_order } => {
+                let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
+                Self::Request(Request { number, dst, remaining, acked_order })
             }
             OrderHeader::Grant { flow: number, order, rate } => {
                 Self::Order { number, order, grant: Rate::from_bps(rate) }

@@ -2,7 +2,7 @@
 //! flows, and passes on the orders.
 //!
 //! The owner reports flows ([`CentralAgent::begin`], [`CentralAgent::update`],
-//! [`CentralAgent::finish`]) and obeys the verdicts ([`CentralAgent::poll_verdict`]). It submits no
+//! [`CentralAgent::finish`]) and obeys the verdicts ([`CentralAgent::poll_permission`]). It submits no
 //! messages.
 
 use std::collections::VecDeque;
@@ -12,13 +12,13 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
 };
 
-use super::asking::{Due, RequestingFlows};
 use super::flow::FlowGrant;
+use super::requests::{Due, RequestingFlows};
 use super::scheme::Central;
 use super::settings::Settings;
 use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// Verdict on a flow: the sending that it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,39 +34,40 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     /// Remaining bytes on the wire.
-    left: u64,
+    remaining: u64,
     /// Remaining bytes in the last report to the controller, and the time of the report.
-    told: (u64, Time),
-    verdict: Verdict,
+    last_report: (u64, Time),
+    permission: Verdict,
 }
 
 /// CAPTON at a host whose programs send by themselves.
 #[derive(Debug)]
 pub struct CentralAgent<C: Central> {
     config: Arc<C::Config>,
-    asking: RequestingFlows<C, Flow>,
-    verdicts: VecDeque<(MsgId, Verdict)>,
+    requests: RequestingFlows<C, Flow>,
+    permissions: VecDeque<(MsgId, Verdict)>,
     next: u32,
 }
 
 impl<C: Central> CentralAgent<C> {
     /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
-        self.asking.stats
+        self.requests.stats
     }
 
     /// Flows that are not over.
     pub fn flows(&self) -> usize {
-        self.asking.flows().count()
+        self.requests.flows().count()
     }
 
     /// Returns the remaining size that is reported to a controller for a flow with `bytes`
     /// remaining bytes. It is greater by a constant, the same for all flows: the bytes sent while a
     /// GRANT and a DONE travel. Otherwise the controller would count short flows as late.
-    fn left(&self, bytes: Bytes) -> u64 {
+    fn reported_size(&self, bytes: Bytes) -> u64 {
         let settings = self.settings();
-        let travel =
-            settings.unscheduled.map_or(0, |rate| rate.bytes_floor(settings.repeat / 2).get());
+        let travel = settings
+            .unscheduled
+            .map_or(0, |rate| rate.bytes_floor(settings.retransmit_after / 2).get());
         self.on_wire(bytes) + travel
     }
 
@@ -85,12 +86,12 @@ impl<C: Central> CentralAgent<C> {
     pub fn begin(&mut self, now: Time, dst: NodeId, bytes: Bytes) -> MsgId {
         let msg = MsgId::new(self.next);
         self.next = self.next.wrapping_add(1);
-        let left = self.left(bytes);
-        let flow = Flow { left, told: (left, now), verdict: Verdict::Stopped };
-        self.asking.stats.scheduled += 1;
-        self.asking.enter(msg, dst, flow);
-        self.asking.request(now, msg, left);
-        if self.asking.is_alone() {
+        let remaining = self.reported_size(bytes);
+        let flow = Flow { remaining, last_report: (remaining, now), permission: Verdict::Stopped };
+        self.requests.stats.scheduled += 1;
+        self.requests.enter(msg, dst, flow);
+        self.requests.request(now, msg, remaining);
+        if self.requests.is_alone() {
             self.decide(msg, Verdict::Free);
         }
         msg
@@ -99,14 +100,14 @@ impl<C: Central> CentralAgent<C> {
     /// Updates the remaining bytes of a flow. The controller is notified if they are far more than
     /// it expects: it assumes that a flow with a grant sends at its rate.
     pub fn update(&mut self, now: Time, msg: MsgId, bytes: Bytes) {
-        let left = self.left(bytes);
+        let left = self.reported_size(bytes);
         let slack = self.on_wire(self.settings().threshold);
-        let repeat = self.settings().repeat;
-        let Some(flow) = self.asking.get_mut(msg) else { return };
-        flow.left = left;
-        let (told, at) = flow.told;
+        let repeat = self.settings().retransmit_after;
+        let Some(flow) = self.requests.get_mut(msg) else { return };
+        flow.remaining = left;
+        let (told, at) = flow.last_report;
         let since = now.saturating_since(at);
-        let expected = match flow.verdict {
+        let expected = match flow.permission {
             Verdict::Rate(rate) => told.saturating_sub(rate.bytes_floor(since).get()),
             Verdict::Stopped | Verdict::Free => told,
         };
@@ -117,41 +118,41 @@ impl<C: Central> CentralAgent<C> {
 
     /// Removes a flow that has completed or failed.
     pub fn finish(&mut self, msg: MsgId) {
-        self.asking.end(msg);
+        self.requests.end(msg);
     }
 
     /// Returns the next flow that may do something else than before.
-    pub fn poll_verdict(&mut self) -> Option<(MsgId, Verdict)> {
-        self.verdicts.pop_front()
+    pub fn poll_permission(&mut self) -> Option<(MsgId, Verdict)> {
+        self.permissions.pop_front()
     }
 
     fn decide(&mut self, msg: MsgId, verdict: Verdict) {
-        let Some(flow) = self.asking.get_mut(msg) else { return };
-        flow.verdict = verdict;
-        self.verdicts.push_back((msg, verdict));
+        let Some(flow) = self.requests.get_mut(msg) else { return };
+        flow.permission = verdict;
+        self.permissions.push_back((msg, verdict));
     }
 
     fn request(&mut self, now: Time, msg: MsgId) {
-        let Some(flow) = self.asking.get_mut(msg) else { return };
-        flow.told = (flow.left, now);
-        let left = flow.left;
-        self.asking.request(now, msg, left);
+        let Some(flow) = self.requests.get_mut(msg) else { return };
+        flow.last_report = (flow.remaining, now);
+        let left = flow.remaining;
+        self.requests.request(now, msg, left);
     }
 
     fn on_order(&mut self, now: Time, src: NodeId, flow: u32, order: u32, rate: Option<Rate>) {
         let msg = MsgId::new(flow);
-        let Some(is_new) = self.asking.hear(src, flow, order) else { return };
+        let Some(is_new) = self.requests.accept_order(src, flow, order) else { return };
         if is_new {
             self.decide(msg, rate.map_or(Verdict::Stopped, Verdict::Rate));
         }
         let left = match rate {
-            None if is_new => self.asking.get(msg).map(|flow| flow.left),
+            None if is_new => self.requests.get(msg).map(|flow| flow.remaining),
             _ => None,
         };
-        if let (Some(left), Some(flow)) = (left, self.asking.get_mut(msg)) {
-            flow.told = (left, now);
+        if let (Some(left), Some(flow)) = (left, self.requests.get_mut(msg)) {
+            flow.last_report = (left, now);
         }
-        self.asking.obeyed(now, msg, left);
+        self.requests.on_order_applied(now, msg, left);
     }
 }
 
@@ -160,12 +161,12 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     type Config = C::Config;
 
     fn new(config: Arc<C::Config>, node: NodeId, _rng: Rng, _now: Time) -> Self {
-        let asking = RequestingFlows::new(Arc::clone(&config), node);
-        Self { config, asking, verdicts: VecDeque::new(), next: 0 }
+        let requests = RequestingFlows::new(Arc::clone(&config), node);
+        Self { config, requests, permissions: VecDeque::new(), next: 0 }
     }
 
     fn submit(&mut self, _now: Time, message: Message) {
-        self.asking.out.say(Event::Failed { msg: message.id });
+        self.requests.out.push_event(Event::Failed { msg: message.id });
     }
 
     fn cancel(&mut self, _now: Time, _msg: MsgId) {}
@@ -180,11 +181,11 @@ impl<C: Central> Endpoint for CentralAgent<C> {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<Self::Header>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
         true
     }
 
@@ -197,13 +198,13 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        Output::forget_peer(&mut self.asking.out, peer);
+        Output::forget_peer(&mut self.requests.out, peer);
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while let Some(Due { msg, falls_back }) = self.asking.poll_due(now) {
+        while let Some(Due { msg, falls_back }) = self.requests.poll_due(now) {
             if falls_back {
-                let all: Vec<MsgId> = self.asking.flows().map(|(msg, _)| msg).collect();
+                let all: Vec<MsgId> = self.requests.flows().map(|(msg, _)| msg).collect();
                 all.into_iter().for_each(|msg| self.decide(msg, Verdict::Free));
             }
             self.request(now, msg);
@@ -211,18 +212,18 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     }
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
-        self.asking.out.next_control()
+        self.requests.out.next_control()
     }
 
     fn wants_transmit(&self) -> bool {
-        self.asking.out.has_control()
+        self.requests.out.has_control()
     }
 
     fn poll_timeout(&self) -> Time {
-        self.asking.next_due()
+        self.requests.next_due()
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.asking.out.next_event()
+        self.requests.out.next_event()
     }
 }

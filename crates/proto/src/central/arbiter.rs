@@ -9,7 +9,7 @@ use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, R
 use super::controller::{Controller, Order};
 use super::scheme::Central;
 use super::wire::{CentralHeader, Control};
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// The controller of a network, or its standby.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
     }
 
     fn submit(&mut self, _now: Time, message: Message) {
-        self.out.say(Event::Failed { msg: message.id });
+        self.out.push_event(Event::Failed { msg: message.id });
     }
 
     fn cancel(&mut self, _now: Time, _msg: MsgId) {}
@@ -69,11 +69,11 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<Self::Header>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
         true
     }
 

@@ -75,7 +75,7 @@ use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, NodeId, Span, Time};
 
 use super::flow::{Arrival, Change, FlowId, Schedule};
-use crate::parts::Timers;
+use crate::toolkit::Timers;
 
 /// A controller's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +100,9 @@ pub struct Request {
     /// The receiving host.
     pub dst: NodeId,
     /// Remaining bytes on the wire.
-    pub left: Bytes,
+    pub remaining: Bytes,
     /// The highest number of an order of this flow that the source has received; zero at first.
-    pub heard: u32,
+    pub acked_order: u32,
 }
 
 /// An order: GRANT or STOP.
@@ -144,18 +144,18 @@ struct Entry<G> {
     dst: NodeId,
     /// The number of the last order, of this controller or of an earlier one.
     order: u32,
-    told: LastOrder<G>,
+    last_order: LastOrder<G>,
     /// The highest number in its requests: that of an order that its host has received.
-    heard: u32,
+    acked_order: u32,
     /// Time at which the host of an ended flow is queried. `None` for active flows, which are those
     /// of the scheduler.
-    ask_at: Option<Time>,
+    query_at: Option<Time>,
     /// Number of queries about it.
-    asks: u8,
+    n_queries: u8,
 }
 
 /// Questions after which the time to the next one no longer doubles.
-const ASKS_MAX: u8 = 16;
+const QUERIES_MAX: u8 = 16;
 
 /// Content of the last order of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,14 +171,14 @@ struct Host {
     /// Its flows in the register.
     flows: u32,
     /// Time of its last message.
-    heard_at: Time,
+    last_message_at: Time,
     /// True if an alarm for its lease is set.
     has_alarm: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
-    Ask(FlowId),
+    Query(FlowId),
     Lease(NodeId),
 }
 
@@ -197,7 +197,7 @@ pub struct Controller<S: Schedule> {
 impl<S: Schedule> Controller<S> {
     /// Creates a controller without flows.
     pub fn new(scheduler: S, config: ControllerConfig) -> Self {
-        let host = Host { flows: 0, heard_at: Time::ZERO, has_alarm: false };
+        let host = Host { flows: 0, last_message_at: Time::ZERO, has_alarm: false };
         Self {
             config,
             hosts: vec![host; scheduler.n_hosts() as usize],
@@ -231,32 +231,32 @@ impl<S: Schedule> Controller<S> {
             self.stats.refused += 1;
             return;
         };
-        if request.heard >= before.heard {
+        if request.acked_order >= before.acked_order {
             let entry = self.register.get_mut(&id).expect("a flow in the register");
-            entry.heard = request.heard;
-            if request.heard > before.order {
+            entry.acked_order = request.acked_order;
+            if request.acked_order > before.order {
                 // The host has orders of an earlier controller.
-                (entry.order, entry.told) = (request.heard, LastOrder::Nothing);
+                (entry.order, entry.last_order) = (request.acked_order, LastOrder::Nothing);
             }
-            entry.ask_at = None;
-            let changes = match (self.scheduler.left(id), before.ask_at) {
-                (Some(_), _) => self.scheduler.correct(id, request.left),
+            entry.query_at = None;
+            let changes = match (self.scheduler.remaining(id), before.query_at) {
+                (Some(_), _) => self.scheduler.correct(id, request.remaining),
                 (None, asked) => {
                     self.stats.late += u64::from(asked.is_some());
-                    let Request { dst, left, .. } = request;
-                    self.scheduler.arrive(Arrival { id, src, dst, left })
+                    let Request { dst, remaining: left, .. } = request;
+                    self.scheduler.arrive(Arrival { id, src, dst, remaining: left })
                 }
             };
             give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
         }
-        self.answer(id, before.order.max(request.heard));
+        self.answer(id, before.order.max(request.acked_order));
     }
 
     /// Handles the end of a flow: completed, or aborted by its source.
     pub fn handle_done(&mut self, now: Time, src: NodeId, number: u32) {
         self.scheduler.advance(now);
         if let Some(host) = self.hosts.get_mut(src.idx()) {
-            host.heard_at = now;
+            host.last_message_at = now;
             self.remove(FlowId::new(src, number));
         }
     }
@@ -297,7 +297,7 @@ impl<S: Schedule> Controller<S> {
         }
         while let Some((at, alarm)) = self.alarms.pop_due(now) {
             match alarm {
-                Alarm::Ask(id) => self.ask(now, at, id),
+                Alarm::Query(id) => self.query_host(now, at, id),
                 Alarm::Lease(host) => self.check_lease(now, host),
             }
         }
@@ -325,7 +325,7 @@ impl<S: Schedule> Controller<S> {
         if request.dst.idx() >= n_hosts || request.dst == id.src() {
             return None;
         }
-        host.heard_at = now;
+        host.last_message_at = now;
         if let Some(&entry) = self.register.get(&id) {
             return (entry.dst == request.dst).then_some(entry);
         }
@@ -336,8 +336,15 @@ impl<S: Schedule> Controller<S> {
         if !std::mem::replace(&mut host.has_alarm, true) {
             self.alarms.push(now + self.config.lease, Alarm::Lease(id.src()));
         }
-        let (dst, order, heard) = (request.dst, request.heard, request.heard);
-        let entry = Entry { dst, order, told: LastOrder::Nothing, heard, ask_at: None, asks: 0 };
+        let (dst, order, acked_order) = (request.dst, request.acked_order, request.acked_order);
+        let entry = Entry {
+            dst,
+            order,
+            last_order: LastOrder::Nothing,
+            acked_order,
+            query_at: None,
+            n_queries: 0,
+        };
         self.register.insert(id, entry);
         Some(entry)
     }
@@ -349,7 +356,7 @@ impl<S: Schedule> Controller<S> {
         if entry.order > last {
             return;
         }
-        if entry.told != LastOrder::Order(grant) {
+        if entry.last_order != LastOrder::Order(grant) {
             give(id, entry, grant, &mut self.orders, &mut self.stats);
             return;
         }
@@ -361,30 +368,30 @@ impl<S: Schedule> Controller<S> {
     fn end(&mut self, now: Time, id: FlowId) {
         let at = now + self.config.patience;
         let entry = self.register.get_mut(&id).expect("an active flow is in the register");
-        (entry.ask_at, entry.asks) = (Some(at), 0);
-        self.alarms.push(at, Alarm::Ask(id));
+        (entry.query_at, entry.n_queries) = (Some(at), 0);
+        self.alarms.push(at, Alarm::Query(id));
         let changes = self.scheduler.complete(id);
         give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
     /// Queries the host of an ended flow, unless its state has been received since.
-    fn ask(&mut self, now: Time, at: Time, id: FlowId) {
-        let Some(entry) = self.register.get_mut(&id).filter(|entry| entry.ask_at == Some(at))
+    fn query_host(&mut self, now: Time, at: Time, id: FlowId) {
+        let Some(entry) = self.register.get_mut(&id).filter(|entry| entry.query_at == Some(at))
         else {
             return;
         };
-        entry.asks = entry.asks.saturating_add(1).min(ASKS_MAX);
-        let wait = self.config.patience * (1 << entry.asks);
+        entry.n_queries = entry.n_queries.saturating_add(1).min(QUERIES_MAX);
+        let wait = self.config.patience * (1 << entry.n_queries);
         let next = now + wait.min(self.config.lease);
-        entry.ask_at = Some(next);
-        self.alarms.push(next, Alarm::Ask(id));
+        entry.query_at = Some(next);
+        self.alarms.push(next, Alarm::Query(id));
         self.stats.questions += 1;
         give(id, entry, None, &mut self.orders, &mut self.stats);
     }
 
     fn check_lease(&mut self, now: Time, src: NodeId) {
         let host = &mut self.hosts[src.idx()];
-        let until = host.heard_at + self.config.lease;
+        let until = host.last_message_at + self.config.lease;
         host.has_alarm = host.flows > 0 && until > now;
         if host.has_alarm {
             self.alarms.push(until, Alarm::Lease(src));
@@ -426,7 +433,7 @@ fn give<G: Copy>(
 ) {
     // Only a host that invents numbers reaches the last one. It then ignores its orders.
     entry.order = entry.order.saturating_add(1);
-    entry.told = LastOrder::Order(grant);
+    entry.last_order = LastOrder::Order(grant);
     match grant {
         Some(_) => stats.grants += 1,
         None => stats.stops += 1,

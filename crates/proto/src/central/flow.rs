@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
-use super::left::RemainingSize;
+use super::remaining::RemainingSize;
 
 /// A flow's number: unique among all flows that a scheduler has at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ pub struct Arrival {
     /// The receiving host, another one.
     pub dst: NodeId,
     /// Its remaining size, in the bytes that the capacities of links count.
-    pub left: Bytes,
+    pub remaining: Bytes,
 }
 
 /// New order for a flow.
@@ -88,7 +88,7 @@ pub trait Schedule: Debug {
     fn grant(&self, id: FlowId) -> Option<Self::Grant>;
 
     /// Returns the remaining bytes of a flow (equation 1); `None` if the flow is not known.
-    fn left(&self, id: FlowId) -> Option<RemainingSize>;
+    fn remaining(&self, id: FlowId) -> Option<RemainingSize>;
 
     /// Returns the flow that is predicted to complete next, and when (equation 3).
     fn next_completion(&self) -> Option<(Time, FlowId)>;

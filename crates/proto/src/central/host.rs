@@ -9,13 +9,13 @@ use rampmeter_core::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
-use super::asking::{Due, RequestingFlows};
 use super::flow::FlowGrant;
+use super::requests::{Due, RequestingFlows};
 use super::scheme::Central;
 use super::settings::Settings;
 use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
-use crate::beside::with;
+use crate::coexistence::replace_header;
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Grant, TcpHost};
 
@@ -34,7 +34,7 @@ struct Flow {
 pub struct CentralHost<C: Central> {
     config: Arc<C::Config>,
     tcp: TcpHost,
-    asking: RequestingFlows<C, Flow>,
+    requests: RequestingFlows<C, Flow>,
     /// Scheduled messages for which their receivers have no room. Controllers have no record of
     /// them, so that they take no capacity; TCP probes the receiver's window.
     shut: BTreeSet<MsgId>,
@@ -43,7 +43,7 @@ pub struct CentralHost<C: Central> {
 impl<C: Central> CentralHost<C> {
     /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
-        self.asking.stats
+        self.requests.stats
     }
 
     #[inline]
@@ -52,7 +52,7 @@ impl<C: Central> CentralHost<C> {
     }
 
     /// Returns the remaining bytes of a flow on the wire.
-    fn left(&self, flow: &Flow) -> u64 {
+    fn remaining_wire_bytes(&self, flow: &Flow) -> u64 {
         let bytes = match flow.is_submitted {
             true => self.tcp.unacknowledged(flow.message.id).unwrap_or(0),
             false => flow.message.size.get(),
@@ -64,14 +64,14 @@ impl<C: Central> CentralHost<C> {
 
     /// Sends a flow's request.
     fn request(&mut self, now: Time, msg: MsgId) {
-        let Some(flow) = self.asking.get(msg) else { return };
-        let left = self.left(flow);
-        self.asking.request(now, msg, left);
+        let Some(flow) = self.requests.get(msg) else { return };
+        let left = self.remaining_wire_bytes(flow);
+        self.requests.request(now, msg, left);
     }
 
     /// Passes a flow to TCP, if TCP has not got it, and sets its rate and path.
     fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
-        let Some(flow) = self.asking.get_mut(msg) else { return };
+        let Some(flow) = self.requests.get_mut(msg) else { return };
         flow.path = path;
         if !std::mem::replace(&mut flow.is_submitted, true) {
             self.tcp.submit(now, flow.message);
@@ -82,18 +82,18 @@ impl<C: Central> CentralHost<C> {
     /// Handles an acknowledgement: withdraws the request of a message if its receiver has no room,
     /// and repeats the request when there is room.
     fn look_for_room(&mut self, now: Time, msg: MsgId) {
-        if self.asking.get(msg).is_none_or(|flow| !flow.is_submitted) {
+        if self.requests.get(msg).is_none_or(|flow| !flow.is_submitted) {
             return;
         }
-        let is_shut = self.tcp.is_shut(msg);
+        let is_shut = self.tcp.is_window_closed(msg);
         if is_shut && self.shut.insert(msg) {
-            self.asking.withdraw(msg);
-            if self.shut.len() == self.asking.len() {
-                self.asking.expect_nothing();
+            self.requests.withdraw(msg);
+            if self.shut.len() == self.requests.len() {
+                self.requests.expect_nothing();
             }
             self.tcp.grant(now, msg, Grant::Own);
         } else if !is_shut && self.shut.remove(&msg) {
-            if !self.asking.is_alone() {
+            if !self.requests.is_alone() {
                 self.tcp.grant(now, msg, Grant::Stopped);
             }
             self.request(now, msg);
@@ -102,7 +102,7 @@ impl<C: Central> CentralHost<C> {
 
     /// Removes a message that has completed or failed.
     fn end(&mut self, msg: MsgId) {
-        self.asking.end(msg);
+        self.requests.end(msg);
         self.shut.remove(&msg);
     }
 
@@ -116,9 +116,9 @@ impl<C: Central> CentralHost<C> {
         grant: Option<C::Grant>,
     ) {
         let msg = MsgId::new(number);
-        let Some(is_new) = self.asking.hear(src, number, order) else { return };
+        let Some(is_new) = self.requests.accept_order(src, number, order) else { return };
         if self.shut.contains(&msg) {
-            self.asking.withdraw(msg);
+            self.requests.withdraw(msg);
             return;
         }
         let mut left = None;
@@ -127,10 +127,10 @@ impl<C: Central> CentralHost<C> {
             Some(grant) => self.send_at(now, msg, Grant::Rate(grant.rate()), grant.path()),
             None => {
                 self.tcp.grant(now, msg, Grant::Stopped);
-                left = self.asking.get(msg).map(|flow| self.left(flow));
+                left = self.requests.get(msg).map(|flow| self.remaining_wire_bytes(flow));
             }
         }
-        self.asking.obeyed(now, msg, left);
+        self.requests.on_order_applied(now, msg, left);
     }
 }
 
@@ -142,7 +142,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let tcp = &C::settings(&config).tcp;
         Self {
             tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
-            asking: RequestingFlows::new(Arc::clone(&config), node),
+            requests: RequestingFlows::new(Arc::clone(&config), node),
             shut: BTreeSet::new(),
             config,
         }
@@ -151,18 +151,18 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn submit(&mut self, now: Time, message: Message) {
         let msg = message.id;
         if message.size <= self.settings().threshold {
-            self.asking.stats.unscheduled += 1;
+            self.requests.stats.unscheduled += 1;
             self.tcp.submit(now, message);
             if let Some(rate) = self.settings().unscheduled {
                 self.tcp.grant(now, msg, Grant::Rate(rate));
             }
             return;
         }
-        self.asking.stats.scheduled += 1;
+        self.requests.stats.scheduled += 1;
         let flow = Flow { message, is_submitted: false, path: None };
-        self.asking.enter(msg, message.dst, flow);
+        self.requests.enter(msg, message.dst, flow);
         self.request(now, msg);
-        if self.asking.is_alone() {
+        if self.requests.is_alone() {
             self.send_at(now, msg, Grant::Own, None);
         }
     }
@@ -170,7 +170,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn cancel(&mut self, now: Time, msg: MsgId) {
         self.tcp.cancel(now, msg);
         let is_order = |header: &Self::Header| matches!(header, CentralHeader::Order(_));
-        self.asking.out.cancel(msg, is_order);
+        self.requests.out.cancel(msg, is_order);
         self.end(msg);
     }
 
@@ -178,7 +178,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
         let control = match packet.header {
             CentralHeader::Tcp(header) => {
-                let receipt = self.tcp.handle_packet(now, &with(packet, header));
+                let receipt = self.tcp.handle_packet(now, &replace_header(packet, header));
                 if let TcpHeader::Ack { window, .. } = header
                     && (window == 0 || !self.shut.is_empty())
                 {
@@ -197,26 +197,28 @@ impl<C: Central> Endpoint for CentralHost<C> {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
-            CentralHeader::Tcp(header) => self.tcp.has_delivered(now, &with(packet, header)),
+            CentralHeader::Tcp(header) => {
+                self.tcp.touch_if_delivered(now, &replace_header(packet, header))
+            }
             CentralHeader::Order(_) => false,
         }
     }
 
-    fn has_arrived(&mut self, packet: &Packet<Self::Header>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
-            CentralHeader::Tcp(header) => self.tcp.has_arrived(&with(packet, header)),
+            CentralHeader::Tcp(header) => self.tcp.is_duplicate(&replace_header(packet, header)),
             CentralHeader::Order(_) => true,
         }
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.tcp.hold(now, src, msg);
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.tcp.pause(now, src, msg);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.tcp.release(now, src, msg);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.tcp.resume(now, src, msg);
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -229,7 +231,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     }
 
     fn messages(&self) -> Option<(usize, usize)> {
-        let waiting = self.asking.flows().filter(|(_, flow)| !flow.is_submitted).count();
+        let waiting = self.requests.flows().filter(|(_, flow)| !flow.is_submitted).count();
         self.tcp.messages().map(|(sent, arriving)| (sent + waiting, arriving))
     }
 
@@ -242,23 +244,23 @@ impl<C: Central> Endpoint for CentralHost<C> {
     }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.asking.out.forget_peer(peer);
+        self.requests.out.forget_peer(peer);
         self.tcp.forget_peer(now, peer);
         let is_waiting = |flow: &Flow| flow.message.dst == peer && !flow.is_submitted;
-        let waiting = self.asking.flows().filter(|(_, flow)| is_waiting(flow));
+        let waiting = self.requests.flows().filter(|(_, flow)| is_waiting(flow));
         let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
         for msg in waiting {
             self.end(msg);
-            self.asking.out.say(Event::Failed { msg });
+            self.requests.out.push_event(Event::Failed { msg });
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.tcp.handle_timeout(now);
-        while let Some(Due { msg, falls_back }) = self.asking.poll_due(now) {
+        while let Some(Due { msg, falls_back }) = self.requests.poll_due(now) {
             if falls_back {
                 // Congestion control takes over.
-                let all: Vec<MsgId> = self.asking.flows().map(|(msg, _)| msg).collect();
+                let all: Vec<MsgId> = self.requests.flows().map(|(msg, _)| msg).collect();
                 all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own, None));
             }
             self.request(now, msg);
@@ -267,36 +269,36 @@ impl<C: Central> Endpoint for CentralHost<C> {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
-        if let Some(packet) = self.asking.out.next_control() {
+        if let Some(packet) = self.requests.out.next_control() {
             return Some(packet);
         }
         let mut packet = self.tcp.poll_transmit(now)?;
         if C::Grant::HAS_PATH
             && packet.payload.len > 0
-            && let Some(flow) = self.asking.get(packet.payload.msg)
+            && let Some(flow) = self.requests.get(packet.payload.msg)
         {
             packet.priority = self.settings().scheduled_class;
             if let Some(path) = flow.path {
                 packet.path = path;
-                packet.marks = packet.marks.with(Marks::ROUTED);
+                packet.marks = packet.marks.union(Marks::ROUTED);
             }
         }
-        Some(with(&packet, CentralHeader::Tcp(packet.header)))
+        Some(replace_header(&packet, CentralHeader::Tcp(packet.header)))
     }
 
     #[inline]
     fn wants_transmit(&self) -> bool {
-        self.asking.out.has_control() || self.tcp.wants_transmit()
+        self.requests.out.has_control() || self.tcp.wants_transmit()
     }
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        self.asking.next_due().min(self.tcp.poll_timeout())
+        self.requests.next_due().min(self.tcp.poll_timeout())
     }
 
     #[inline]
     fn poll_event(&mut self) -> Option<Event> {
-        let event = self.asking.out.next_event().or_else(|| self.tcp.poll_event())?;
+        let event = self.requests.out.next_event().or_else(|| self.tcp.poll_event())?;
         if let Event::Completed { msg } | Event::Failed { msg } = event {
             self.end(msg);
         }

@@ -19,13 +19,13 @@
 pub mod agent;
 pub mod controller;
 pub mod flow;
-pub mod left;
+pub mod remaining;
 pub mod settings;
 pub mod wire;
 
 mod arbiter;
-mod asking;
 mod host;
+mod requests;
 mod scheme;
 mod stats;
 #[cfg(test)]
@@ -36,8 +36,8 @@ pub use arbiter::CentralArbiter;
 pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
 pub use flow::{Arrival, Change, FlowGrant, FlowId, Schedule};
 pub use host::CentralHost;
-pub use left::RemainingSize;
+pub use remaining::RemainingSize;
 pub use scheme::Central;
-pub use settings::{Settings, Waits};
+pub use settings::{Settings, TimeoutSettings};
 pub use stats::HostStats;
 pub use wire::{CentralHeader, Control, Orders};

@@ -9,13 +9,13 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;
-use crate::parts::{CAPTON_PORT_PACKETS, two_bdps};
 use crate::tcp::Tcp;
+use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
 use crate::transport::DerivedValue;
 
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waits {
+pub struct TimeoutSettings {
     /// Time that a controller takes for an order; 10 in 86 of a round trip if left out.
     pub compute: Option<Span>,
     /// Time after which a request without an answer is repeated, in microseconds; four round trips
@@ -47,7 +47,7 @@ pub struct Settings {
     /// Time that a controller takes for an order.
     pub compute: Span,
     /// Time after which a request without an answer is repeated.
-    pub repeat: Span,
+    pub retransmit_after: Span,
     /// Time without an answer after which a host works without the controller.
     pub fallback: Span,
     /// Interval between repeated requests of a host during a flow.
@@ -68,15 +68,15 @@ impl Settings {
         threshold: Bytes,
         unscheduled: Option<Rate>,
         controllers: u32,
-        waits: Waits,
+        waits: TimeoutSettings,
         facts: &FabricFacts,
         near: Span,
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
         let compute = waits.compute.unwrap_or_else(derived);
-        let repeat = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
-        let least = repeat * 2;
-        let fallback = waits.fallback_us.map_or(repeat * 16, Span::from_us);
+        let retransmit_after = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
+        let least = retransmit_after * 2;
+        let fallback = waits.fallback_us.map_or(retransmit_after * 16, Span::from_us);
         let lease = waits.lease_us.map_or(fallback * 4, Span::from_us);
         if fallback < least {
             let expected =
@@ -91,12 +91,12 @@ impl Settings {
             first_controller: NodeId::new(facts.n_hosts),
             controllers,
             compute,
-            repeat,
+            retransmit_after,
             fallback,
             refresh: lease / 4,
             controller: ControllerConfig {
                 grace: Span::ZERO,
-                patience: repeat,
+                patience: retransmit_after,
                 lease,
                 flows_max: 1 << 16,
             },
@@ -108,7 +108,7 @@ impl Settings {
         let window = self.tcp.start.granted / self.tcp.config.payload.get();
         let mut derived = vec![
             DerivedValue::packets("window", window as u32),
-            DerivedValue::time("repeat", self.repeat),
+            DerivedValue::time("repeat", self.retransmit_after),
             DerivedValue::time("fallback", self.fallback),
             DerivedValue::time("refresh", self.refresh),
             DerivedValue::count("threshold-bytes", self.threshold.get()),

@@ -8,7 +8,7 @@ use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 
 use super::{Controller, ControllerConfig, FlowGrant, Order, Request, Schedule};
 use crate::capton::tests::two_racks;
-use crate::capton::{AnyScheduler, LeastShare, SharingPolicy};
+use crate::capton::{AnyScheduler, MinShare, SharingPolicy};
 use crate::hyline;
 
 /// One step of the simulation.
@@ -53,7 +53,7 @@ impl<S: Schedule> World<S> {
         // A message may be lost, or may arrive twice.
         for chance in [1.0 - self.loss, self.loss / 4.0] {
             if self.rng.chance(chance) {
-                let delay = 1 + self.rng.below(30) as u64;
+                let delay = 1 + self.rng.uniform_below(30) as u64;
                 self.messages.push_back((self.step + delay, message));
             }
         }
@@ -63,8 +63,11 @@ impl<S: Schedule> World<S> {
         let step = self.step;
         let flow = self.hosts[src as usize].get_mut(&number).unwrap();
         flow.spoke = step;
-        let Flow { dst, left, heard, .. } = *flow;
-        self.send(Message::Request(NodeId::new(src), Request { number, dst, left, heard }));
+        let Flow { dst, left: remaining, heard: acked_order, .. } = *flow;
+        self.send(Message::Request(
+            NodeId::new(src),
+            Request { number, dst, remaining, acked_order },
+        ));
     }
 
     fn on_order(&mut self, Order { host, number, order, grant }: Order<S::Grant>) {
@@ -170,9 +173,9 @@ fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestC
     for step in 0..800 {
         world.run();
         if step % 40 == 0 {
-            let src = world.rng.below(8) as u32;
-            let dst = NodeId::new((src + 1 + world.rng.below(7) as u32) % 8);
-            let left = Bytes::new(1_000 + world.rng.below(200_000) as u64);
+            let src = world.rng.uniform_below(8) as u32;
+            let dst = NodeId::new((src + 1 + world.rng.uniform_below(7) as u32) % 8);
+            let left = Bytes::new(1_000 + world.rng.uniform_below(200_000) as u64);
             if world.is_alive[src as usize] {
                 let flow = Flow { dst, left, heard: 0, rate: None, spoke: 0 };
                 world.hosts[src as usize].insert(step as u32, flow);
@@ -210,7 +213,7 @@ proptest! {
         mishaps in mishaps(),
         is_split in any::<bool>(),
     ) {
-        let split = SharingPolicy::Split(LeastShare::from_milli(100).unwrap());
+        let split = SharingPolicy::Split(MinShare::from_milli(100).unwrap());
         let sharing = if is_split { split } else { SharingPolicy::Serial };
         check(mishaps, || AnyScheduler::new(two_racks(), sharing))?;
     }

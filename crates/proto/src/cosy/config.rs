@@ -1,12 +1,12 @@
 //! cosy's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, Promise, Span};
+use rampmeter_core::{Bytes, FabricFacts, LatencyBound, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::analysis;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{Padding, Segmentation, within};
+use crate::toolkit::{Padding, Segmentation, check_range};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -141,10 +141,10 @@ impl CosyConfig {
     /// # Errors
     /// A parameter out of range, or a fabric with longer paths or larger switches than headers can
     /// name.
-    pub fn on(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, BadKey> {
+    pub fn derive(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, BadKey> {
         check_ranges(&self)?;
         let share = self.slots_per_message.unwrap_or(self.slots);
-        within("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
+        check_range("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
         let unusable = |expected: &str| BadKey::new("name", expected, "cosy");
         if !(1..=SWITCHES_MAX as u32).contains(&paths.switches) {
             let expected = format!("one for paths of {} switches", paths.switches);
@@ -194,17 +194,17 @@ impl Cosy {
     }
 
     /// Returns the time of a message of this many packets in a single slot.
-    fn sending(&self, packets: u32) -> Span {
+    fn sending_time(&self, packets: u32) -> Span {
         self.frame * u64::from(packets)
     }
 
     /// Returns the time after its submission within which a message completes or fails. It is
     /// theorem 3.5's bound for packets with their headers, at the pace of slots, and the hold and
     /// the slack.
-    pub fn promise(&self) -> Promise {
+    pub fn promise(&self) -> LatencyBound {
         let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
         let payload = self.config.payload;
-        Promise { fixed, per_packet: self.sending(1), payload, tenant: None }
+        LatencyBound { fixed, per_packet: self.sending_time(1), payload, tenant: None }
     }
 
     /// Returns the bound of a message of `size`.
@@ -220,7 +220,7 @@ impl Cosy {
     /// Longest time from a rsvp's departure, or from its passing a switch, to the last use of its
     /// reservation.
     pub(super) fn lease(&self, packets: u32) -> Span {
-        self.facts.data_rtt + self.sending(packets) + self.queueing + self.slack
+        self.facts.data_rtt + self.sending_time(packets) + self.queueing + self.slack
     }
 
     /// Longest wait from a rsvp to the first data packet or a reject.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Promise, Receipt, Rng, Time,
+    Bytes, Endpoint, LatencyBound, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 
 use super::config::Cosy;
@@ -11,7 +11,7 @@ use super::receiver::{Context, Receiver};
 use super::sender::{Reservation, Sender};
 use super::stats::CosyStats;
 use super::wire::CosyHeader;
-use crate::parts::{Announcement, Output, sides};
+use crate::toolkit::{Announcement, Output, sides};
 
 /// cosy at one host.
 #[derive(Clone, Debug)]
@@ -36,8 +36,8 @@ impl CosyHost {
 
     /// Returns the reservation, virtual link and route of each slot that sends.
     #[cfg(test)]
-    pub(super) fn sending(&self) -> Vec<(u32, u16, super::wire::Route)> {
-        self.sender.sending()
+    pub(super) fn sending_slots(&self) -> Vec<(u32, u16, super::wire::Route)> {
+        self.sender.sending_slots()
     }
 
     /// Makes future random choices depend on `rng` alone.
@@ -79,7 +79,7 @@ impl Endpoint for CosyHost {
         self.sender.cancel(msg, &mut self.out);
     }
 
-    fn promise(&self) -> Option<Promise> {
+    fn latency_bound(&self) -> Option<LatencyBound> {
         Some(self.cosy.promise())
     }
 
@@ -124,12 +124,12 @@ impl Endpoint for CosyHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
         !self.receiver.holds(rx_slot, seq)
     }
 
-    fn has_arrived(&mut self, packet: &Packet<CosyHeader>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
         !self.receiver.awaits(packet, seq, number, rx_slot, self.cosy.config.payload)
     }

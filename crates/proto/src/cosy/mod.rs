@@ -43,7 +43,7 @@ use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
 use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Segmentation;
+use crate::toolkit::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::PathFacts;
 
@@ -57,9 +57,9 @@ impl Family for CosyFamily {
     type Header = wire::CosyHeader;
     type Host = CosyHost;
     type Arbiter = NoArbiter<wire::CosyHeader, Cosy>;
-    type Hop = CosySwitch;
+    type SwitchProgram = CosySwitch;
 
-    fn hop(config: &Arc<Cosy>, switch: SwitchFacts) -> CosySwitch {
+    fn switch_program(config: &Arc<Cosy>, switch: SwitchFacts) -> CosySwitch {
         CosySwitch::new(config, switch)
     }
 }
@@ -95,21 +95,19 @@ impl Transport for CosyFamily {
     /// could have no virtual link.
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
         let keys = CosyConfig { best_effort: site.lower, ..keys };
-        match &site.place {
+        match &site.deployment {
             Place::Network(Network { rails: 2.., .. }) => {
                 let expected = "one for networks of hosts with several links";
                 Err(BadKey::new("name", expected, Self::NAME))
             }
-            Place::Network(Network { slower: Some(slower), .. }) => {
-                Err(slower.refused_by(Self::NAME))
-            }
+            Place::Network(Network { slower: Some(slower), .. }) => Err(slower.refusal(Self::NAME)),
             &Place::Network(Network { switches, ratio, ports, .. }) => {
-                keys.on(&site.facts, PathFacts { switches, ratio, ports })
+                keys.derive(&site.facts, PathFacts { switches, ratio, ports })
             }
             &Place::Hosts { payload, header } => {
                 let slack = Some(site.facts.control_rtt);
                 let paths = PathFacts { switches: 3, ratio: 1, ports: 1 };
-                CosyConfig { payload, header, slack, ..keys }.on(&site.facts, paths)
+                CosyConfig { payload, header, slack, ..keys }.derive(&site.facts, paths)
             }
         }
     }

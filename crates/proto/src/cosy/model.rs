@@ -10,8 +10,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Family, Hop, Message, MsgId, NodeId, Packet, Purpose,
-    Rate, Rng, Span, SwitchFacts, Time, TransitPacket, Verdict,
+    Bytes, Endpoint, Event, FabricFacts, Family, Message, MsgId, NodeId, Packet, Purpose, Rate,
+    Rng, Span, SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict,
 };
 use stateright::{Checker, Model, Property};
 
@@ -53,7 +53,7 @@ struct Reservations {
     /// Time of submission of each message, its sender and its receiver.
     messages: Vec<(Time, u32, u32)>,
     losses: u32,
-    doubles: u32,
+    duplicates: u32,
     crashes: u32,
 }
 
@@ -63,10 +63,10 @@ struct World {
     hosts: Vec<Option<CosyHost>>,
     switches: Vec<Option<CosySwitch>>,
     /// Packets with their output port and time of arrival, in this order.
-    flying: Vec<(Time, u32, Packet<CosyHeader>)>,
+    in_flight: Vec<(Time, u32, Packet<CosyHeader>)>,
     submitted: usize,
     losses: u32,
-    doubles: u32,
+    duplicates: u32,
     crashes: u32,
     /// Events that the sender received about each message, and their times.
     fates: Vec<Vec<(Event, Time)>>,
@@ -96,7 +96,7 @@ enum Step {
     /// It is lost.
     Lose,
     /// It arrives twice.
-    Double,
+    Duplicate,
     /// A host's deadline is reached.
     Fire(usize),
     /// A node stops for good: hosts, then switches.
@@ -111,7 +111,7 @@ impl World {
     /// Returns the time of the next event, and the alternatives for it.
     fn steps(&self, model: &Reservations) -> Vec<Step> {
         let submit = model.messages.get(self.submitted).map(|m| m.0);
-        let arrive = self.flying.first().map(|f| f.0);
+        let arrive = self.in_flight.first().map(|f| f.0);
         let deadline = |host: &CosyHost| host.poll_timeout();
         let fire = self.hosts.iter().flatten().map(deadline).min().filter(|&t| t != Time::NEVER);
         let Some(at) = [submit, arrive, fire].into_iter().flatten().min() else {
@@ -128,8 +128,8 @@ impl World {
             if self.losses > 0 {
                 steps.push(Step::Lose);
             }
-            if self.doubles > 0 {
-                steps.push(Step::Double);
+            if self.duplicates > 0 {
+                steps.push(Step::Duplicate);
             }
         } else if let Some(host) =
             self.hosts.iter().position(|h| h.as_ref().map(deadline) == Some(at))
@@ -147,18 +147,18 @@ impl World {
 
     /// Returns whether the first packet in flight is a rsvp at a switch with two routes.
     fn is_choice(&self) -> bool {
-        let (_, port, packet) = &self.flying[0];
+        let (_, port, packet) = &self.in_flight[0];
         let switch = switch_of(OPPOSITE[*port as usize]);
         matches!(packet.header, CosyHeader::Rsvp { .. })
             && switch.is_some_and(|switch| choices(switch, packet.dst).len() == 2)
     }
 
     fn fly(&mut self, port: u32, packet: Packet<CosyHeader>) {
-        self.flying.push((self.now + HOP, port, packet));
+        self.in_flight.push((self.now + HOP, port, packet));
     }
 
     fn deliver(&mut self, pick: usize) {
-        let (_, port, mut packet) = self.flying.remove(0);
+        let (_, port, mut packet) = self.in_flight.remove(0);
         let ingress = OPPOSITE[port as usize];
         let Some(number) = switch_of(ingress) else {
             let rng = self.rng(ingress.into());
@@ -177,7 +177,7 @@ impl World {
         let up: Vec<u32> = all.iter().filter(is_up).copied().collect();
         let Some(switch) = &mut self.switches[number] else { return };
         let seeds = (0..).map(|seed| Rng::new(seed, 0, Purpose::Test));
-        let mut of_pick = seeds.filter(|rng| rng.clone().below(2) == pick);
+        let mut of_pick = seeds.filter(|rng| rng.clone().uniform_below(2) == pick);
         switch.reseed(of_pick.next().expect("half of all seeds"));
         let crossing =
             TransitPacket { now: self.now, ingress, egress: up.first().copied(), choices: &up };
@@ -188,8 +188,8 @@ impl World {
         }
         match verdict {
             Verdict::Forward => up.first().into_iter().for_each(|&port| self.fly(port, packet)),
-            Verdict::Via(port) => self.fly(port, packet),
-            Verdict::Drop | Verdict::Keep => {}
+            Verdict::Redirect(port) => self.fly(port, packet),
+            Verdict::Drop | Verdict::Consume => {}
         }
     }
 
@@ -212,9 +212,9 @@ impl World {
     }
 
     /// Returns whether every reservation that a sender uses exists in all switches of its route.
-    fn holds_what_it_uses(&self) -> bool {
+    fn has_used_reservations(&self) -> bool {
         self.hosts.iter().enumerate().all(|(number, host)| {
-            let sending = host.as_ref().map(CosyHost::sending).unwrap_or_default();
+            let sending = host.as_ref().map(CosyHost::sending_slots).unwrap_or_default();
             sending.into_iter().all(|(seq, mut link, mut route)| {
                 let mut port = number as u32;
                 while let Some(switch) = switch_of(OPPOSITE[port as usize]) {
@@ -247,16 +247,19 @@ impl Model for Reservations {
             let ports = if number < 2 { 4 } else { 2 };
             let (first_port, rates) = (FIRST[number as usize], vec![RATE; ports]);
             let rng = Rng::new(0, 0, Purpose::Test);
-            Some(CosyFamily::hop(&self.cosy, SwitchFacts { number, first_port, rates, rng }))
+            Some(CosyFamily::switch_program(
+                &self.cosy,
+                SwitchFacts { number, first_port, rates, rng },
+            ))
         };
         vec![World {
             now: Time::ZERO,
             hosts: (0..4).map(host).collect(),
             switches: (0..4).map(switch).collect(),
-            flying: Vec::new(),
+            in_flight: Vec::new(),
             submitted: 0,
             losses: self.losses,
-            doubles: self.doubles,
+            duplicates: self.duplicates,
             crashes: self.crashes,
             fates: vec![Vec::new(); self.messages.len()],
             delivered: vec![0; self.messages.len()],
@@ -281,17 +284,17 @@ impl Model for Reservations {
                 next.drain(src as usize);
             }
             Step::Deliver { pick } => {
-                next.now = next.flying[0].0;
+                next.now = next.in_flight[0].0;
                 next.deliver(pick);
             }
             Step::Lose => {
-                next.now = next.flying.remove(0).0;
+                next.now = next.in_flight.remove(0).0;
                 next.losses -= 1;
             }
-            Step::Double => {
-                let twin = next.flying[0];
-                next.flying.insert(1, twin);
-                next.doubles -= 1;
+            Step::Duplicate => {
+                let twin = next.in_flight[0];
+                next.in_flight.insert(1, twin);
+                next.duplicates -= 1;
             }
             Step::Fire(number) => {
                 let host = next.hosts[number].as_mut()?;
@@ -338,12 +341,12 @@ impl Model for Reservations {
                 })
             }),
             Property::always("no virtual link has two users", |_, world: &World| {
-                world.holds_what_it_uses()
+                world.has_used_reservations()
             }),
             Property::always("switches keep their tables alone", |model: &Self, world: &World| {
                 // If a release was lost, two rsvps may have arrived by one virtual link.
-                let left = (world.losses, world.doubles, world.crashes);
-                left != (model.losses, model.doubles, model.crashes)
+                let left = (world.losses, world.duplicates, world.crashes);
+                left != (model.losses, model.duplicates, model.crashes)
                     || world.switches.iter().flatten().all(|s| s.follows_from_its_table(world.now))
             }),
             Property::always("nothing stays reserved", |model: &Self, world: &World| {
@@ -371,7 +374,7 @@ const SIZE: Bytes = Bytes::new(2_000);
 
 /// Visits every state that is reached with at most this many losses, doubled packets and crashes.
 /// There are at least `states_min`: a model that has lost its steps must not pass.
-fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
+fn check(slots: u32, [losses, duplicates, crashes]: [u32; 3], states_min: usize) {
     let config = CosyConfig { slots, hold: Some(Span::from_us(12)), ..CosyConfig::paper() };
     let facts = FabricFacts {
         n_hosts: 4,
@@ -384,9 +387,14 @@ fn check(slots: u32, [losses, doubles, crashes]: [u32; 3], states_min: usize) {
     };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4 };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);
-    let cosy = Arc::new(config.on(&facts, paths).unwrap());
-    let model =
-        Reservations { cosy, messages: CROSSED.iter().map(at).collect(), losses, doubles, crashes };
+    let cosy = Arc::new(config.derive(&facts, paths).unwrap());
+    let model = Reservations {
+        cosy,
+        messages: CROSSED.iter().map(at).collect(),
+        losses,
+        duplicates,
+        crashes,
+    };
     let checker = model.checker().threads(1).spawn_bfs().join();
     checker.assert_properties();
     let states = checker.unique_state_count();

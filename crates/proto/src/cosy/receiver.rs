@@ -6,7 +6,7 @@ use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Ti
 use super::config::Cosy;
 use super::stats::CosyStats;
 use super::wire::{CosyHeader, Route, Why};
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Timers};
+use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Timers};
 
 /// Messages to receive, and their slots.
 #[derive(Clone, Debug)]
@@ -44,12 +44,12 @@ struct Slot {
     flow: u32,
     seq: u32,
     /// Packets that have arrived by it.
-    got: u32,
+    received: u32,
     state: State,
     /// Latest time at which the next packet, or the end of the reservation, arrives.
     expect: Time,
     /// Time from which nothing can arrive any more.
-    until: Time,
+    ends_at: Time,
     /// Time at which its earliest timer expires.
     timer: Time,
 }
@@ -58,7 +58,7 @@ struct Slot {
 enum State {
     Free,
     /// A rsvp is out.
-    Asked,
+    Requested,
     /// Data arrives.
     Receiving,
     /// Its message has been aborted; data may still arrive.
@@ -91,10 +91,10 @@ impl Receiver {
         let idle = Slot {
             flow: 0,
             seq: 0,
-            got: 0,
+            received: 0,
             state: State::Free,
             expect: Time::NEVER,
-            until: Time::ZERO,
+            ends_at: Time::ZERO,
             timer: Time::NEVER,
         };
         Self {
@@ -111,7 +111,7 @@ impl Receiver {
         match self.flows.find(&of) {
             FlowStatus::New => {}
             FlowStatus::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
-            FlowStatus::Over | FlowStatus::Abandoned => return,
+            FlowStatus::Delivered | FlowStatus::Abandoned => return,
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
             if self.flows.refuse(of) {
@@ -143,9 +143,9 @@ impl Receiver {
     fn fill(&mut self, now: Time, cx: &mut Context<'_>) {
         while !self.free.is_empty() {
             if let Some(idx) = self.choose_pending(cx.cosy) {
-                self.ask(now, idx, cx);
+                self.send_rsvp(now, idx, cx);
             } else if let Some(idx) = self.choose_wide(now, cx.cosy) {
-                self.ask(now, idx, cx);
+                self.send_rsvp(now, idx, cx);
             } else {
                 return;
             }
@@ -162,7 +162,7 @@ impl Receiver {
         let best = if misses_none(cosy.config.choices, n) {
             (0..n).min_by_key(hold)?
         } else {
-            (0..cosy.config.choices).map(|_| self.rng.below(n)).min_by_key(hold)?
+            (0..cosy.config.choices).map(|_| self.rng.uniform_below(n)).min_by_key(hold)?
         };
         let idx = self.pending.swap_remove(best);
         self.flows[idx].state.is_pending = false;
@@ -177,7 +177,7 @@ impl Receiver {
             let time = cosy.frame * u64::from(flow.remaining()) / u64::from(state.slots);
             state.slots < cosy.share && now >= state.pause_until && time > cosy.worth()
         };
-        let is_taken = |slot: &&Slot| matches!(slot.state, State::Asked | State::Receiving);
+        let is_taken = |slot: &&Slot| matches!(slot.state, State::Requested | State::Receiving);
         let taken = || self.slots.iter().filter(is_taken).map(|slot| slot.flow);
         let n = taken().count().max(1);
         let fewest = |flow: &u32| self.flows[*flow].state.slots;
@@ -185,25 +185,26 @@ impl Receiver {
         if misses_none(cosy.config.choices, n) {
             return taken().filter(is_worth).min_by_key(fewest);
         }
-        let draws = (0..cosy.config.choices).map_while(|_| taken().nth(self.rng.below(n)));
+        let draws = (0..cosy.config.choices).map_while(|_| taken().nth(self.rng.uniform_below(n)));
         draws.filter(is_worth).min_by_key(fewest)
     }
 
     /// Sends a rsvp for a message by a free slot.
-    fn ask(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+    fn send_rsvp(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
         let Some(number) = self.free.pop() else { return };
         let (cosy, flow) = (cx.cosy, &mut self.flows[idx]);
         flow.state.slots += 1;
-        let lease = cosy.lease(flow.of.packets);
+        let lease = cosy.lease(flow.announcement.packets);
         let seq = self.rng.bits() as u32;
         let expect = now.saturating_add(cosy.answer());
-        let until = now.saturating_add(lease + cosy.facts.data_rtt);
+        let ends_at = now.saturating_add(lease + cosy.facts.data_rtt);
         let slot = &mut self.slots[usize::from(number)];
-        *slot = Slot { flow: idx, seq, got: 0, state: State::Asked, expect, until, ..*slot };
+        *slot =
+            Slot { flow: idx, seq, received: 0, state: State::Requested, expect, ends_at, ..*slot };
         self.arm(number);
         let flow = &self.flows[idx];
         let header = CosyHeader::Rsvp {
-            tx_slot: flow.of.tx_slot,
+            tx_slot: flow.announcement.tx_slot,
             seq,
             lease_us: u32::try_from(lease.as_ps().div_ceil(1_000_000)).unwrap_or(u32::MAX),
             rx_slot: number,
@@ -213,7 +214,7 @@ impl Receiver {
             route: Route::default(),
         };
         cx.stats.asked += 1;
-        cx.out.send(flow.of.src, flow.of.msg, header);
+        cx.out.send(flow.announcement.src, flow.announcement.msg, header);
     }
 
     /// A part of a message has arrived. `seq`, `number`, `rx_slot` and `last` are those of the
@@ -239,29 +240,31 @@ impl Receiver {
             return Receipt::Ignored;
         }
         let idx = slot.flow;
-        let Some(flow) = self.flows.get_mut(idx).filter(|f| f.of.src == packet.src) else {
+        let Some(flow) = self.flows.get_mut(idx).filter(|f| f.announcement.src == packet.src)
+        else {
             return Receipt::Ignored;
         };
-        if number < slot.got {
+        if number < slot.received {
             return Receipt::Duplicate;
         }
         let payload = cx.cosy.config.payload.get();
         let (place, beyond) = (packet.payload.offset / payload, packet.payload.offset % payload);
-        let place = u32::try_from(place).ok().filter(|&p| p < flow.of.packets && beyond == 0);
-        let is_next = number == slot.got && packet.payload.msg == flow.of.msg;
-        if !is_next || !place.is_some_and(|place| flow.got.insert(place)) {
+        let place =
+            u32::try_from(place).ok().filter(|&p| p < flow.announcement.packets && beyond == 0);
+        let is_next = number == slot.received && packet.payload.msg == flow.announcement.msg;
+        if !is_next || !place.is_some_and(|place| flow.received.insert(place)) {
             self.fail(now, idx, cx);
             return Receipt::Ignored;
         }
         slot.state = State::Receiving;
-        slot.got += 1;
+        slot.received += 1;
         slot.expect = now.saturating_add(cx.cosy.next_packet());
-        flow.heard = now;
+        flow.last_packet_at = now;
         flow.state.admitted = true;
         let is_whole = flow.remaining() == 0;
         if is_whole {
-            let Announcement { src, msg, tx_slot, .. } = flow.of;
-            cx.out.say(Event::Delivered { src, msg });
+            let Announcement { src, msg, tx_slot, .. } = flow.announcement;
+            cx.out.push_event(Event::Delivered { src, msg });
             cx.out.send(src, msg, CosyHeader::Complete { tx_slot });
         }
         flow.state.slots -= u32::from(last);
@@ -283,7 +286,7 @@ impl Receiver {
     /// completed or was aborted.
     pub(super) fn holds(&self, rx_slot: u16, seq: u32) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
-        slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Asked | State::Receiving))
+        slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Requested | State::Receiving))
     }
 
     /// Returns whether a part of a message is the next one by its reservation.
@@ -297,9 +300,9 @@ impl Receiver {
     ) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
         let Some(slot) = slot.filter(|_| self.holds(rx_slot, seq)) else { return false };
-        let flow = self.flows.get(slot.flow).filter(|f| f.of.src == packet.src);
+        let flow = self.flows.get(slot.flow).filter(|f| f.announcement.src == packet.src);
         let place = (packet.payload.offset / payload.get()) as u32;
-        number == slot.got && flow.is_some_and(|flow| !flow.got.contains(place))
+        number == slot.received && flow.is_some_and(|flow| !flow.received.contains(place))
     }
 
     /// Ends a reservation: it was not made, not used, or is not needed any more.
@@ -317,7 +320,7 @@ impl Receiver {
             return;
         }
         let is_drained = slot.state == State::Draining;
-        if !is_drained && self.flows[slot.flow].of.src != src {
+        if !is_drained && self.flows[slot.flow].announcement.src != src {
             return;
         }
         match why {
@@ -335,19 +338,19 @@ impl Receiver {
         let has_none = flow.slots == 0;
         let is_held = flow.pause_until < flow.hold_until;
         match why {
-            Why::Failed => self.give_up(idx, cx),
+            Why::Failed => self.abort(idx, cx),
             _ if !has_none => {}
             // Its sender has nothing more to send, and something has not arrived.
             _ if why == Why::Done || flow.admitted => self.fail(now, idx, cx),
             _ if is_held => self.timers.push(flow.pause_until, Timer::Flow(idx)),
-            _ => self.turn_away(idx, cx),
+            _ => self.reject(idx, cx),
         }
         self.free_slot(now, rx_slot, cx);
     }
 
     /// Notifies the sender that its message is not admitted.
-    fn turn_away(&mut self, idx: u32, cx: &mut Context<'_>) {
-        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
+    fn reject(&mut self, idx: u32, cx: &mut Context<'_>) {
+        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].announcement;
         cx.stats.turned_away += 1;
         cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
         self.forget(idx);
@@ -356,19 +359,19 @@ impl Receiver {
     /// Fails a message of which a packet has not arrived in time: the sender is notified, and
     /// nothing more is expected (§4).
     fn fail(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
-        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].of;
+        let Announcement { src, msg, tx_slot, .. } = self.flows[idx].announcement;
         cx.stats.failures += 1;
         cx.out.send(src, msg, CosyHeader::Failure { tx_slot });
-        self.give_up(idx, cx);
+        self.abort(idx, cx);
         self.fill(now, cx);
     }
 
     /// Forgets a message of which packets may still arrive.
-    fn give_up(&mut self, idx: u32, cx: &mut Context<'_>) {
+    fn abort(&mut self, idx: u32, cx: &mut Context<'_>) {
         let flow = &self.flows[idx];
-        let Announcement { src, msg, .. } = flow.of;
-        if !flow.got.is_empty() {
-            cx.out.say(Event::Abandoned { src, msg });
+        let Announcement { src, msg, .. } = flow.announcement;
+        if !flow.received.is_empty() {
+            cx.out.push_event(Event::Abandoned { src, msg });
         }
         self.forget(idx);
     }
@@ -381,9 +384,9 @@ impl Receiver {
         }
         for number in 0..self.slots.len() {
             let slot = &mut self.slots[number];
-            if slot.flow == idx && matches!(slot.state, State::Asked | State::Receiving) {
+            if slot.flow == idx && matches!(slot.state, State::Requested | State::Receiving) {
                 slot.state = State::Draining;
-                slot.expect = slot.until;
+                slot.expect = slot.ends_at;
                 self.arm(number as u16);
             }
         }
@@ -407,16 +410,16 @@ impl Receiver {
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, cx: &mut Context<'_>) {
         if let Some(idx) = self.flows.slot_of(src, msg) {
-            self.give_up(idx, cx);
+            self.abort(idx, cx);
         }
     }
 
     /// A peer has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut Context<'_>) {
-        let of_peer = self.flows.iter().filter(|(_, flow)| flow.of.src == peer);
+        let of_peer = self.flows.iter().filter(|(_, flow)| flow.announcement.src == peer);
         let of_peer: Vec<u32> = of_peer.map(|(idx, _)| idx).collect();
         for idx in of_peer {
-            self.give_up(idx, cx);
+            self.abort(idx, cx);
         }
         // No flow remains: this resets the numbers of future ones.
         self.flows.forget_peer(peer, cx.out, |_, _| {});
@@ -444,7 +447,7 @@ impl Receiver {
             return;
         }
         if !flow.admitted && now >= flow.hold_until {
-            self.turn_away(idx, cx);
+            self.reject(idx, cx);
         } else if !flow.is_pending && now >= flow.pause_until {
             self.flows[idx].state.is_pending = true;
             self.pending.push(idx);
@@ -462,7 +465,7 @@ impl Receiver {
             State::Free => {}
             _ if slot.expect > now => self.arm(number),
             State::Draining => self.free_slot(now, number, cx),
-            State::Asked | State::Receiving => self.fail(now, slot.flow, cx),
+            State::Requested | State::Receiving => self.fail(now, slot.flow, cx),
         }
     }
 

@@ -13,7 +13,7 @@ use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// The class of data, below that of control packets.
 pub(super) const DATA: Priority = Priority::new(1);
@@ -49,7 +49,7 @@ struct Progress {
     /// True if it has ever had one.
     admitted: bool,
     /// Reservations that it has used.
-    used: Vec<u32>,
+    used_reservations: Vec<u32>,
     /// Deadline for the first RSVP.
     admit_until: Time,
 }
@@ -74,7 +74,7 @@ pub(super) struct Reservation {
 
 impl Progress {
     /// Returns its fate if it has not arrived.
-    fn lost(&self) -> Fate {
+    fn fate_on_loss(&self) -> Fate {
         if self.admitted { Fate::Failed } else { Fate::Rejected }
     }
 }
@@ -101,11 +101,17 @@ impl Sender {
     ) {
         let Message { id: msg, dst, size, .. } = message;
         if size > cosy.config.message_max {
-            out.say(Event::Rejected { msg });
+            out.push_event(Event::Rejected { msg });
             return;
         }
         let admit_until = now.saturating_add(cosy.admission());
-        let state = Progress { sent: 0, slots: 0, admitted: false, used: Vec::new(), admit_until };
+        let state = Progress {
+            sent: 0,
+            slots: 0,
+            admitted: false,
+            used_reservations: Vec::new(),
+            admit_until,
+        };
         let tx_slot = self.messages.submit(&message, cosy.segmentation().packets(size), state);
         self.messages.start_timer(tx_slot, now.saturating_add(cosy.bound(size)));
         self.waiting.insert((admit_until, tx_slot));
@@ -126,13 +132,13 @@ impl Sender {
     ) {
         let msg = packet.payload.msg;
         let slot = self.free_slot(now, cosy);
-        let message = self.messages.of(tx_slot, msg);
+        let message = self.messages.get_current(tx_slot, msg);
         let Some(message) = message.filter(|m| m.dst == packet.src) else {
             release(out, packet.src, msg, reservation, Why::Busy);
             return;
         };
         let state = &mut message.state;
-        if state.used.contains(&reservation.seq) {
+        if state.used_reservations.contains(&reservation.seq) {
             // The network has doubled it: a release would end the reservation that is in use.
             return;
         }
@@ -144,7 +150,7 @@ impl Sender {
                     state.admitted = true;
                     self.waiting.remove(&(state.admit_until, tx_slot));
                 }
-                state.used.push(reservation.seq);
+                state.used_reservations.push(reservation.seq);
                 self.slots[slot] = Some(TxSlot { message: tx_slot, reservation, sent: 0 });
                 self.due[slot] = due;
                 if due < self.next_due {
@@ -172,7 +178,11 @@ impl Sender {
     }
 
     /// Returns the message that a packet from its receiver is about.
-    fn of(&self, tx_slot: u32, packet: &Packet<CosyHeader>) -> Option<&OutgoingFlow<Progress>> {
+    fn outgoing_flow(
+        &self,
+        tx_slot: u32,
+        packet: &Packet<CosyHeader>,
+    ) -> Option<&OutgoingFlow<Progress>> {
         let is_it =
             |m: &&OutgoingFlow<Progress>| m.msg == packet.payload.msg && m.dst == packet.src;
         self.messages.get(tx_slot).filter(is_it)
@@ -185,7 +195,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if self.of(tx_slot, packet).is_some_and(|m| !m.state.admitted) {
+        if self.outgoing_flow(tx_slot, packet).is_some_and(|m| !m.state.admitted) {
             self.end(tx_slot, Fate::Rejected, out);
         }
     }
@@ -197,7 +207,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if self.of(tx_slot, packet).is_some_and(|m| m.state.sent == m.packets) {
+        if self.outgoing_flow(tx_slot, packet).is_some_and(|m| m.state.sent == m.packets) {
             self.end(tx_slot, Fate::Complete, out);
         }
     }
@@ -209,7 +219,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if let Some(fate) = self.of(tx_slot, packet).map(|m| m.state.lost()) {
+        if let Some(fate) = self.outgoing_flow(tx_slot, packet).map(|m| m.state.fate_on_loss()) {
             self.end(tx_slot, fate, out);
         }
     }
@@ -235,7 +245,7 @@ impl Sender {
     /// Reports the fate of a message and forgets it.
     fn end(&mut self, tx_slot: u32, fate: Fate, out: &mut Output<CosyHeader>) {
         let Some(msg) = self.forget(tx_slot, out) else { return };
-        out.say(match fate {
+        out.push_event(match fate {
             Fate::Complete => Event::Completed { msg },
             Fate::Rejected => Event::Rejected { msg },
             Fate::Failed => Event::Failed { msg },
@@ -272,7 +282,7 @@ impl Sender {
 
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Output<CosyHeader>) {
         while let Some(tx_slot) = self.messages.next_due(now) {
-            let fate = self.messages[tx_slot].state.lost();
+            let fate = self.messages[tx_slot].state.fate_on_loss();
             self.end(tx_slot, fate, out);
         }
         self.is_due = self.next_due <= now;
@@ -346,7 +356,7 @@ impl Sender {
     }
 
     #[cfg(test)]
-    pub(super) fn sending(&self) -> Vec<(u32, u16, Route)> {
+    pub(super) fn sending_slots(&self) -> Vec<(u32, u16, Route)> {
         let reservations = self.slots.iter().flatten().map(|slot| slot.reservation);
         reservations.map(|r| (r.seq, r.link, r.route)).collect()
     }
@@ -383,6 +393,6 @@ fn release(
 fn keep_order(packet: &mut Packet<CosyHeader>, reservation: &Reservation) {
     if reservation.route.ports().is_empty() {
         packet.path = reservation.seq as u16;
-        packet.marks = packet.marks.with(Marks::ROUTED);
+        packet.marks = packet.marks.union(Marks::ROUTED);
     }
 }

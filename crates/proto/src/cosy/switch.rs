@@ -34,7 +34,8 @@ use std::sync::Arc;
 
 use rampmeter_core::packet::{Marks, Packet};
 use rampmeter_core::{
-    Hop, NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, Time, TransitPacket, Verdict,
+    NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, SwitchProgram, Time, TransitPacket,
+    Verdict,
 };
 
 use super::config::Cosy;
@@ -49,7 +50,7 @@ pub struct CosySwitch {
     table: Vec<Option<Reservation>>,
     /// Inverse of the table: the virtual link to which the rsvp was sent that arrived by a virtual
     /// link. It is also found in the table, by a search.
-    gone_by: Vec<u32>,
+    forwarded_link: Vec<u32>,
     /// Virtual links of each port that are reserved.
     in_use: Vec<u32>,
     /// A time before which no lease of the port ends.
@@ -74,9 +75,9 @@ pub struct SwitchStats {
 #[derive(Clone, Copy, Debug)]
 struct Reservation {
     /// The virtual link by which the rsvp arrived, by its place in the table.
-    from: u32,
+    ingress_link: u32,
     seq: u32,
-    until: Time,
+    lease_end: Time,
 }
 
 /// A rsvp's fields that a switch uses.
@@ -104,7 +105,7 @@ impl CosySwitch {
         Self {
             first_port: switch.first_port,
             table: vec![None; starts[n_ports] as usize],
-            gone_by: vec![u32::MAX; starts[n_ports] as usize],
+            forwarded_link: vec![u32::MAX; starts[n_ports] as usize],
             starts,
             in_use: vec![0; n_ports],
             quiet: vec![Time::NEVER; n_ports],
@@ -129,7 +130,7 @@ impl CosySwitch {
 
     /// Virtual links that are reserved at `now`.
     pub fn reserved(&self, now: Time) -> usize {
-        self.table.iter().flatten().filter(|reservation| reservation.until > now).count()
+        self.table.iter().flatten().filter(|reservation| reservation.lease_end > now).count()
     }
 
     /// Returns the reservation of a port's virtual link, and the virtual link on which its data is
@@ -137,9 +138,9 @@ impl CosySwitch {
     #[cfg(test)]
     pub(super) fn holder(&self, port: u32, link: u16) -> Option<(u32, u16)> {
         let place = self.place(port - self.first_port, link)?;
-        let Reservation { from, seq, .. } = self.table[place as usize]?;
-        let port = self.starts.partition_point(|&start| start <= from) - 1;
-        Some((seq, (from - self.starts[port]) as u16))
+        let Reservation { ingress_link, seq, .. } = self.table[place as usize]?;
+        let port = self.starts.partition_point(|&start| start <= ingress_link) - 1;
+        Some((seq, (ingress_link - self.starts[port]) as u16))
     }
 
     /// Returns whether the table alone determines the known reservations, except for their numbers
@@ -149,15 +150,15 @@ impl CosySwitch {
         let reserved = |place: &usize| self.table[*place];
         let is_indexed = (0..self.table.len()).all(|place| {
             // Expired reservations stay until the next search for a virtual link.
-            reserved(&place).filter(|r| r.until > now).is_none_or(|reservation| {
-                let from = reservation.from as usize;
-                from < self.table.len() && self.gone_by[from] as usize == place
+            reserved(&place).filter(|r| r.lease_end > now).is_none_or(|reservation| {
+                let from = reservation.ingress_link as usize;
+                from < self.table.len() && self.forwarded_link[from] as usize == place
             })
         });
         let mut ports = 0..self.in_use.len() as u32;
         is_indexed
             && ports.all(|port| {
-                let untils = self.links(port).filter_map(|place| Some(reserved(&place)?.until));
+                let untils = self.links(port).filter_map(|place| Some(reserved(&place)?.lease_end));
                 let (n, quiet) = (untils.clone().count(), untils.min());
                 self.in_use[port as usize] as usize == n
                     && quiet.is_none_or(|first| self.quiet[port as usize] <= first)
@@ -188,12 +189,12 @@ impl CosySwitch {
         let mut next = Time::NEVER;
         for place in self.links(port) {
             match self.table[place] {
-                Some(reservation) if reservation.until <= now => {
+                Some(reservation) if reservation.lease_end <= now => {
                     self.table[place] = None;
                     self.in_use[port as usize] -= 1;
                     self.stats.cleaned += 1;
                 }
-                Some(reservation) => next = next.min(reservation.until),
+                Some(reservation) => next = next.min(reservation.lease_end),
                 None => {}
             }
         }
@@ -219,20 +220,21 @@ impl CosySwitch {
         if free == 0 {
             return None;
         }
-        let pick = self.rng.below(free);
+        let pick = self.rng.uniform_below(free);
         let has_room = |port: &u32| self.has_room(port - self.first_port);
         choices.iter().copied().filter(has_room).nth(pick)
     }
 
     /// Reserves a virtual link of `port` for a rsvp that arrived by the one at `from`.
-    fn reserve(&mut self, now: Time, port: u32, from: u32, rsvp: Rsvp) -> Option<u16> {
+    fn reserve(&mut self, now: Time, port: u32, ingress_link: u32, rsvp: Rsvp) -> Option<u16> {
         let links = self.links(port);
         let link = self.table[links.clone()].iter().position(Option::is_none)?;
-        let until = now.saturating_add(rsvp.lease);
-        self.table[links.start + link] = Some(Reservation { from, seq: rsvp.seq, until });
-        self.gone_by[from as usize] = (links.start + link) as u32;
+        let lease_end = now.saturating_add(rsvp.lease);
+        self.table[links.start + link] =
+            Some(Reservation { ingress_link, seq: rsvp.seq, lease_end });
+        self.forwarded_link[ingress_link as usize] = (links.start + link) as u32;
         self.in_use[port as usize] += 1;
-        self.quiet[port as usize] = self.quiet[port as usize].min(until);
+        self.quiet[port as usize] = self.quiet[port as usize].min(lease_end);
         self.stats.reserved += 1;
         u16::try_from(link).ok()
     }
@@ -245,8 +247,9 @@ impl CosySwitch {
             Some(reservation) if reservation.seq == seq => {
                 self.table[place as usize] = None;
                 self.in_use[port as usize] -= 1;
-                let port = self.starts.partition_point(|&start| start <= reservation.from) - 1;
-                u16::try_from(reservation.from - self.starts[port]).unwrap_or(NO_LINK)
+                let port =
+                    self.starts.partition_point(|&start| start <= reservation.ingress_link) - 1;
+                u16::try_from(reservation.ingress_link - self.starts[port]).unwrap_or(NO_LINK)
             }
             _ => NO_LINK,
         }
@@ -264,8 +267,10 @@ impl CosySwitch {
         let way_back = route;
         let Some(from) = self.place(ingress, rsvp.link) else { return Verdict::Drop };
         let Ok(back) = u16::try_from(ingress) else { return Verdict::Drop };
-        let gone_by = self.table.get(self.gone_by[from as usize] as usize).copied().flatten();
-        if gone_by.is_some_and(|r| r.from == from && r.seq == rsvp.seq && r.until > now) {
+        let gone_by =
+            self.table.get(self.forwarded_link[from as usize] as usize).copied().flatten();
+        if gone_by.is_some_and(|r| r.ingress_link == from && r.seq == rsvp.seq && r.lease_end > now)
+        {
             // The network has doubled it.
             return Verdict::Drop;
         }
@@ -280,7 +285,7 @@ impl CosySwitch {
             if let CosyHeader::Rsvp { link: on, route: way, .. } = &mut packet.header {
                 (*on, *way) = (link, route);
             }
-            return Verdict::Via(port);
+            return Verdict::Redirect(port);
         }
         self.stats.blocked += 1;
         if let (true, Some(port)) = (last, crossing.egress) {
@@ -290,7 +295,7 @@ impl CosySwitch {
         let release =
             CosyHeader::Release { seq, rx_slot, link, why: Why::Blocked, route: way_back };
         *packet = control(packet, packet.dst, packet.src, release);
-        Verdict::Via(crossing.ingress)
+        Verdict::Redirect(crossing.ingress)
     }
 
     /// Returns the output port of a packet that carries its route.
@@ -312,7 +317,7 @@ fn control(
     Packet { header, payload, src, dst, priority, marks, ..*about }
 }
 
-impl Hop<CosyHeader> for CosySwitch {
+impl SwitchProgram<CosyHeader> for CosySwitch {
     const ACTIVE: bool = true;
 
     fn on_forward(
@@ -342,7 +347,7 @@ impl Hop<CosyHeader> for CosySwitch {
             | CosyHeader::Complete { .. }
             | CosyHeader::Failure { .. } => return Verdict::Forward,
         };
-        next.map_or(Verdict::Drop, Verdict::Via)
+        next.map_or(Verdict::Drop, Verdict::Redirect)
     }
 
     #[inline]

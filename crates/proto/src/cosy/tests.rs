@@ -10,7 +10,7 @@ use rampmeter_core::{
 use super::config::PathFacts;
 use super::wire::{CosyHeader, Route, Why};
 use super::{CosyConfig, CosyFamily, CosyHost};
-use crate::beside::Both;
+use crate::coexistence::CoexistingConfig;
 use crate::phost::{PhostConfig, PhostFamily};
 use crate::transport::{Place, Site, Transport};
 
@@ -78,11 +78,12 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
 #[test]
 fn best_effort_traffic_between_hosts_is_granted_its_packets() {
     let facts = facts(1, [60, 50]);
-    let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
-    let site = Site { facts, place, lower: None };
+    let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+    let site = Site { facts, deployment, lower: None };
     let alone = CosyFamily::configure(CosyConfig::paper(), &site).unwrap();
     let keys = (CosyConfig::paper(), PhostConfig::paper());
-    let both = Both::configure::<CosyFamily, PhostFamily>(keys.0, keys.1, &site, facts).unwrap();
+    let both = CoexistingConfig::configure::<CosyFamily, PhostFamily>(keys.0, keys.1, &site, facts)
+        .unwrap();
     let packets = facts.access_rate.tx_time(Bytes::new(1_534)) * 8;
     assert_eq!(alone.slack, facts.control_rtt);
     assert_eq!(both.upper.slack, facts.control_rtt + packets);
@@ -96,7 +97,7 @@ fn host(slots: u32, seed: u64) -> CosyHost {
 
 fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
     let paths = PathFacts { switches: 1, ratio: 1, ports: 2 };
-    let cosy = CosyConfig { slots, ..CosyConfig::paper() }.on(facts, paths).unwrap();
+    let cosy = CosyConfig { slots, ..CosyConfig::paper() }.derive(facts, paths).unwrap();
     CosyHost::new(Arc::new(cosy), NodeId::new(0), Rng::new(seed, 0, Purpose::Test), Time::ZERO)
 }
 

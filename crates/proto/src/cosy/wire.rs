@@ -36,7 +36,7 @@ headers! {
             /// True if the receiver does not retry: a reject is then sent to the sender too.
             last: bool as "Last of its kind",
             /// The return path.
-            route: Route as "Port on the way to the receiver",
+            route: Route as "Port on the direction to the receiver",
         },
         /// Towards the receiver on the reserved path: the reservation ends.
         3 Release (control "release", to R on the reserved path)
@@ -70,7 +70,7 @@ headers! {
             link: u16,
             /// True if it is the last of the reservation, and ends it.
             last: bool,
-            /// The way to the receiver.
+            /// The direction to the receiver.
             route: Route,
         },
         /// Receiver to sender: the whole message is here.
@@ -134,8 +134,8 @@ impl Route {
 
 impl Field for Route {
     const FORM: Form = Form::List {
-        most: SWITCHES_MAX as u8,
-        items: &[FieldInfo::new("port", u16::FORM).labelled("Port")],
+        max: SWITCHES_MAX as u8,
+        items: &[FieldInfo::new("port", u16::FORM).with_label("Port")],
     };
 
     #[inline]

@@ -3,7 +3,7 @@
 use rampmeter_core::{Receipt, Span, Time};
 
 use super::config::{Dcpim, TokenWindow};
-use crate::parts::{TokenDelay, TokenId, UnscheduledTime};
+use crate::toolkit::{TokenDelay, TokenId, UnscheduledTime};
 
 /// Fresh packets that make up for one duplicate.
 const PER_DUPLICATE: u32 = 16;
@@ -12,7 +12,7 @@ const PER_DUPLICATE: u32 = 16;
 const HELD_UP: u32 = 128 * PER_DUPLICATE;
 
 /// Largest score, which 8192 fresh packets reduce to none.
-const MOST: u32 = 4 * HELD_UP;
+const SCORE_MAX: u32 = 4 * HELD_UP;
 
 /// Longest timeout, in keep-alive intervals of a sender.
 const KEEPALIVES: u64 = 16;
@@ -61,17 +61,17 @@ impl Backlog {
 
     /// Returns the time in which the packets of a new short flow arrive, after all that are
     /// announced; the link carries them in `time`.
-    pub(super) fn left_with(&self, now: Time, time: Span) -> Span {
-        self.unscheduled.map_or(Span::ZERO, |unscheduled| unscheduled.left_with(now, time))
+    pub(super) fn drain_time_with(&self, now: Time, time: Span) -> Span {
+        self.unscheduled.map_or(Span::ZERO, |unscheduled| unscheduled.drain_time_with(now, time))
     }
 
     /// Returns the minimum time that a receiver waits for data: zero if neither the core nor the
     /// last port is congested. Short flows, and others behind them, wait at the last port.
     #[inline]
-    pub(super) fn held_up(&self, now: Time) -> Span {
+    pub(super) fn core_delay(&self, now: Time) -> Span {
         let is_congested = self.is_repeated || self.is_slow;
         let in_core = if is_congested { self.delay.wait(self.rtt) } else { Span::ZERO };
-        in_core.max(self.left_with(now, Span::ZERO))
+        in_core.max(self.drain_time_with(now, Span::ZERO))
     }
 
     /// Counts a received packet.
@@ -81,7 +81,7 @@ impl Backlog {
             return;
         }
         match receipt {
-            Receipt::Duplicate => self.score = (self.score + PER_DUPLICATE).min(MOST),
+            Receipt::Duplicate => self.score = (self.score + PER_DUPLICATE).min(SCORE_MAX),
             _ => self.score = self.score.saturating_sub(1),
         }
         self.is_repeated = self.score >= HELD_UP || (self.is_repeated && self.score > 0);
@@ -94,8 +94,8 @@ impl Backlog {
 
     /// Records that data for a token has arrived.
     #[inline]
-    pub(super) fn see(&mut self, now: Time, token: TokenId) {
-        self.delay.see(now, token, self.rtt);
+    pub(super) fn on_data(&mut self, now: Time, token: TokenId) {
+        self.delay.on_data(now, token, self.rtt);
         let least = if self.is_slow { self.slow / 2 } else { self.slow };
         self.is_slow = self.is_watched && self.delay.smoothed() >= least;
     }

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, keepalive, repeat_gap};
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
+};
 use crate::transport::Peers;
 
 /// Number of stages from the start of a matching phase to that of the next.
@@ -270,7 +272,7 @@ pub struct Dcpim {
     /// Time without a response after which a sender repeats the notification of a flow.
     pub keepalive: Span,
     /// Time between repetitions for two flows, if many are due.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
     /// Time without packets of its sender after which a receiver drops a flow.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
@@ -298,7 +300,7 @@ pub struct Pair {
     pub channel_packets: u32,
     /// Time of one BDP. A flow waits that long for packets in flight once each packet has had a
     /// token. A short flow waits that long beyond its own length.
-    pub silence: Span,
+    pub quiet_time: Span,
     /// Time from the last token to the reopening of a full window: 1.1 times `silence`.
     pub window_timeout: Span,
     /// Time from the end of a phase to the arrival of the last data for its tokens.
@@ -336,7 +338,7 @@ impl DcpimConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
@@ -367,7 +369,7 @@ impl DcpimConfig {
             grace,
             retry,
             keepalive,
-            repeat_gap: repeat_gap(facts),
+            retransmit_gap: retransmit_gap(facts),
             forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
             may_sleep: false,
@@ -386,7 +388,7 @@ impl Dcpim {
     /// Returns the parameters of a host among hosts of other rates. All agree on the length of a
     /// stage and on the rate of a channel. So the number of channels of a host is in proportion to
     /// its rate.
-    pub(super) fn among(self, network: &Dcpim, peers: &Peers) -> Self {
+    pub(super) fn adapt_to_peers(self, network: &Dcpim, peers: &Peers) -> Self {
         let least = peers.fastest().as_bps().div_ceil(CHANNELS_MAX);
         let channel_rate = network.channel_rate.max(Rate::from_bps(least).expect("not zero"));
         let own = Self { stage: network.stage, channel_rate, peers: Some(peers.clone()), ..self };
@@ -436,8 +438,8 @@ impl Dcpim {
         channel_packets: u32,
         data_rtt: Span,
     ) -> Pair {
-        let silence = mtu_time * u64::from(bdp);
-        let window_timeout = silence.scale_floor(11, 10);
+        let quiet_time = mtu_time * u64::from(bdp);
+        let window_timeout = quiet_time.scale_floor(11, 10);
         let stragglers = self.grace + data_rtt / 2;
         Pair {
             mtu_time,
@@ -445,7 +447,7 @@ impl Dcpim {
             short_max,
             channels,
             channel_packets,
-            silence,
+            quiet_time,
             window_timeout,
             stragglers,
         }

@@ -13,7 +13,7 @@ use super::schedule::Schedule;
 use super::sender::Sender;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::parts::{Announcement, Output, SizedFlow, sides};
+use crate::toolkit::{Announcement, Output, SizedFlow, sides};
 
 /// dcPIM at one host.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl DcpimHost {
             tx_slot: slot,
             packets: self.dcpim.segmentation().packets(size),
         };
-        SizedFlow { of, size }
+        SizedFlow { announcement: of, size }
     }
 
     fn on_match(&mut self, peer: NodeId, fields: Match) {
@@ -87,7 +87,7 @@ impl DcpimHost {
     fn run_stage(&mut self, now: Time) {
         // A host that slept through more than a phase resumes the schedule at the current stage.
         if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
-            self.schedule = Schedule::from(now, self.schedule.clock(), &self.dcpim);
+            self.schedule = Schedule::starting_at(now, self.schedule.clock(), &self.dcpim);
             return;
         }
         let start = self.schedule.at();
@@ -120,7 +120,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let schedule = Schedule::from(now, ClockOrigin::default(), &config);
+        let schedule = Schedule::starting_at(now, ClockOrigin::default(), &config);
         let (phase, phase_end) = schedule.phase(&config);
         Self {
             sender: Sender::new(node, phase, phase_end),
@@ -135,7 +135,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
-        self.schedule = Schedule::from(now, origin, &self.dcpim);
+        self.schedule = Schedule::starting_at(now, origin, &self.dcpim);
         let (phase, phase_end) = self.schedule.phase(&self.dcpim);
         self.sender = Sender::new(self.out.node(), phase, phase_end);
         self.receiver.set_clock_origin(origin);
@@ -180,9 +180,9 @@ impl Endpoint for DcpimHost {
             }
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
-                let of = Announcement { src, msg, flow, tx_slot, packets };
+                let announcement = Announcement { src, msg, flow, tx_slot, packets };
                 let size = self.dcpim.config.payload * u64::from(packets);
-                let flow = SizedFlow { of, size };
+                let flow = SizedFlow { announcement, size };
                 self.receiver.on_finish(now, flow, &self.dcpim, &mut self.out);
             }
             DcpimHeader::Finished { tx_slot } => {
@@ -194,15 +194,15 @@ impl Endpoint for DcpimHost {
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         if !self.sleeps() {
-            self.schedule.running(&self.dcpim, each);
+            self.schedule.report_phases(&self.dcpim, each);
         }
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(now, src, msg);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.dcpim);
     }
 
@@ -213,7 +213,7 @@ impl Endpoint for DcpimHost {
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
         // Stages have other lengths: the schedule resumes at the current stage.
         (self.schedule, self.idle_phases) =
-            (Schedule::from(now, self.schedule.clock(), &config), 0);
+            (Schedule::starting_at(now, self.schedule.clock(), &config), 0);
         self.dcpim = config;
         true
     }

@@ -18,7 +18,7 @@ use rampmeter_core::{NodeId, Span, Time};
 
 /// Delay of a link's timer after its cause, so that other events of the same instant are handled
 /// first.
-pub(super) const AFTER: Span = Span::from_ps(1);
+pub(super) const TIMER_DELAY: Span = Span::from_ps(1);
 
 /// Rank of the first of the matched sources; short flows have rank 1.
 const FIRST_RANK: u8 = 2;
@@ -91,7 +91,7 @@ impl Links {
         link.channels += channels;
         link.active += prompt;
         if prompt > 0 {
-            link.timer = LinkTimer::Paced(now + AFTER);
+            link.timer = LinkTimer::Paced(now + TIMER_DELAY);
         }
         self.refresh();
     }
@@ -120,13 +120,13 @@ impl Links {
             link.rank = rank.min(PROMPT_RANK.into()) as u8;
             before += u32::from(link.channels);
             link.active = link.channels;
-            link.timer = LinkTimer::Paced(now + AFTER);
+            link.timer = LinkTimer::Paced(now + TIMER_DELAY);
         }
         self.refresh();
     }
 
     /// Channels from `src` in the running data phase and in the coming one.
-    pub(super) fn held(&self, src: NodeId) -> u32 {
+    pub(super) fn n_channels_from(&self, src: NodeId) -> u32 {
         let of = |links: &[Link]| {
             links.iter().filter(|l| l.src == src).map(|l| u32::from(l.channels)).sum::<u32>()
         };
@@ -141,7 +141,7 @@ impl Links {
     /// Returns the number of packets that matched channels have yet to bring from `src`. In the
     /// running data phase these are the packets that have not arrived yet, in the next one all. A
     /// channel brings `per_channel` packets in a phase (§3.4).
-    pub(super) fn promised(&self, src: NodeId, per_channel: u32) -> u64 {
+    pub(super) fn expected_packets(&self, src: NodeId, per_channel: u32) -> u64 {
         let of = |links: &[Link]| {
             let link = links.iter().find(|l| l.src == src);
             link.map_or(0, |l| (u32::from(l.channels) * per_channel).saturating_sub(l.arrived))
@@ -167,7 +167,7 @@ impl Links {
     /// Wakes the running link from `src`, which tries at once.
     pub(super) fn wake(&mut self, src: NodeId, now: Time) {
         if let Some(link) = self.running.iter_mut().find(|l| l.src == src) {
-            link.timer = LinkTimer::Paced(now + AFTER);
+            link.timer = LinkTimer::Paced(now + TIMER_DELAY);
         }
         self.refresh();
     }
@@ -177,14 +177,14 @@ impl Links {
         self.running.len() + self.building.len()
     }
 
-    fn at(&mut self, idx: usize) -> &mut Link {
+    fn link_mut(&mut self, idx: usize) -> &mut Link {
         let n = self.running.len();
         if idx < n { &mut self.running[idx] } else { &mut self.building[idx - n] }
     }
 
     /// Link `idx` if it is due at `now`.
     pub(super) fn due(&mut self, idx: usize, now: Time) -> Option<Link> {
-        let link = *self.at(idx);
+        let link = *self.link_mut(idx);
         match link.timer {
             LinkTimer::Paced(at) | LinkTimer::Stalled(at) if at <= now => Some(link),
             _ => None,
@@ -192,7 +192,7 @@ impl Links {
     }
 
     pub(super) fn set_timer(&mut self, idx: usize, timer: LinkTimer) {
-        self.at(idx).timer = timer;
+        self.link_mut(idx).timer = timer;
     }
 
     /// Recomputes the first deadline.
@@ -214,17 +214,17 @@ mod tests {
     fn channels_promise_the_missing_packets_of_their_phase() {
         let (src, key, mut links) = (NodeId::new(7), (400, 0), Links::default());
         links.accept(src, 4, 0, key, Time::ZERO);
-        assert_eq!(links.promised(src, 50), 200);
+        assert_eq!(links.expected_packets(src, 50), 200);
         links.begin(Time::ZERO, 4, 4);
         (0..150).for_each(|_| links.count(src));
-        assert_eq!(links.promised(src, 50), 50);
+        assert_eq!(links.expected_packets(src, 50), 50);
         links.accept(src, 1, 0, key, Time::ZERO);
-        assert_eq!(links.promised(src, 50), 50 + 50);
+        assert_eq!(links.expected_packets(src, 50), 50 + 50);
         // Of 400 packets 250 are missing, of which 100 are promised: three more channels are
         // needed.
-        assert_eq!((250 - links.promised(src, 50)).div_ceil(50), 3);
+        assert_eq!((250 - links.expected_packets(src, 50)).div_ceil(50), 3);
         (0..150).for_each(|_| links.count(src));
-        assert_eq!(links.promised(src, 50), 50);
-        assert_eq!(links.promised(NodeId::new(8), 50), 0);
+        assert_eq!(links.expected_packets(src, 50), 50);
+        assert_eq!(links.expected_packets(NodeId::new(8), 50), 0);
     }
 }

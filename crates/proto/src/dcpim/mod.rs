@@ -43,7 +43,7 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, dcpim_study_buffer, family};
+use crate::toolkit::{Segmentation, dcpim_study_buffer, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
 use config::Rounds;
 
@@ -54,7 +54,7 @@ family! {
         type Config = Dcpim;
         type Header = wire::DcpimHeader;
         type Host = DcpimHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -77,35 +77,35 @@ impl Transport for DcpimFamily {
     /// Ports hold as many bandwidth-delay products as in the paper's study.
     fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
         let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
-        let clocks_within = (keys.round_view == Rounds::Strict).then_some(slack);
+        let clock_skew_max = (keys.round_view == Rounds::Strict).then_some(slack);
         FabricNeeds {
             buffer: Need::Prefer(dcpim_study_buffer(facts)),
             control_class: true,
             priorities: 8,
-            clocks_within,
+            clock_skew_max,
             ..FabricNeeds::default()
         }
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let dcpim = DcpimConfig { payload, header, ..keys }.on(&site.facts)?;
-        let (may_sleep, may_hold_up) = match &site.place {
+        let dcpim = DcpimConfig { payload, header, ..keys }.derive(&site.facts)?;
+        let (may_sleep, may_hold_up) = match &site.deployment {
             Place::Hosts { .. } => (true, true),
             Place::Network(network) => (false, network.is_narrow),
         };
         Ok(Dcpim { may_sleep, may_hold_up, ..dcpim })
     }
 
-    fn among(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
-        own.among(network, peers)
+    fn adapt_to_peers(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
+        own.adapt_to_peers(network, peers)
     }
 
     fn assumptions(_config: &Dcpim, _site: &Site) -> Assumptions {
         Assumptions { one_round_trip: true, one_window_each: true, ..Assumptions::default() }
     }
 
-    fn slowed(own: &Dcpim, network: &Dcpim) -> Option<SharedTime> {
+    fn shared_time(own: &Dcpim, network: &Dcpim) -> Option<SharedTime> {
         let (shared, fastest) = (network.phase(), own.phase());
         (fastest < shared).then_some(SharedTime { name: "phase", shared, fastest })
     }
@@ -119,7 +119,7 @@ impl Transport for DcpimFamily {
             DerivedValue::packets("short-flow", config.short_max),
             DerivedValue::packets("channel", config.channel_packets),
             DerivedValue::time("grace", config.grace),
-            DerivedValue::time("silence", config.own_pair().silence),
+            DerivedValue::time("silence", config.own_pair().quiet_time),
             DerivedValue::time("window-timeout", config.own_pair().window_timeout),
             DerivedValue::time("retry", config.retry),
             DerivedValue::time("keepalive", config.keepalive),

@@ -1,6 +1,6 @@
 //! The receiver's side: announced flows, requests and accepts, tokens, arrived data.
 
-mod announced;
+mod announcements;
 
 use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
@@ -13,7 +13,7 @@ use super::rx_flow::{Phase, Progress, RxFlow, Window};
 use super::sources::Sources;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, Output, held_pause};
+use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, Output, paused_probe_interval};
 
 /// Number of phases in which every flow is checked once for an unresponsive sender.
 const FORGET_PHASES: u32 = 256;
@@ -29,7 +29,7 @@ pub(super) struct Receiver {
     next_accept: (u32, u8),
     phase: u32,
     /// The same, counted among those that have begun here.
-    begun: Phase,
+    phase_begun: Phase,
     /// Channels accepted in this phase.
     accepted: u8,
     /// Channels busy now, in the running data phase or prompted.
@@ -49,7 +49,7 @@ impl Receiver {
             grants: Inbox::default(),
             next_accept: (0, 0),
             phase: 0,
-            begun: Phase::default(),
+            phase_begun: Phase::default(),
             accepted: 0,
             busy: 0,
             withheld: 0,
@@ -82,15 +82,15 @@ impl Receiver {
 
     /// Stops requests for a message until it is released.
     pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        if let Some(slot) = self.flows.hold(src, msg) {
+        if let Some(slot) = self.flows.pause(src, msg) {
             self.sources.update(now, slot, &self.flows[slot]);
         }
     }
 
     /// Allows requests for a message that was held.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
-        let quiet = held_pause(dcpim.keepalive);
-        let Some(slot) = self.flows.release(now, src, msg, quiet) else { return };
+        let quiet = paused_probe_interval(dcpim.keepalive);
+        let Some(slot) = self.flows.resume(now, src, msg, quiet) else { return };
         self.sources.update(now, slot, &self.flows[slot]);
         if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
             self.links.wake(src, now);
@@ -108,7 +108,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        if !self.flows.hear(now, rx_slot, packet.src, packet.payload.msg) {
+        if !self.flows.touch(now, rx_slot, packet.src, packet.payload.msg) {
             self.backlog.count(Receipt::Duplicate);
             return Receipt::Duplicate;
         }
@@ -124,18 +124,18 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        let held_up = self.backlog.held_up(now);
+        let held_up = self.backlog.core_delay(now);
         let flow = &mut self.flows[slot];
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return Receipt::Ignored;
         }
-        flow.heard = now;
-        flow.enter_phase(self.begun, held_up);
-        self.backlog.see(now, (flow.of.src, flow.of.flow, number));
-        if flow.see(number) && dcpim.config.demand == Demand::Source {
-            self.links.count(flow.of.src);
+        flow.last_packet_at = now;
+        flow.enter_phase(self.phase_begun, held_up);
+        self.backlog.on_data(now, (flow.announcement.src, flow.announcement.flow, number));
+        if flow.on_token_data(number) && dcpim.config.demand == Demand::Source {
+            self.links.count(flow.announcement.src);
         }
-        let receipt = match flow.got.insert(seq) {
+        let receipt = match flow.received.insert(seq) {
             true => Receipt::Fresh,
             false => {
                 flow.note_duplicate(dcpim);
@@ -143,7 +143,7 @@ impl Receiver {
             }
         };
         self.backlog.count(receipt);
-        let src = flow.of.src;
+        let src = flow.announcement.src;
         if flow.remaining() == 0 {
             self.complete(slot, dcpim, out);
             return receipt;
@@ -162,7 +162,7 @@ impl Receiver {
         let Some(flow) = self.flows.deliver(slot, out) else { return };
         self.sources.leave(slot, &flow);
         if dcpim.config.handshake == Handshake::Implicit || flow.state.asked {
-            let Announcement { src, msg, tx_slot, .. } = flow.of;
+            let Announcement { src, msg, tx_slot, .. } = flow.announcement;
             out.send(src, msg, DcpimHeader::Finished { tx_slot });
         }
     }
@@ -256,10 +256,10 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
-        self.begun = Phase { number: self.begun.number + 1, began: now };
+        self.phase_begun = Phase { number: self.phase_begun.number + 1, began: now };
         let Self { flows, sources, .. } = self;
         let gone = |slot, flow: &RxFlow| sources.leave(slot, flow);
-        flows.forget_silent(now, dcpim.forget, FORGET_PHASES, out, gone);
+        flows.forget_unresponsive(now, dcpim.forget, FORGET_PHASES, out, gone);
     }
 
     /// Request stage: requests from each source the channels that its flows can fill (§3.4).
@@ -285,11 +285,11 @@ impl Receiver {
             let wanted = match dcpim.config.demand {
                 Demand::SmallestFlow => {
                     let wanted = remaining.div_ceil(per_channel);
-                    u64::from(wanted.saturating_sub(self.links.held(src)))
+                    u64::from(wanted.saturating_sub(self.links.n_channels_from(src)))
                 }
                 Demand::Source => {
                     let missing = self.sources.missing(src, &self.flows);
-                    let promised = self.links.promised(src, per_channel);
+                    let promised = self.links.expected_packets(src, per_channel);
                     missing.saturating_sub(promised).div_ceil(u64::from(per_channel))
                 }
             };
@@ -304,7 +304,7 @@ impl Receiver {
             let (phase, round) = round;
             let step = Step::Request;
             let fields = Match { step, channels, prompt, round, phase, remaining, announced };
-            out.send(src, self.flows[slot].of.msg, DcpimHeader::Match(fields));
+            out.send(src, self.flows[slot].announcement.msg, DcpimHeader::Match(fields));
         }
     }
 
@@ -353,39 +353,39 @@ impl Receiver {
             // Behind a narrow core the missing packets may wait there for longer.
             let continues =
                 dcpim.config.token_window == TokenWindow::Outstanding && !dcpim.may_hold_up();
-            return match self.sources.silent_until(src, &self.flows) {
+            return match self.sources.quiet_until(src, &self.flows) {
                 at if continues && at < Time::NEVER => LinkTimer::Stalled(at),
                 _ => LinkTimer::Dead,
             };
         };
-        let held_up = self.backlog.held_up(now);
+        let held_up = self.backlog.core_delay(now);
         let flow = &mut self.flows[slot];
-        flow.enter_phase(self.begun, held_up);
+        flow.enter_phase(self.phase_begun, held_up);
         if let Window::FullUntil(at) = flow.window(now, active, held_up, dcpim) {
             return LinkTimer::Stalled(at);
         }
         let Pair { mtu_time, channels, .. } = flow.state.pair;
         let (seq, number) = flow.take_token(now, held_up, dcpim, stats);
-        self.backlog.start(now, (src, flow.of.flow, number));
-        if flow.state.silent_until > now {
+        self.backlog.start(now, (src, flow.announcement.flow, number));
+        if flow.state.quiet_until > now {
             self.sources.update(now, slot, flow);
         }
         let token = DcpimHeader::Token {
-            tx_slot: flow.of.tx_slot,
+            tx_slot: flow.announcement.tx_slot,
             rx_slot: slot,
             seq,
             number,
-            cumulative: flow.got.first_missing(),
+            cumulative: flow.received.first_missing(),
             phase: self.phase,
             remaining: flow.remaining(),
             rank,
         };
-        out.send(src, flow.of.msg, token);
+        out.send(src, flow.announcement.msg, token);
         LinkTimer::Paced(now + of_link(mtu_time, channels))
     }
 }
 
 /// Returns the acknowledgement of a flow's notification.
 fn ack(flow: &ArrivingFlow<Progress>) -> DcpimHeader {
-    DcpimHeader::Ack { tx_slot: flow.of.tx_slot, held: flow.is_held }
+    DcpimHeader::Ack { tx_slot: flow.announcement.tx_slot, held: flow.is_paused }
 }

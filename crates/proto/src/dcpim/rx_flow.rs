@@ -33,7 +33,7 @@ use rampmeter_core::{Span, Time};
 
 use super::config::{Dcpim, Pair, TokenWindow};
 use super::stats::DcpimStats;
-use crate::parts::{ArrivingFlow, TokenCursor};
+use crate::toolkit::{ArrivingFlow, TokenCursor};
 
 /// The flow state of dcPIM.
 #[derive(Clone, Debug)]
@@ -42,13 +42,13 @@ pub(super) struct Progress {
     /// The parameters of the pair of hosts.
     pub(super) pair: Pair,
     /// Time at which the data of all tokens should have arrived. The flow gets no tokens before.
-    pub(super) silent_until: Time,
+    pub(super) quiet_until: Time,
     /// Number of flows that were entered before it.
     pub(super) order: u64,
     tokens: TokenCursor,
     /// Tokens of this phase and of earlier ones for which no data has arrived.
     open: u32,
-    open_before: u32,
+    n_open_earlier: u32,
     /// The latest phase that the flow has entered.
     phase: Phase,
     /// The first token and the first sequence number of this phase.
@@ -101,11 +101,11 @@ impl Progress {
         Self {
             announced: now,
             pair,
-            silent_until: Time::ZERO,
+            quiet_until: Time::ZERO,
             order: 0,
             tokens: TokenCursor::new(now, 0),
             open: 0,
-            open_before: 0,
+            n_open_earlier: 0,
             phase,
             phase_token: 0,
             phase_seq: 0,
@@ -131,7 +131,7 @@ impl Progress {
     ) -> Self {
         Self {
             tokens: TokenCursor::new(now, packets),
-            silent_until: now + pair.mtu_time * u64::from(packets) + silence,
+            quiet_until: now + pair.mtu_time * u64::from(packets) + silence,
             // Packets without tokens belong to no phase.
             phase_token: packets,
             is_tail: true,
@@ -150,7 +150,7 @@ impl Progress {
     fn in_flight(&self, dcpim: &Dcpim) -> u32 {
         match dcpim.config.token_window {
             TokenWindow::Number => self.tokens.open(),
-            TokenWindow::Outstanding => self.open + self.open_before,
+            TokenWindow::Outstanding => self.open + self.n_open_earlier,
         }
     }
 }
@@ -163,19 +163,19 @@ impl RxFlow {
 
     /// Returns the time until which it takes no part in matching and gets no tokens.
     #[inline]
-    pub(super) fn silent_until(&self) -> Time {
-        if self.is_held { Time::NEVER } else { self.state.silent_until }
+    pub(super) fn quiet_until(&self) -> Time {
+        if self.is_paused { Time::NEVER } else { self.state.quiet_until }
     }
 
     /// Records the number of the token whose data has arrived. Returns true if the token is of this
     /// phase.
-    pub(super) fn see(&mut self, number: u32) -> bool {
+    pub(super) fn on_token_data(&mut self, number: u32) -> bool {
         let state = &mut self.state;
         let is_of_phase = number >= state.phase_token;
-        let open = if is_of_phase { &mut state.open } else { &mut state.open_before };
+        let open = if is_of_phase { &mut state.open } else { &mut state.n_open_earlier };
         *open = open.saturating_sub(1);
         state.is_phase_answered |= is_of_phase;
-        state.tokens.see(number);
+        state.tokens.on_data(number);
         if state.probe.is_some_and(|probe| number >= probe) {
             self.end_probe();
         }
@@ -186,9 +186,9 @@ impl RxFlow {
     fn end_probe(&mut self) {
         let state = &mut self.state;
         (state.probe, state.probes, state.is_tail) = (None, 0, false);
-        (state.open, state.open_before) = (0, 0);
-        state.tokens.rewind(&self.got);
-        (state.silent_until, state.void_at) = (Time::ZERO, Time::NEVER);
+        (state.open, state.n_open_earlier) = (0, 0);
+        state.tokens.rewind(&self.received);
+        (state.quiet_until, state.void_at) = (Time::ZERO, Time::NEVER);
     }
 
     /// Records the receiver's phase, before the flow's tokens or packets change. Tokens sent before
@@ -201,12 +201,12 @@ impl RxFlow {
             return;
         }
         state.phase = phase;
-        state.open_before += std::mem::take(&mut state.open);
+        state.n_open_earlier += std::mem::take(&mut state.open);
         state.phase_token = state.tokens.issued();
         state.phase_seq = state.tokens.next();
         state.is_phase_answered = false;
-        state.revisit = self.got.first_missing();
-        state.void_at = match state.open_before {
+        state.revisit = self.received.first_missing();
+        state.void_at = match state.n_open_earlier {
             // The next tokens are for packets that have none, or whose earlier ones are void.
             0 => Time::NEVER,
             _ => phase.began + state.pair.stragglers.max(held_up),
@@ -248,13 +248,13 @@ impl RxFlow {
             }
             TokenWindow::Outstanding => {
                 if state.are_earlier_void(now) {
-                    state.open_before = 0;
+                    state.n_open_earlier = 0;
                 }
                 let limit = (bdp * active).div_ceil(k).max(1);
                 if state.in_flight(dcpim) >= limit && now >= reopens {
                     // Nothing is in flight any more: tokens restart at the first missing packet.
-                    (state.open, state.open_before) = (0, 0);
-                    state.tokens.rewind(&self.got);
+                    (state.open, state.n_open_earlier) = (0, 0);
+                    state.tokens.rewind(&self.received);
                     state.void_at = Time::NEVER;
                     state.is_tail = true;
                 }
@@ -264,7 +264,7 @@ impl RxFlow {
         if is_open {
             Window::Open
         } else {
-            Window::FullUntil(reopens.max(now + super::link::AFTER))
+            Window::FullUntil(reopens.max(now + super::link::TIMER_DELAY))
         }
     }
 
@@ -289,15 +289,15 @@ impl RxFlow {
             stats.tokens_again += 1;
             return (seq, number);
         }
-        let (state, packets) = (&mut self.state, self.of.packets);
-        let (seq, is_again) = state.tokens.advance(&self.got, packets);
+        let (state, packets) = (&mut self.state, self.announcement.packets);
+        let (seq, is_again) = state.tokens.advance(&self.received, packets);
         stats.tokens_again += u64::from(is_again);
-        if TokenCursor::missing(&self.got, packets, state.tokens.next()) <= seq {
-            state.silent_until = now + state.pair.silence.max(held_up);
+        if TokenCursor::missing(&self.received, packets, state.tokens.next()) <= seq {
+            state.quiet_until = now + state.pair.quiet_time.max(held_up);
             state.is_tail = true;
             // Packets that are still missing after that pause were lost.
             state.void_at = Time::NEVER;
-            (state.open, state.open_before) = (0, 0);
+            (state.open, state.n_open_earlier) = (0, 0);
         }
         (seq, number)
     }
@@ -307,11 +307,11 @@ impl RxFlow {
     /// to 64 times.
     fn take_probe(&mut self, now: Time, number: u32, held_up: Span) -> u32 {
         let state = &mut self.state;
-        let wait = state.pair.silence * (1 << state.probes.min(PATIENCE_MAX));
-        state.silent_until = now + wait.max(held_up);
+        let wait = state.pair.quiet_time * (1 << state.probes.min(PATIENCE_MAX));
+        state.quiet_until = now + wait.max(held_up);
         state.probes += 1;
         state.probe = state.probe.or(Some(number));
-        self.got.first_missing()
+        self.received.first_missing()
     }
 
     /// Takes the next packet whose token was sent in an earlier phase and has expired.
@@ -320,7 +320,7 @@ impl RxFlow {
         if dcpim.config.token_window == TokenWindow::Number || !state.are_earlier_void(now) {
             return None;
         }
-        let seq = self.got.next_missing(state.revisit);
+        let seq = self.received.next_missing(state.revisit);
         if seq >= state.phase_seq {
             state.void_at = Time::NEVER;
             return None;

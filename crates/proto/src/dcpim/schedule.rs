@@ -34,7 +34,7 @@ pub struct Duties {
 
 impl Schedule {
     /// Returns the first stage that starts at `now` or later.
-    pub fn from(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
+    pub fn starting_at(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
         let stages = clock.next_interval(now, dcpim.stage);
         let per_phase = u64::from(dcpim.stages);
         Self {
@@ -76,7 +76,7 @@ impl Schedule {
     /// Reports the current stage and the concurrent data phase to `each`, and nothing before the
     /// first stage. The matches of a data phase are those made in the phase of the same number
     /// (§3.3).
-    pub fn running(&self, dcpim: &Dcpim, each: &mut dyn FnMut(Phase)) {
+    pub fn report_phases(&self, dcpim: &Dcpim, each: &mut dyn FnMut(Phase)) {
         let (phase, stage) = match (self.phase, self.stage) {
             (0, 0) => return,
             (phase, 0) => (phase - 1, dcpim.stages - 1),

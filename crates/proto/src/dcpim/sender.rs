@@ -10,14 +10,14 @@ use super::matching::{Capacity, Inbox, Offer, choose};
 use super::order::order;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output, held_pause};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output, paused_probe_interval};
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
 
 /// The response that the sender waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Await {
+enum AwaitedResponse {
     /// Any response that shows that the receiver has the flow.
     Notice,
     Tokens,
@@ -34,7 +34,7 @@ struct Progress {
     arrived: u32,
     /// The packets that have been sent, recorded if the handshake is explicit.
     sent: SeqSet,
-    awaits: Await,
+    awaited_response: AwaitedResponse,
     /// A short flow has packets that wait for this host's link.
     is_queued: bool,
 }
@@ -66,7 +66,7 @@ pub(super) struct Sender {
     phase_end: Time,
     /// Channels accepted in this phase and in the one before.
     accepted: u8,
-    accepted_before: u8,
+    accepted_last_phase: u8,
     /// Channels busy now, in the running data phase or prompted.
     busy: u8,
     offers: Vec<Offer>,
@@ -83,7 +83,7 @@ impl Sender {
             phase,
             phase_end,
             accepted: 0,
-            accepted_before: 0,
+            accepted_last_phase: 0,
             busy: 0,
             offers: Vec::new(),
         }
@@ -118,7 +118,7 @@ impl Sender {
 
     /// Returns true if there is no message, request or match.
     pub(super) fn is_idle(&self) -> bool {
-        (self.accepted, self.accepted_before, self.busy) == (0, 0, 0)
+        (self.accepted, self.accepted_last_phase, self.busy) == (0, 0, 0)
             && self.flows.is_empty()
             && self.permits.is_empty()
             && self.requests.is_empty()
@@ -138,9 +138,9 @@ impl Sender {
     ) {
         let Message { id: msg, dst, size, .. } = message;
         let packets = dcpim.segmentation().packets(size);
-        let (arrived, sent, awaits) = (0, SeqSet::default(), Await::Notice);
+        let (arrived, sent, awaited_response) = (0, SeqSet::default(), AwaitedResponse::Notice);
         let is_queued = packets <= dcpim.pair_to(dst).short_max;
-        let state = Progress { remaining: packets, arrived, sent, awaits, is_queued };
+        let state = Progress { remaining: packets, arrived, sent, awaited_response, is_queued };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);
         let flow = self.flows[slot].flow;
@@ -163,11 +163,12 @@ impl Sender {
         is_held: bool,
         dcpim: &Dcpim,
     ) {
-        if let Some(flow) = self.flows.of(slot, msg) {
-            flow.state.awaits = Await::Tokens;
-            let pause = if is_held { held_pause(dcpim.keepalive) } else { dcpim.keepalive };
-            flow.is_held = is_held;
-            self.flows.hear_timer(slot, now + pause);
+        if let Some(flow) = self.flows.get_current(slot, msg) {
+            flow.state.awaited_response = AwaitedResponse::Tokens;
+            let pause =
+                if is_held { paused_probe_interval(dcpim.keepalive) } else { dcpim.keepalive };
+            flow.is_paused = is_held;
+            self.flows.on_response(slot, now + pause);
         }
     }
 
@@ -186,16 +187,16 @@ impl Sender {
         else {
             return;
         };
-        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(tx_slot, msg) else { return };
         if seq >= flow.packets {
             return;
         }
         // A token does not postpone the timer. If its tokens expire because others are served
         // first, the flow is announced anew, so that its receiver keeps it.
         flow.retry.reset();
-        flow.is_held = false;
+        flow.is_paused = false;
         let state = &mut flow.state;
-        state.awaits = Await::Tokens;
+        state.awaited_response = AwaitedResponse::Tokens;
         state.remaining = remaining;
         state.arrived = state.arrived.max(cumulative);
         let expires = self.expiry(now, phase, dcpim);
@@ -230,9 +231,9 @@ impl Sender {
 
     /// Completes a flow that the receiver has in full.
     pub(super) fn on_finished(&mut self, slot: u32, msg: MsgId, out: &mut Output<DcpimHeader>) {
-        if self.flows.of(slot, msg).is_some() {
+        if self.flows.get_current(slot, msg).is_some() {
             self.flows.remove(slot);
-            out.say(Event::Completed { msg });
+            out.push_event(Event::Completed { msg });
         }
     }
 
@@ -269,7 +270,7 @@ impl Sender {
         let count = if current {
             &mut self.accepted
         } else if fields.phase.wrapping_add(1) == self.phase {
-            &mut self.accepted_before
+            &mut self.accepted_last_phase
         } else {
             return;
         };
@@ -293,7 +294,7 @@ impl Sender {
         self.phase_end = end;
         // Accepts of the last round are still in flight and not counted here.
         self.busy = self.accepted;
-        self.accepted_before = self.accepted;
+        self.accepted_last_phase = self.accepted;
         self.accepted = 0;
         self.next_grant = (phase, 0);
     }
@@ -341,7 +342,7 @@ impl Sender {
                 self.permits.remove(idx);
             }
             // Permits of finished flows, and for packets that have arrived since, are void.
-            let Some(flow) = self.flows.of(slot, msg) else { continue };
+            let Some(flow) = self.flows.get_current(slot, msg) else { continue };
             let (arrived, is_sent) = (flow.state.arrived, is_last && token.is_none());
             if is_sent {
                 flow.state.is_queued = false;
@@ -426,8 +427,9 @@ impl Sender {
         if dcpim.config.handshake == Handshake::Explicit {
             let state = &mut flow.state;
             state.sent.insert(seq);
-            if state.sent.len() == flow.packets && state.awaits != Await::Finish {
-                state.awaits = Await::Finish;
+            if state.sent.len() == flow.packets && state.awaited_response != AwaitedResponse::Finish
+            {
+                state.awaited_response = AwaitedResponse::Finish;
                 flow.retry.reset();
                 out.send(flow.dst, flow.msg, finish(flow, slot));
                 self.flows.start_timer(slot, now + dcpim.retry);
@@ -450,25 +452,25 @@ impl Sender {
             // The timer of a short flow that waits for the link restarts when its last packet is
             // sent.
             if !self.flows[slot].state.is_queued {
-                self.flows.queue_repeat(slot);
+                self.flows.queue_retransmit(slot);
             }
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_repeat(now, dcpim.repeat_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, dcpim.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
             if !flow.retry.attempt(now, &dcpim.attempt_limit) {
                 self.flows.remove(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
                 continue;
             }
-            let header = match flow.state.awaits {
-                Await::Notice | Await::Tokens => {
+            let header = match flow.state.awaited_response {
+                AwaitedResponse::Notice | AwaitedResponse::Tokens => {
                     let (flow, size) = (flow.flow, flow.size);
                     DcpimHeader::Notification { flow, tx_slot: slot, size, repeated: true }
                 }
-                Await::Finish => finish(flow, slot),
+                AwaitedResponse::Finish => finish(flow, slot),
             };
             out.send(flow.dst, msg, header);
             stats.repeats += 1;
@@ -476,7 +478,7 @@ impl Sender {
             self.flows.start_timer(slot, now + pause);
         }
         if out.is_backlogged() {
-            self.flows.postpone_repeats(now + dcpim.keepalive);
+            self.flows.postpone_retransmits(now + dcpim.keepalive);
         }
     }
 }

@@ -12,7 +12,7 @@ use rampmeter_core::collections::{IdTable, Places};
 use rampmeter_core::{NodeId, Time};
 
 use super::rx_flow::{Progress, RxFlow};
-use crate::parts::{ArrivingFlows, Candidates};
+use crate::toolkit::{ArrivingFlows, Candidates};
 
 /// Preference among the flows of a source: missing packets, announcement, order of entry.
 type Key = (u32, u64, Reverse<u64>);
@@ -39,52 +39,52 @@ struct Source {
 }
 
 #[derive(Debug, Default)]
-struct Several {
+struct MultiFlowSources {
     sources: Vec<Source>,
     free: Vec<u32>,
-    places: Places,
+    positions: Places,
 }
 
 /// All sources with flows.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
-    of: IdTable<Flows>,
+    by_source: IdTable<Flows>,
     /// Sources with flows, in no particular but a reproducible order.
-    listed: Vec<u32>,
+    active: Vec<u32>,
     entered: u64,
     /// Apart from the rest, as few packets need it.
-    several: Box<Several>,
+    several: Box<MultiFlowSources>,
 }
 
 impl Sources {
     /// Returns the number of sources with flows.
     pub(super) fn len(&self) -> usize {
-        self.listed.len()
+        self.active.len()
     }
 
     /// Returns a source with flows, by its place in a reproducible order.
     pub(super) fn get(&self, idx: usize) -> NodeId {
-        NodeId::new(self.listed[idx])
+        NodeId::new(self.active[idx])
     }
 
     #[inline]
-    fn of(&self, src: NodeId) -> Flows {
-        self.of.get(src.get()).copied().unwrap_or_default()
+    fn flows_of(&self, src: NodeId) -> Flows {
+        self.by_source.get(src.get()).copied().unwrap_or_default()
     }
 
     /// Adds the flow in `slot`, which has been entered.
     pub(super) fn enter(&mut self, now: Time, slot: u32, flows: &mut ArrivingFlows<Progress>) {
-        let src = flows[slot].of.src;
+        let src = flows[slot].announcement.src;
         flows[slot].state.order = self.entered;
         self.entered += 1;
-        let of_source = self.of.entry(src.get());
+        let of_source = self.by_source.entry(src.get());
         match *of_source {
             Flows::None => {
                 *of_source = Flows::One(slot);
-                self.listed.push(src.get());
+                self.active.push(src.get());
             }
             Flows::One(other) => {
-                let Several { sources, free, .. } = &mut *self.several;
+                let MultiFlowSources { sources, free, .. } = &mut *self.several;
                 let place = free.pop().unwrap_or_else(|| {
                     sources.push(Source::default());
                     sources.len() as u32 - 1
@@ -100,39 +100,39 @@ impl Sources {
     /// Updates a flow after a packet has arrived, or its silence has changed.
     #[inline]
     pub(super) fn update(&mut self, now: Time, slot: u32, flow: &RxFlow) {
-        if let Flows::Several(place) = self.of(flow.of.src) {
+        if let Flows::Several(place) = self.flows_of(flow.announcement.src) {
             self.place(now, slot, flow, place);
         }
     }
 
     /// Puts a flow into its place among those of its source.
     fn place(&mut self, now: Time, slot: u32, flow: &RxFlow, place: u32) {
-        let Several { sources, places, .. } = &mut *self.several;
+        let MultiFlowSources { sources, positions, .. } = &mut *self.several;
         let source = &mut sources[place as usize];
-        let silent_until = flow.silent_until();
+        let silent_until = flow.quiet_until();
         if silent_until <= now {
-            source.wake(places, slot, flow);
+            source.wake(positions, slot, flow);
         } else {
-            let before = source.flows.wait(places, slot, silent_until);
+            let before = source.flows.wait(positions, slot, silent_until);
             source.forget(before);
         }
     }
 
     /// Removes a completed or dropped flow.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
-        let src = flow.of.src;
-        if let Flows::Several(place) = self.of(src) {
-            let Several { sources, free, places } = &mut *self.several;
+        let src = flow.announcement.src;
+        if let Flows::Several(place) = self.flows_of(src) {
+            let MultiFlowSources { sources, free, positions } = &mut *self.several;
             let source = &mut sources[place as usize];
-            let before = source.flows.remove(places, slot);
+            let before = source.flows.remove(positions, slot);
             source.forget(before);
             if !source.flows.is_empty() {
                 return;
             }
             free.push(place);
         }
-        self.of.reset(src.get());
-        self.listed.retain(|&s| s != src.get());
+        self.by_source.reset(src.get());
+        self.active.retain(|&s| s != src.get());
     }
 
     /// Returns the flow of a source that is served now.
@@ -142,14 +142,14 @@ impl Sources {
         now: Time,
         flows: &ArrivingFlows<Progress>,
     ) -> Option<u32> {
-        match self.of(src) {
+        match self.flows_of(src) {
             Flows::None => None,
-            Flows::One(slot) => (flows[slot].silent_until() <= now).then_some(slot),
+            Flows::One(slot) => (flows[slot].quiet_until() <= now).then_some(slot),
             Flows::Several(place) => {
-                let Several { sources, places, .. } = &mut *self.several;
+                let MultiFlowSources { sources, positions, .. } = &mut *self.several;
                 let source = &mut sources[place as usize];
                 while let Some(slot) = source.flows.due(now) {
-                    source.wake(places, slot, &flows[slot]);
+                    source.wake(positions, slot, &flows[slot]);
                 }
                 source.flows.first().map(|(_, slot)| slot)
             }
@@ -158,10 +158,10 @@ impl Sources {
 
     /// Returns the first time at which a flow of a source without a candidate may be served;
     /// [`Time::NEVER`] if there is none.
-    pub(super) fn silent_until(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> Time {
-        match self.of(src) {
+    pub(super) fn quiet_until(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> Time {
+        match self.flows_of(src) {
             Flows::None => Time::NEVER,
-            Flows::One(slot) => flows[slot].silent_until(),
+            Flows::One(slot) => flows[slot].quiet_until(),
             Flows::Several(place) => self.several.sources[place as usize].flows.deadline(),
         }
     }
@@ -169,7 +169,7 @@ impl Sources {
     /// Returns the missing packets of the flows that were awake when the source's candidate was
     /// last computed. There must have been one.
     pub(super) fn missing(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> u64 {
-        match self.of(src) {
+        match self.flows_of(src) {
             Flows::None => 0,
             Flows::One(slot) => flows[slot].remaining().into(),
             Flows::Several(place) => self.several.sources[place as usize].missing,

@@ -43,11 +43,11 @@ mod config {
 
     #[test]
     fn the_papers_network_gives_the_papers_numbers() {
-        let paper = DcpimConfig::paper().on(&facts()).unwrap();
+        let paper = DcpimConfig::paper().derive(&facts()).unwrap();
         // §3.4: (2r+1) beta cRTT/2 is 30.4 us with cRTT 5.2; BDP 72.5 KB is 49 packets.
         assert_eq!(paper.phase(), Span::from_ps(3_390_400 * 9));
         assert_eq!((paper.bdp, paper.short_max), (49, 49));
-        let reference = DcpimConfig::reference().on(&facts()).unwrap();
+        let reference = DcpimConfig::reference().derive(&facts()).unwrap();
         assert_eq!(reference.phase(), Span::from_ps(27_123_200));
         assert_eq!(reference.channel_packets, 56);
         assert_eq!(reference.own_pair().window_timeout, Span::from_ps(6_468_000));
@@ -56,7 +56,8 @@ mod config {
 
     #[test]
     fn parameters_out_of_range_are_named() {
-        let error = DcpimConfig { channels: 0, ..DcpimConfig::paper() }.on(&facts()).unwrap_err();
+        let error =
+            DcpimConfig { channels: 0, ..DcpimConfig::paper() }.derive(&facts()).unwrap_err();
         assert_eq!(error.to_string(), "channels: expected 1 to 64, got 0");
     }
 }
@@ -76,8 +77,8 @@ mod schedule {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let dcpim = config.on(&facts).unwrap();
-        let mut schedule = Schedule::from(Time::ZERO, ClockOrigin::default(), &dcpim);
+        let dcpim = config.derive(&facts).unwrap();
+        let mut schedule = Schedule::starting_at(Time::ZERO, ClockOrigin::default(), &dcpim);
         let next = |_| (schedule.at(), schedule.advance(&dcpim));
         (0..phases * dcpim.stages).map(next).collect()
     }
@@ -208,7 +209,7 @@ mod matching {
     fn graph(n: usize, degree: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
         let mut edges = vec![Vec::new(); n];
         for _ in 0..n * degree {
-            let (receiver, sender) = (rng.below(n), rng.below(n));
+            let (receiver, sender) = (rng.uniform_below(n), rng.uniform_below(n));
             if !edges[receiver].contains(&sender) {
                 edges[receiver].push(sender);
             }
@@ -352,7 +353,7 @@ mod tokens {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.on(&facts).unwrap() });
+        let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.derive(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);
         (DcpimHost::new(Arc::clone(&dcpim), NodeId::new(0), rng, start), dcpim)
     }

@@ -6,7 +6,7 @@
 
 use rampmeter_core::{headers, layout};
 
-use crate::parts::{DataHeader, FlowKey};
+use crate::toolkit::{DataHeader, FlowKey};
 
 layout! {
     /// The step of a matching round that a message belongs to.

@@ -11,7 +11,7 @@
 //! both ends with one AND and one count of trailing zeros. A pair that has got a slot is queued
 //! behind those that were served before that slot. A pair that finds no common slot is done with
 //! this batch, because free slots only become fewer. So when the queue is empty every slot's
-//! matching is maximal. [`Allocator::allocate_where`] allows the caller to refuse a pair a slot, if
+//! matching is maximal. [`Allocator::allocate_if`] allows the caller to refuse a pair a slot, if
 //! it has no path for it.
 //!
 //! Hazards:
@@ -23,7 +23,7 @@
 //! * A refused slot is given to nobody by this call. So a matching is maximal only among slots that
 //!   the caller allows (`a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have`).
 //! * A pair that becomes active is queued last, so a pair of short messages always waits for
-//!   others. [`Allocator::that_remembers`] changes this and costs memory for each pair
+//!   others. [`Allocator::with_history`] changes this and costs memory for each pair
 //!   (`a_pair_that_was_idle_comes_first_only_where_that_is_remembered`).
 //! * Removed demand leaves its place in the queue until the next pass
 //!   (`a_source_that_withdraws_gets_nothing_more`).
@@ -106,14 +106,14 @@ impl Allocator {
     /// The same, but a pair that had no demand for a while precedes those that were served in the
     /// meantime. Without this, a pair that becomes active is queued last.
     #[must_use]
-    pub fn that_remembers(self) -> Self {
+    pub fn with_history(self) -> Self {
         Self { last: Some(IdMap::default()), ..self }
     }
 
     /// Likewise, but each destination from `first` on is several hosts: any number of sources may
-    /// send to one in a slot, if [`Allocator::allocate_where`] allows it.
+    /// send to one in a slot, if [`Allocator::allocate_if`] allows it.
     #[must_use]
-    pub fn that_shares(self, first: u32) -> Self {
+    pub fn with_shared_destinations(self, first: u32) -> Self {
         Self { shared: first, ..self }
     }
 
@@ -162,12 +162,12 @@ impl Allocator {
 
     /// Fills the next batch and appends its allocations to `out`, in no particular order.
     pub fn allocate(&mut self, out: &mut Vec<Allocation>) {
-        self.allocate_where(out, |_| true);
+        self.allocate_if(out, |_| true);
     }
 
     /// Likewise, but a pair is given only slots that `may` allows. It is called once for each slot
     /// in which both ends are free, and an allowed slot is given.
-    pub fn allocate_where(
+    pub fn allocate_if(
         &mut self,
         out: &mut Vec<Allocation>,
         mut may: impl FnMut(Allocation) -> bool,

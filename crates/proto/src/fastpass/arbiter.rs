@@ -15,7 +15,7 @@ use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// The arbiter of a network, in either model.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ enum Role {
 #[derive(Debug, Default)]
 struct Client {
     incarnation: u32,
-    heard: u32,
-    given: u32,
+    last_request: u32,
+    granted: u32,
     /// Slots requested, by destination.
     totals: IdMap<u16, u32>,
     /// True if it has sent a request since the last batch, and so gets an answer.
@@ -48,7 +48,7 @@ struct Client {
 struct SlotArbiter {
     is_standby: bool,
     /// Time of the last packet from the other arbiter.
-    heard_other: Time,
+    last_watchdog_at: Time,
     next_watchdog: Time,
     allocator: Allocator,
     clients: Vec<Client>,
@@ -70,7 +70,7 @@ impl SlotArbiter {
         let n_hosts = fastpass.n_hosts;
         Self {
             is_standby,
-            heard_other: now,
+            last_watchdog_at: now,
             next_watchdog: now,
             allocator: Allocator::new(n_hosts, fastpass.config.batch),
             clients: (0..n_hosts).map(|_| Client::default()).collect(),
@@ -84,7 +84,8 @@ impl SlotArbiter {
     }
 
     fn is_passive(&self, now: Time, fastpass: &Fastpass) -> bool {
-        self.is_standby && now.saturating_since(self.heard_other) <= fastpass.watchdog * PATIENCE
+        self.is_standby
+            && now.saturating_since(self.last_watchdog_at) <= fastpass.watchdog * PATIENCE
     }
 
     fn on_request(
@@ -114,8 +115,8 @@ impl SlotArbiter {
             *client = Client { incarnation, ..Client::default() };
             self.allocator.withdraw(src.get() as u16);
         }
-        if number == client.heard + 1 {
-            client.heard = number;
+        if number == client.last_request + 1 {
+            client.last_request = number;
         }
         client.is_owed = true;
         for &Demand { dst, total } in demands.as_slice() {
@@ -129,7 +130,7 @@ impl SlotArbiter {
         if !self.is_awake {
             self.is_awake = true;
             let present = self.clock.next_interval(now, fastpass.slot);
-            self.next_batch = self.next_batch.max(present + fastpass.ahead);
+            self.next_batch = self.next_batch.max(present + fastpass.lead_slots);
         }
     }
 
@@ -137,7 +138,7 @@ impl SlotArbiter {
     fn batch_at(&self, fastpass: &Fastpass) -> Time {
         match self.is_awake {
             true => {
-                let decided = self.next_batch.saturating_sub(fastpass.ahead);
+                let decided = self.next_batch.saturating_sub(fastpass.lead_slots);
                 self.clock.start_of(decided, fastpass.slot)
             }
             false => Time::NEVER,
@@ -172,11 +173,11 @@ impl SlotArbiter {
             let mut slots = List::default();
             of_src[from..from + len].iter().for_each(|(_, slot)| assert!(slots.push(*slot)));
             from += len;
-            client.given += len as u32;
+            client.granted += len as u32;
             let allocation = FastpassHeader::Allocation {
                 incarnation: client.incarnation,
-                heard: client.heard,
-                given: client.given,
+                heard: client.last_request,
+                given: client.granted,
                 first: self.next_batch,
                 slots,
             };
@@ -225,7 +226,7 @@ impl SlotArbiter {
             if !self.is_passive(now, fastpass) {
                 *self = Self::new(now, true, fastpass);
             }
-            self.heard_other = now;
+            self.last_watchdog_at = now;
         }
     }
 
@@ -298,11 +299,11 @@ impl Endpoint for FastpassArbiter {
         }
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpassHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<FastpassHeader>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
         true
     }
 

@@ -23,7 +23,7 @@ pub struct EdgeColourer {
     /// All edges, reordered with each split.
     order: Vec<u32>,
     degrees: Vec<u32>,
-    around: Around,
+    rack_edges: RackEdges,
     /// Per rack: the first of its edges that a walk has not looked at.
     cursor: Vec<u32>,
     /// Per edge: whether a walk has used it, or a matching has it.
@@ -37,14 +37,14 @@ pub struct EdgeColourer {
 
 /// The edges at each rack, by their places among the edges that are looked at.
 #[derive(Clone, Debug, Default)]
-struct Around {
+struct RackEdges {
     /// Start of each rack's edges in `places`, followed by the end.
     first: Vec<u32>,
     places: Vec<u32>,
     fill: Vec<u32>,
 }
 
-impl Around {
+impl RackEdges {
     fn set(&mut self, edges: &[u32], ends: &[(u32, u32)], degrees: &[u32]) {
         self.first.clear();
         self.first.push(0);
@@ -66,7 +66,7 @@ impl Around {
         }
     }
 
-    fn of(&self, rack: u32) -> &[u32] {
+    fn edges_of(&self, rack: u32) -> &[u32] {
         let (from, to) = (self.first[rack as usize], self.first[rack as usize + 1]);
         &self.places[from as usize..to as usize]
     }
@@ -138,9 +138,9 @@ impl EdgeColourer {
     /// start at racks of odd degree. A closed walk in a bipartite graph has an even number of
     /// edges.
     fn split<'e>(&mut self, edges: &'e mut [u32]) -> (&'e mut [u32], &'e mut [u32]) {
-        let Self { ends, degrees, around, cursor, used, halves, .. } = self;
-        around.set(edges, ends, degrees);
-        cursor.clone_from(&around.first);
+        let Self { ends, degrees, rack_edges, cursor, used, halves, .. } = self;
+        rack_edges.set(edges, ends, degrees);
+        cursor.clone_from(&rack_edges.first);
         used.clear();
         used.resize(edges.len(), false);
         halves.iter_mut().for_each(Vec::clear);
@@ -151,14 +151,15 @@ impl EdgeColourer {
             // edges are circles.
             let (mut rack, mut turn) = (start, 0);
             loop {
-                let end = around.first[rack + 1];
-                while cursor[rack] < end && used[around.places[cursor[rack] as usize] as usize] {
+                let end = rack_edges.first[rack + 1];
+                while cursor[rack] < end && used[rack_edges.places[cursor[rack] as usize] as usize]
+                {
                     cursor[rack] += 1;
                 }
                 if cursor[rack] == end {
                     break;
                 }
-                let place = around.places[cursor[rack] as usize] as usize;
+                let place = rack_edges.places[cursor[rack] as usize] as usize;
                 used[place] = true;
                 halves[turn].push(edges[place]);
                 turn = 1 - turn;
@@ -175,7 +176,7 @@ impl EdgeColourer {
     /// Finds a matching that covers every rack of degree `most`, by augmenting paths. Marks its
     /// edges in `used`.
     fn cover(&mut self, edges: &[u32], most: u32) {
-        self.around.set(edges, &self.ends, &self.degrees);
+        self.rack_edges.set(edges, &self.ends, &self.degrees);
         let n = self.degrees.len();
         self.mate.clear();
         self.mate.resize(n, None);
@@ -195,14 +196,14 @@ impl EdgeColourer {
     /// ends at an unmatched rack, or at a rack on the side of `start` that may lose its mate. The
     /// degree of that one is not the largest (Mendelsohn and Dulmage).
     fn augment(&mut self, start: u32, edges: &[u32], most: u32) {
-        let Self { ends, degrees, around, mate, reached, frontier, .. } = self;
+        let Self { ends, degrees, rack_edges, mate, reached, frontier, .. } = self;
         // By rack on the other side: the rack and the edge from which it was reached.
         reached.clear();
         reached.resize(mate.len(), None);
         frontier.clear();
         frontier.push_back(start);
         while let Some(rack) = frontier.pop_front() {
-            for &place in around.of(rack) {
+            for &place in rack_edges.edges_of(rack) {
                 let (a, b) = ends[edges[place as usize] as usize];
                 let other = if rack == a { b } else { a };
                 if reached[other as usize].is_some() {

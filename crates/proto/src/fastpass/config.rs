@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap};
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, keepalive, paused_probe_interval, retransmit_gap,
+};
 
 /// Model of arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -119,7 +121,7 @@ pub struct Fastpass {
     /// Computation time of a batch.
     pub compute: Span,
     /// Slots between the present one and the start of a batch.
-    pub ahead: u64,
+    pub lead_slots: u64,
     /// Length of an epoch.
     pub epoch: Span,
     /// Time after which a packet that has not been acknowledged counts as lost.
@@ -133,10 +135,10 @@ pub struct Fastpass {
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Pause between packets that probe a destination whose flow control pauses the flow.
-    pub held_pause: Span,
+    pub paused_probe_interval: Span,
     /// A quarter of the interval between probes of a paused message, if there are many: a full
     /// packet is a probe.
-    pub ask_gap: Span,
+    pub probe_gap: Span,
 }
 
 /// Least time after its last packet at which a destination forgets a flow. A source whose flow
@@ -149,7 +151,7 @@ impl FastpassConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(
+    pub fn derive(
         self,
         facts: &FabricFacts,
         paths: Option<RegularPaths>,
@@ -174,7 +176,7 @@ impl FastpassConfig {
         // An allocation is used when it has been computed, has been sent behind all others and has
         // crossed the network.
         let answer = compute + arbiter_time;
-        let ahead = (facts.control_rtt / 2 + answer).div_floor(slot) + 2;
+        let lead_slots = (facts.control_rtt / 2 + answer).div_floor(slot) + 2;
         let retry = facts.control_rtt * 2 + answer * 2 + batch * 2;
         Ok(Fastpass {
             n_hosts: facts.n_hosts,
@@ -182,15 +184,18 @@ impl FastpassConfig {
             mtu_time,
             slot,
             compute,
-            ahead,
+            lead_slots,
             epoch: mtu_time.scale_floor(self.epoch_milli.into(), 1_000),
             rto: facts.data_rtt * 2 + batch,
             retry,
             watchdog: retry,
             forget: attempt_limit.forget_after(FORGET),
             attempt_limit,
-            held_pause: held_pause(keepalive(facts, self.payload + self.header)),
-            ask_gap: repeat_gap(facts) * 4,
+            paused_probe_interval: paused_probe_interval(keepalive(
+                facts,
+                self.payload + self.header,
+            )),
+            probe_gap: retransmit_gap(facts) * 4,
             config: self,
         })
     }

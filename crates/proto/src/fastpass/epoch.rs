@@ -14,7 +14,7 @@ use super::config::Fastpass;
 use super::flows::Flows;
 use super::stats::FastpassStats;
 use super::wire::{FastpassHeader, List};
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 #[derive(Clone, Copy, Debug)]
 struct FlowDemand {
@@ -150,7 +150,7 @@ pub(super) struct Epochs {
     quiet_since: Time,
     attempts: u32,
     /// Time of the first attempt without an answer.
-    silent_since: Time,
+    unanswered_since: Time,
 }
 
 impl Epochs {
@@ -200,10 +200,10 @@ impl Epochs {
     pub(super) fn deadline(&self, has_room: bool, waits: bool, fastpass: &Fastpass) -> Time {
         let first = self.schedule.front().filter(|_| has_room);
         let turn = first.map_or(Time::NEVER, |(at, _)| *at);
-        if waits { turn.min(self.repeat_at(fastpass)) } else { turn }
+        if waits { turn.min(self.retransmit_at(fastpass)) } else { turn }
     }
 
-    fn repeat_at(&self, fastpass: &Fastpass) -> Time {
+    fn retransmit_at(&self, fastpass: &Fastpass) -> Time {
         self.quiet_since + fastpass.retry + fastpass.epoch * 64
     }
 
@@ -218,15 +218,15 @@ impl Epochs {
     ) -> bool {
         let waiting: Vec<u32> =
             flows.iter().filter(|(_, f)| f.unsent() > 0).map(|(slot, _)| slot).collect();
-        if waiting.is_empty() || self.repeat_at(fastpass) > now {
+        if waiting.is_empty() || self.retransmit_at(fastpass) > now {
             return true;
         }
         if self.attempts == 0 {
-            self.silent_since = now;
+            self.unanswered_since = now;
         }
         self.attempts += 1;
         self.quiet_since = now;
-        let silence = now.saturating_since(self.silent_since);
+        let silence = now.saturating_since(self.unanswered_since);
         if fastpass.attempt_limit.is_over(self.attempts, silence) {
             self.attempts = 0;
             return false;

@@ -7,7 +7,7 @@ use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Fastpass;
 use super::wire::FastpassHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// A flow's own part.
 #[derive(Debug, Default)]
@@ -38,13 +38,13 @@ impl TxFlow {
 pub(super) struct Flows {
     flows: OutgoingFlows<Progress>,
     /// By destination, the flows with packets to send: those with the fewest remaining first.
-    waiting: IdMap<u32, KeyedHeap<(u32, MsgId)>>,
-    places: Places,
+    queued: IdMap<u32, KeyedHeap<(u32, MsgId)>>,
+    positions: Places,
 }
 
 /// A flow that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Over {
+pub(super) struct EndedFlow {
     pub(super) dst: NodeId,
     /// Packets that still waited to be sent.
     pub(super) unsent: u32,
@@ -54,7 +54,7 @@ pub(super) struct Over {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Nothing,
-    Over(Over),
+    Ended(EndedFlow),
     /// Number of packets that must be retransmitted to this host.
     Lost(NodeId, u32),
 }
@@ -64,8 +64,8 @@ const BACKOFF_MAX: u32 = 6;
 
 impl Flows {
     pub(super) fn new(node: NodeId) -> Self {
-        let (flows, waiting) = (OutgoingFlows::new(node), IdMap::default());
-        Self { flows, waiting, places: Places::default() }
+        let (flows, queued) = (OutgoingFlows::new(node), IdMap::default());
+        Self { flows, queued, positions: Places::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -79,18 +79,18 @@ impl Flows {
     /// Of the flows to `dst` with packets to send, the one with the fewest remaining, of these the
     /// earliest.
     pub(super) fn next_to(&self, dst: NodeId) -> Option<u32> {
-        let (_, slot) = self.waiting.get(&dst.get())?.first()?;
+        let (_, slot) = self.queued.get(&dst.get())?.first()?;
         Some(slot)
     }
 
     /// The flow in `slot` has other packets to send, or others remain.
     fn rank(&mut self, slot: u32) {
         let flow = &self.flows[slot];
-        let queue = self.waiting.entry(flow.dst.get()).or_default();
+        let queue = self.queued.entry(flow.dst.get()).or_default();
         if flow.unsent() > 0 {
-            queue.set(&mut self.places, slot, (flow.remaining(), flow.msg));
+            queue.set(&mut self.positions, slot, (flow.remaining(), flow.msg));
         } else {
-            queue.remove(&mut self.places, slot);
+            queue.remove(&mut self.positions, slot);
         }
     }
 
@@ -126,8 +126,8 @@ impl Flows {
         if flow.unsent() == 0 {
             // Waits longer after each attempt: a path that has failed may be routed to for some
             // time.
-            let wait = match flow.is_held {
-                true => fastpass.held_pause,
+            let wait = match flow.is_paused {
+                true => fastpass.paused_probe_interval,
                 false => fastpass.rto * (1 << flow.retry.attempts().min(BACKOFF_MAX)),
             };
             self.flows.defer_timer(slot, now + wait);
@@ -137,7 +137,7 @@ impl Flows {
         let mut packet = fastpass.segmentation().data(outgoing, seq, Priority::new(1), header);
         if let Some(path) = path {
             packet.path = path;
-            packet.marks = packet.marks.with(Marks::ROUTED);
+            packet.marks = packet.marks.union(Marks::ROUTED);
         }
         Some(packet)
     }
@@ -150,7 +150,7 @@ impl Flows {
         seq: u32,
         out: &mut Output<FastpassHeader>,
     ) -> Outcome {
-        let flow = self.flows.of(slot, msg);
+        let flow = self.flows.get_current(slot, msg);
         let Some(flow) = flow.filter(|f| cumulative <= f.packets) else { return Outcome::Nothing };
         flow.retry.reset();
         flow.state.acked.insert_below(cumulative);
@@ -158,22 +158,22 @@ impl Flows {
             flow.state.acked.insert(seq);
         }
         if flow.remaining() > 0 {
-            if flow.is_held && flow.unsent() == 0 {
+            if flow.is_paused && flow.unsent() == 0 {
                 // The destination has room, and its notification was lost.
-                flow.is_held = false;
+                flow.is_paused = false;
                 return self.lose(slot);
             }
             self.rank(slot);
             return Outcome::Nothing;
         }
-        out.say(Event::Completed { msg });
-        self.remove(slot).map_or(Outcome::Nothing, Outcome::Over)
+        out.push_event(Event::Completed { msg });
+        self.remove(slot).map_or(Outcome::Nothing, Outcome::Ended)
     }
 
-    fn remove(&mut self, slot: u32) -> Option<Over> {
+    fn remove(&mut self, slot: u32) -> Option<EndedFlow> {
         let flow = self.flows.remove(slot)?;
-        leave(&mut self.waiting, &mut self.places, slot, flow.dst);
-        Some(Over { dst: flow.dst, unsent: flow.unsent() })
+        leave(&mut self.queued, &mut self.positions, slot, flow.dst);
+        Some(EndedFlow { dst: flow.dst, unsent: flow.unsent() })
     }
 
     #[inline]
@@ -189,15 +189,15 @@ impl Flows {
         fastpass: &Fastpass,
         out: &mut Output<FastpassHeader>,
     ) -> Option<(u32, Outcome)> {
-        let slot = self.flows.next_due_or_ask(now, fastpass.ask_gap)?;
+        let slot = self.flows.next_due_or_probe(now, fastpass.probe_gap)?;
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
             // The last of those that wait will check.
             return Some((slot, Outcome::Nothing));
         }
         if !flow.retry.attempt(now, &fastpass.attempt_limit) {
-            out.say(Event::Failed { msg: flow.msg });
-            return Some((slot, self.remove(slot).map_or(Outcome::Nothing, Outcome::Over)));
+            out.push_event(Event::Failed { msg: flow.msg });
+            return Some((slot, self.remove(slot).map_or(Outcome::Nothing, Outcome::Ended)));
         }
         Some((slot, self.lose(slot)))
     }
@@ -205,7 +205,7 @@ impl Flows {
     /// Counts all packets that have not been acknowledged as lost; of a held flow one, as a probe.
     fn lose(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
-        let (is_held, state) = (flow.is_held, &mut flow.state);
+        let (is_held, state) = (flow.is_paused, &mut flow.state);
         let from = if is_held { state.acked.first_missing() } else { 0 };
         let most = if is_held { 1 } else { flow.packets as usize };
         let missing = (from..flow.packets).filter(|&seq| !state.acked.contains(seq)).take(most);
@@ -219,28 +219,28 @@ impl Flows {
     /// Pauses or resumes a flow, by flow control of its destination. Packets in flight when it
     /// pauses are dropped there, so they are retransmitted. Returns the flow's slot, the packets
     /// that no longer wait, and those that resume.
-    pub(super) fn on_hold(
+    pub(super) fn set_paused(
         &mut self,
         now: Time,
         dst: NodeId,
         msg: MsgId,
         held: bool,
         fastpass: &Fastpass,
-    ) -> Option<(u32, Over, Outcome)> {
+    ) -> Option<(u32, EndedFlow, Outcome)> {
         let slot = self.flows.slot(msg)?;
         let flow = &mut self.flows[slot];
         if flow.dst != dst {
             return None;
         }
-        let pause = if held { fastpass.held_pause } else { fastpass.rto };
-        if flow.is_held == held {
+        let pause = if held { fastpass.paused_probe_interval } else { fastpass.rto };
+        if flow.is_paused == held {
             if held {
-                self.flows.hear_timer(slot, now + pause);
+                self.flows.on_response(slot, now + pause);
             }
             return None;
         }
         let unsent = flow.unsent();
-        flow.is_held = held;
+        flow.is_paused = held;
         (flow.state.next, flow.state.lost) = (flow.packets, Vec::new());
         flow.retry.reset();
         self.flows.start_timer(slot, now + pause);
@@ -251,11 +251,11 @@ impl Flows {
             }
             false => self.lose(slot),
         };
-        Some((slot, Over { dst, unsent }, again))
+        Some((slot, EndedFlow { dst, unsent }, again))
     }
 
     /// Cancels a message.
-    pub(super) fn cancel(&mut self, msg: MsgId) -> Option<Over> {
+    pub(super) fn cancel(&mut self, msg: MsgId) -> Option<EndedFlow> {
         self.remove(self.flows.slot(msg)?)
     }
 
@@ -263,20 +263,20 @@ impl Flows {
     /// there.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpassHeader>) -> u32 {
         let mut unsent = 0;
-        let Self { flows, waiting, places } = self;
+        let Self { flows, queued, positions } = self;
         flows.forget_peer(peer, out, |slot, flow| {
             unsent += flow.unsent();
-            leave(waiting, places, slot, peer);
+            leave(queued, positions, slot, peer);
         });
         unsent
     }
 
     /// Fails every flow with packets to send.
-    pub(super) fn fail_unsent(&mut self, out: &mut Output<FastpassHeader>) -> Vec<Over> {
+    pub(super) fn fail_unsent(&mut self, out: &mut Output<FastpassHeader>) -> Vec<EndedFlow> {
         let waiting = self.flows.iter().filter(|(_, f)| f.unsent() > 0);
         let waiting: Vec<(u32, MsgId)> = waiting.map(|(slot, f)| (slot, f.msg)).collect();
         let fail = |(slot, msg): (u32, MsgId)| {
-            out.say(Event::Failed { msg });
+            out.push_event(Event::Failed { msg });
             self.remove(slot)
         };
         waiting.into_iter().filter_map(fail).collect()

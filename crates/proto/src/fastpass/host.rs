@@ -9,21 +9,21 @@ use rampmeter_core::{
 
 use super::config::{Fastpass, Model};
 use super::epoch::Epochs;
-use super::flows::{Flows, Outcome, Over};
+use super::flows::{EndedFlow, Flows, Outcome};
 use super::stats::FastpassStats;
 use super::timetable::Timetable;
 use super::wire::FastpassHeader;
-use crate::parts::{AckingReceiver, Announcement, Output, sides};
+use crate::toolkit::{AckReceiver, Announcement, Output, sides};
 
 /// Fastpass at one host.
 #[derive(Debug)]
 pub struct FastpassHost {
     fastpass: Arc<Fastpass>,
     flows: Flows,
-    turns: Turns,
+    schedule: TransmitSchedule,
     /// Data packets that are due, at most [`DUE_MAX`].
     due: VecDeque<Packet<FastpassHeader>>,
-    receiver: AckingReceiver,
+    receiver: AckReceiver,
     out: Output<FastpassHeader>,
     /// Packets of all flows that wait for a turn.
     unsent: u32,
@@ -36,7 +36,7 @@ const DUE_MAX: usize = 64;
 
 /// Schedule that decides when packets may be sent.
 #[derive(Debug)]
-enum Turns {
+enum TransmitSchedule {
     Slots(Timetable),
     Epochs(Epochs),
 }
@@ -48,14 +48,14 @@ impl FastpassHost {
     }
 
     /// More packets of the flow in `slot` wait.
-    fn want(&mut self, now: Time, slot: u32, dst: NodeId, packets: u32) {
+    fn add_demand(&mut self, now: Time, slot: u32, dst: NodeId, packets: u32) {
         self.unsent += packets;
-        match &mut self.turns {
-            Turns::Slots(timetable) => {
-                timetable.want(now, dst.get() as u16, packets);
-                timetable.ask(now, &self.fastpass, &mut self.out);
+        match &mut self.schedule {
+            TransmitSchedule::Slots(timetable) => {
+                timetable.add_demand(now, dst.get() as u16, packets);
+                timetable.send_requests(now, &self.fastpass, &mut self.out);
             }
-            Turns::Epochs(epochs) => {
+            TransmitSchedule::Epochs(epochs) => {
                 epochs.announce(now, slot, &self.flows, &self.fastpass, &mut self.out);
             }
         }
@@ -64,16 +64,16 @@ impl FastpassHost {
     fn on_outcome(&mut self, now: Time, slot: u32, outcome: Outcome) {
         match outcome {
             Outcome::Nothing => {}
-            Outcome::Lost(dst, packets) => self.want(now, slot, dst, packets),
-            Outcome::Over(over) => self.unwant(over),
+            Outcome::Lost(dst, packets) => self.add_demand(now, slot, dst, packets),
+            Outcome::Ended(over) => self.remove_demand(over),
         }
     }
 
     /// Removes the packets of a flow that has ended from those that wait.
-    fn unwant(&mut self, Over { dst, unsent }: Over) {
+    fn remove_demand(&mut self, EndedFlow { dst, unsent }: EndedFlow) {
         self.unsent -= unsent;
-        if let Turns::Slots(timetable) = &mut self.turns {
-            timetable.unwant(dst.get() as u16, unsent);
+        if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
+            timetable.remove_demand(dst.get() as u16, unsent);
         }
     }
 
@@ -82,9 +82,9 @@ impl FastpassHost {
     }
 
     /// Makes the packets that are due, as far as there is room for them.
-    fn take_turns(&mut self, now: Time) {
-        match &mut self.turns {
-            Turns::Slots(timetable) => {
+    fn make_due_packets(&mut self, now: Time) {
+        match &mut self.schedule {
+            TransmitSchedule::Slots(timetable) => {
                 while self.due.len() < DUE_MAX {
                     let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) else { break };
                     let Some(slot) = self.flows.next_to(NodeId::new(dst.into())) else {
@@ -95,9 +95,9 @@ impl FastpassHost {
                     self.unsent -= packet.is_some() as u32;
                     self.due.extend(packet);
                 }
-                timetable.ask(now, &self.fastpass, &mut self.out);
+                timetable.send_requests(now, &self.fastpass, &mut self.out);
             }
-            Turns::Epochs(epochs) => {
+            TransmitSchedule::Epochs(epochs) => {
                 while self.due.len() < DUE_MAX {
                     let Some(slot) = epochs.take(now) else { break };
                     let packet = self.flows.send(now, slot, None, &self.fastpass);
@@ -121,12 +121,12 @@ impl Endpoint for FastpassHost {
     fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             flows: Flows::new(node),
-            turns: match config.config.model {
-                Model::Slots => Turns::Slots(Timetable::new()),
-                Model::Epochs => Turns::Epochs(Epochs::default()),
+            schedule: match config.config.model {
+                Model::Slots => TransmitSchedule::Slots(Timetable::new()),
+                Model::Epochs => TransmitSchedule::Epochs(Epochs::default()),
             },
             due: VecDeque::new(),
-            receiver: AckingReceiver::default(),
+            receiver: AckReceiver::default(),
             out: Output::new(node, config.config.header.get() as u16),
             unsent: 0,
             stats: FastpassStats::default(),
@@ -135,7 +135,7 @@ impl Endpoint for FastpassHost {
     }
 
     fn set_clock_origin(&mut self, _now: Time, origin: ClockOrigin) {
-        if let Turns::Slots(timetable) = &mut self.turns {
+        if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
             timetable.set_clock_origin(origin);
         }
     }
@@ -143,7 +143,7 @@ impl Endpoint for FastpassHost {
     fn submit(&mut self, now: Time, message: Message) {
         let slot = self.flows.submit(&message, &self.fastpass);
         let packets = self.fastpass.segmentation().packets(message.size);
-        self.want(now, slot, message.dst, packets);
+        self.add_demand(now, slot, message.dst, packets);
     }
 
     fn cancel(&mut self, _now: Time, msg: MsgId) {
@@ -151,7 +151,7 @@ impl Endpoint for FastpassHost {
         self.due.retain(|packet| packet.payload.msg != msg);
         self.out.cancel(msg, |header| matches!(header, FastpassHeader::Announce { .. }));
         if let Some(over) = over {
-            self.unwant(over);
+            self.remove_demand(over);
         }
     }
 
@@ -173,35 +173,35 @@ impl Endpoint for FastpassHost {
             }
             FastpassHeader::Hold { held } => {
                 if let Some((slot, fewer, more)) =
-                    self.flows.on_hold(now, src, msg, held, &self.fastpass)
+                    self.flows.set_paused(now, src, msg, held, &self.fastpass)
                 {
-                    self.unwant(fewer);
+                    self.remove_demand(fewer);
                     self.on_outcome(now, slot, more);
                 }
             }
             FastpassHeader::Schedule { .. } => {
-                if let Turns::Epochs(epochs) = &mut self.turns {
+                if let TransmitSchedule::Epochs(epochs) = &mut self.schedule {
                     epochs.on_schedule(now, &packet.header, &self.fastpass);
-                    self.take_turns(now);
+                    self.make_due_packets(now);
                 }
             }
             FastpassHeader::Allocation { .. } => {
-                if let Turns::Slots(timetable) = &mut self.turns {
+                if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
                     let (fastpass, stats) = (&self.fastpass, &mut self.stats);
                     timetable.on_allocation(now, src, &packet.header, fastpass, stats);
-                    self.take_turns(now);
+                    self.make_due_packets(now);
                 }
             }
             FastpassHeader::Passive => {
-                if let Turns::Slots(timetable) = &mut self.turns {
+                if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
                     timetable.on_passive(now, src, &self.fastpass);
-                    timetable.ask(now, &self.fastpass, &mut self.out);
+                    timetable.send_requests(now, &self.fastpass, &mut self.out);
                 }
             }
             FastpassHeader::Forgotten { incarnation } => {
-                if let Turns::Slots(timetable) = &mut self.turns {
+                if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
                     timetable.on_forgotten(now, src, incarnation, &self.fastpass);
-                    timetable.ask(now, &self.fastpass, &mut self.out);
+                    timetable.send_requests(now, &self.fastpass, &mut self.out);
                 }
             }
             FastpassHeader::Request { .. }
@@ -215,13 +215,13 @@ impl Endpoint for FastpassHost {
         Some((self.flows.len(), self.receiver.flows.len()))
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.hold(src, msg);
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.pause(src, msg);
         self.out.send(src, msg, FastpassHeader::Hold { held: true });
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.release(now, src, msg, self.fastpass.held_pause);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.resume(now, src, msg, self.fastpass.paused_probe_interval);
         self.out.send(src, msg, FastpassHeader::Hold { held: false });
     }
 
@@ -233,12 +233,12 @@ impl Endpoint for FastpassHost {
         self.out.forget_peer(peer);
         self.due.retain(|packet| packet.dst != peer);
         let unsent = self.flows.forget_peer(peer, &mut self.out);
-        self.unwant(Over { dst: peer, unsent });
+        self.remove_demand(EndedFlow { dst: peer, unsent });
         self.receiver.forget_peer(peer, &mut self.out);
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        self.take_turns(now);
+        self.make_due_packets(now);
         loop {
             let (fastpass, out) = (&self.fastpass, &mut self.out);
             let Some((slot, outcome)) = self.flows.handle_timeout(now, fastpass, out) else {
@@ -248,17 +248,17 @@ impl Endpoint for FastpassHost {
             self.on_outcome(now, slot, outcome);
         }
         let (fastpass, out) = (&*self.fastpass, &mut self.out);
-        let is_hopeful = match &mut self.turns {
-            Turns::Slots(timetable) => {
+        let is_hopeful = match &mut self.schedule {
+            TransmitSchedule::Slots(timetable) => {
                 timetable.handle_timeout(now, fastpass, out, &mut self.stats)
             }
-            Turns::Epochs(epochs) => {
+            TransmitSchedule::Epochs(epochs) => {
                 epochs.handle_timeout(now, &self.flows, fastpass, out, &mut self.stats)
             }
         };
         if !is_hopeful {
             for over in self.flows.fail_unsent(&mut self.out) {
-                self.unwant(over);
+                self.remove_demand(over);
             }
         }
     }
@@ -276,9 +276,11 @@ impl Endpoint for FastpassHost {
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        let turn = match &self.turns {
-            Turns::Slots(timetable) => timetable.deadline(self.has_room(), &self.fastpass),
-            Turns::Epochs(epochs) => {
+        let turn = match &self.schedule {
+            TransmitSchedule::Slots(timetable) => {
+                timetable.deadline(self.has_room(), &self.fastpass)
+            }
+            TransmitSchedule::Epochs(epochs) => {
                 epochs.deadline(self.has_room(), self.unsent > 0, &self.fastpass)
             }
         };

@@ -14,7 +14,7 @@
 //! * `epoch`: the model that the pHost study calls Fastpass, both ends
 //! * `flows`: data and retransmission
 //!
-//! Destinations are [`AckingReceiver`](crate::parts::AckingReceiver)s.
+//! Destinations are [`AckingReceiver`](crate::toolkit::AckingReceiver)s.
 //!
 //! `docs/protocols/fastpass.md` lists the packets, and what differs from the paper.
 
@@ -46,7 +46,7 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds
 use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, phost_study_buffer};
+use crate::toolkit::{Segmentation, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::Model;
 
@@ -76,9 +76,9 @@ impl Family for FastpassFamily {
     type Header = wire::FastpassHeader;
     type Host = FastpassHost;
     type Arbiter = FastpassArbiter;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -114,10 +114,10 @@ impl Transport for FastpassFamily {
     fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let keys = FastpassConfig { payload, header, ..keys };
-        let (rate, paths) = match &site.place {
+        let (rate, paths) = match &site.deployment {
             Place::Hosts { .. } => (site.facts.access_rate, None),
             Place::Network(Network { slower: Some(slower), .. }) => {
-                return Err(slower.refused_by(Self::NAME));
+                return Err(slower.refusal(Self::NAME));
             }
             // A slot on the wire has a byte for its path.
             Place::Network(Network { paths: Some(paths), .. })
@@ -128,11 +128,11 @@ impl Transport for FastpassFamily {
                 return Err(BadKey::new("name", expected, "fastpass, which supports 256"));
             }
             Place::Network(Network { slowest, fastest, paths, .. }) => {
-                (arbiter_rate(&keys, &site.facts).of(*slowest, *fastest), paths.clone())
+                (arbiter_rate(&keys, &site.facts).resolve(*slowest, *fastest), paths.clone())
             }
         };
         let time = rate.tx_time(allocations(site.facts.n_hosts, header, keys.batch));
-        keys.on(&site.slot_facts(), paths, time)
+        keys.derive(&site.slot_facts(), paths, time)
     }
 
     fn assumptions(config: &Self::Config, _site: &Site) -> Assumptions {
@@ -150,7 +150,7 @@ impl Transport for FastpassFamily {
         vec![
             DerivedValue::time("slot", config.slot),
             DerivedValue::time("compute", config.compute),
-            DerivedValue::count("planned-ahead-slots", config.ahead),
+            DerivedValue::count("planned-ahead-slots", config.lead_slots),
             DerivedValue::time("epoch", config.epoch),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("retry", config.retry),

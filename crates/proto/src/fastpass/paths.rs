@@ -10,7 +10,7 @@ use super::colour::EdgeColourer;
 pub struct Paths {
     colouring: EdgeColourer,
     /// Allocations between racks, by their places, and the racks.
-    between: Vec<usize>,
+    inter_rack: Vec<usize>,
     racks: Vec<(u16, u16)>,
     /// Those of them between pods that share a switch number.
     shared: Vec<usize>,
@@ -22,18 +22,18 @@ impl Paths {
     /// over its links, and so are packets to it, and those of pods (§4). Within a rack it is zero.
     pub fn choose(&mut self, plan: &RegularPaths, allocations: &[Allocation], paths: &mut [u16]) {
         let rack = |host: u16| plan.rack_of[usize::from(host)];
-        self.between.clear();
+        self.inter_rack.clear();
         self.racks.clear();
         paths.fill(0);
         for (idx, a) in allocations.iter().enumerate() {
             let (src, dst) = (rack(a.src), rack(a.dst));
             if src != dst {
-                self.between.push(idx);
+                self.inter_rack.push(idx);
                 self.racks.push((src, dst));
             }
         }
         let (colours, _) = self.colouring.colour(plan.pod_of.len(), &self.racks);
-        for (&idx, &colour) in self.between.iter().zip(colours) {
+        for (&idx, &colour) in self.inter_rack.iter().zip(colours) {
             paths[idx] = colour % plan.tor_up;
         }
         if plan.agg_up > 1 {
@@ -48,7 +48,7 @@ impl Paths {
         let pod = |rack: u16| plan.pod_of[usize::from(rack)];
         self.shared.clear();
         self.pods.clear();
-        for (&idx, &(src, dst)) in self.between.iter().zip(&self.racks) {
+        for (&idx, &(src, dst)) in self.inter_rack.iter().zip(&self.racks) {
             if paths[idx] == up && pod(src) != pod(dst) {
                 self.shared.push(idx);
                 self.pods.push((pod(src), pod(dst)));

@@ -14,7 +14,7 @@ use rampmeter_core::{ClockOrigin, MsgId, NodeId, Span, Time};
 use super::config::Fastpass;
 use super::stats::FastpassStats;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// Demand of a host for one destination.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +36,8 @@ pub(super) struct Timetable {
     incarnation: u32,
     /// The number of the latest request.
     number: u32,
-    heard: u32,
-    wanted: IdMap<u16, DestinationDemand>,
+    answered_request: u32,
+    demands: IdMap<u16, DestinationDemand>,
     /// Packets that wait and slots held, of all destinations.
     unsent: u32,
     held: u32,
@@ -55,7 +55,7 @@ pub(super) struct Timetable {
     quiet_since: Time,
     attempts: u32,
     /// Time of the first unanswered request.
-    silent_since: Time,
+    unanswered_since: Time,
     /// Answers since the last slot.
     answers: u32,
     clock: ClockOrigin,
@@ -82,8 +82,8 @@ impl Timetable {
             arbiter: 0,
             incarnation: 1,
             number: 0,
-            heard: 0,
-            wanted: IdMap::default(),
+            answered_request: 0,
+            demands: IdMap::default(),
             unsent: 0,
             held: 0,
             dirty: VecDeque::new(),
@@ -93,7 +93,7 @@ impl Timetable {
             missing_since: Time::NEVER,
             quiet_since: Time::ZERO,
             attempts: 0,
-            silent_since: Time::ZERO,
+            unanswered_since: Time::ZERO,
             answers: 0,
             clock: ClockOrigin::default(),
             lead: None,
@@ -105,7 +105,7 @@ impl Timetable {
     }
 
     fn mark_dirty(&mut self, dst: u16) {
-        let wanted = self.wanted.entry(dst).or_default();
+        let wanted = self.demands.entry(dst).or_default();
         if !wanted.is_dirty {
             wanted.is_dirty = true;
             self.dirty.push_back(dst);
@@ -113,13 +113,13 @@ impl Timetable {
     }
 
     /// More packets wait for slots.
-    pub(super) fn want(&mut self, now: Time, dst: u16, packets: u32) {
+    pub(super) fn add_demand(&mut self, now: Time, dst: u16, packets: u32) {
         if self.unsent == 0 {
-            (self.quiet_since, self.silent_since) = (now, now);
+            (self.quiet_since, self.unanswered_since) = (now, now);
             (self.attempts, self.answers) = (0, 0);
         }
         self.unsent += packets;
-        let wanted = self.wanted.entry(dst).or_default();
+        let wanted = self.demands.entry(dst).or_default();
         wanted.unsent += packets;
         wanted.total += packets;
         self.mark_dirty(dst);
@@ -127,8 +127,8 @@ impl Timetable {
 
     /// Removes packets whose flow has ended from those that wait. Slots already requested stay
     /// unused.
-    pub(super) fn unwant(&mut self, dst: u16, packets: u32) {
-        if let Some(wanted) = self.wanted.get_mut(&dst) {
+    pub(super) fn remove_demand(&mut self, dst: u16, packets: u32) {
+        if let Some(wanted) = self.demands.get_mut(&dst) {
             let packets = packets.min(wanted.unsent);
             wanted.unsent -= packets;
             self.unsent -= packets;
@@ -136,12 +136,17 @@ impl Timetable {
     }
 
     /// Queues requests for packets that have not been requested.
-    pub(super) fn ask(&mut self, now: Time, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
+    pub(super) fn send_requests(
+        &mut self,
+        now: Time,
+        fastpass: &Fastpass,
+        out: &mut Output<FastpassHeader>,
+    ) {
         while !self.dirty.is_empty() {
             self.number += 1;
             let mut demands = List::default();
             while let Some(&dst) = self.dirty.front() {
-                let Some(wanted) = self.wanted.get_mut(&dst) else {
+                let Some(wanted) = self.demands.get_mut(&dst) else {
                     self.dirty.pop_front();
                     continue;
                 };
@@ -183,13 +188,13 @@ impl Timetable {
         if from.get() != fastpass.n_hosts + self.arbiter || incarnation != self.incarnation {
             return;
         }
-        (self.quiet_since, self.silent_since) = (now, now);
+        (self.quiet_since, self.unanswered_since) = (now, now);
         self.attempts = 0;
         if !slots.as_slice().is_empty() && !self.has_usual_lead(now, first, fastpass) {
             return;
         }
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
-        self.heard = self.heard.max(heard);
+        self.answered_request = self.answered_request.max(heard);
         self.given = self.given.max(given);
         let excess = self.excess_lead(now, first, fastpass);
         for &Slot { dst, offset, path } in slots.as_slice() {
@@ -200,7 +205,7 @@ impl Timetable {
             // A slot that has begun is used at once. Otherwise hosts whose clocks are ahead of the
             // arbiter's by more than it plans ahead would never send.
             stats.slots_late += u64::from(at < now);
-            self.wanted.entry(dst).or_default().held += 1;
+            self.demands.entry(dst).or_default().held += 1;
             self.held += 1;
             self.slots.push(Reverse((at, dst, path)));
         }
@@ -233,11 +238,11 @@ impl Timetable {
     /// Handles the notice that the arbiter that received the request is the standby.
     pub(super) fn on_passive(&mut self, now: Time, from: NodeId, fastpass: &Fastpass) {
         if from.get() == fastpass.n_hosts + self.arbiter {
-            self.turn_to_other(now, fastpass);
+            self.fail_over(now, fastpass);
         }
     }
 
-    fn turn_to_other(&mut self, now: Time, fastpass: &Fastpass) {
+    fn fail_over(&mut self, now: Time, fastpass: &Fastpass) {
         self.arbiter = (self.arbiter + 1) % fastpass.config.arbiters;
         self.start_anew(now);
     }
@@ -245,18 +250,18 @@ impl Timetable {
     /// Forgets requests and grants, and requests the remaining demand.
     fn start_anew(&mut self, now: Time) {
         self.incarnation += 1;
-        (self.number, self.heard, self.given, self.received) = (0, 0, 0, 0);
+        (self.number, self.answered_request, self.given, self.received) = (0, 0, 0, 0);
         self.missing_since = Time::NEVER;
         self.quiet_since = now;
         self.answers = 0;
-        let mut dsts: Vec<u16> = self.wanted.keys().copied().collect();
+        let mut dsts: Vec<u16> = self.demands.keys().copied().collect();
         dsts.sort_unstable();
         for dst in dsts {
-            let Some(wanted) = self.wanted.get_mut(&dst) else { continue };
+            let Some(wanted) = self.demands.get_mut(&dst) else { continue };
             wanted.total = wanted.unsent.saturating_sub(wanted.held);
             match wanted.total {
                 0 if wanted.unsent == 0 && wanted.held == 0 && !wanted.is_dirty => {
-                    self.wanted.remove(&dst);
+                    self.demands.remove(&dst);
                 }
                 0 => {}
                 _ => self.mark_dirty(dst),
@@ -294,7 +299,7 @@ impl Timetable {
         }
         self.slots.pop();
         self.held -= 1;
-        if let Some(wanted) = self.wanted.get_mut(&dst) {
+        if let Some(wanted) = self.demands.get_mut(&dst) {
             wanted.held -= 1;
             if wanted.unsent > 0 {
                 wanted.unsent -= 1;
@@ -318,17 +323,17 @@ impl Timetable {
         }
         self.attempts += 1;
         self.quiet_since = now;
-        let silence = now.saturating_since(self.silent_since);
+        let silence = now.saturating_since(self.unanswered_since);
         if fastpass.attempt_limit.is_over(self.attempts, silence) {
-            (self.attempts, self.silent_since) = (0, now);
+            (self.attempts, self.unanswered_since) = (0, now);
             return false;
         }
         let is_missing = now.saturating_since(self.missing_since) > fastpass.retry
             && self.missing_since < Time::NEVER;
-        let is_unheard = self.heard < self.number;
+        let is_unheard = self.answered_request < self.number;
         if self.attempts.is_multiple_of(FAIL_OVER_AFTER) && fastpass.config.arbiters > 1 {
             stats.fail_overs += 1;
-            self.turn_to_other(now, fastpass);
+            self.fail_over(now, fastpass);
         } else if is_missing || is_unheard || self.answers > ANSWERS_MAX {
             stats.resets += 1;
             self.start_anew(now);
@@ -337,7 +342,7 @@ impl Timetable {
             self.number += 1;
             self.send(List::default(), fastpass, out);
         }
-        self.ask(now, fastpass, out);
+        self.send_requests(now, fastpass, out);
         true
     }
 

@@ -8,7 +8,7 @@
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
-use crate::parts::{DataHeader, FlowKey};
+use crate::toolkit::{DataHeader, FlowKey};
 
 /// Destinations in one request (Fastpass §6 has 10).
 pub const DEMANDS_MAX: usize = 10;

@@ -12,8 +12,9 @@ use super::pod::timing::{Instant, Timing, instant};
 use super::wire::COVERED;
 use super::wire::POD_FLAG;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::{
-    AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap, within,
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
+    retransmit_gap,
 };
 
 /// Message to one destination that is sent first.
@@ -129,7 +130,7 @@ impl FastpodConfig {
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
     pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
-        let attempt_limit = AttemptLimit::of_doubling(self.attempts_max, facts);
+        let attempt_limit = AttemptLimit::with_doubling(self.attempts_max, facts);
         let hosts = self.largest_pod(facts, pods.as_ref())?;
         let all = pods.iter().flat_map(|pods| &pods.pods);
         let rate = pods.as_ref().map_or(facts.access_rate, |pods| pods.pods[0].rate);
@@ -138,7 +139,10 @@ impl FastpodConfig {
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
         let ahead = most(&timings(perfect), |timing| timing.ahead);
-        let spread = all.map(|pod| pod.trunks.1 - pod.trunks.0).max().unwrap_or(Span::ZERO);
+        let spread = all
+            .map(|pod| pod.trunk_propagation.1 - pod.trunk_propagation.0)
+            .max()
+            .unwrap_or(Span::ZERO);
         let clock_error = self.clock_error(&perfect, ahead)?;
         // A clock that is set may pass over an instant by as much as it was wrong.
         let slots = Slots { error: clock_error * 2 + spread, ..perfect };
@@ -185,8 +189,8 @@ impl FastpodConfig {
             answer,
             watchdog_slots: ahead + 2,
             patience,
-            held_pause: held_pause(keepalive(facts, self.payload + self.header)),
-            repeat_gap: repeat_gap(facts),
+            held_pause: paused_probe_interval(keepalive(facts, self.payload + self.header)),
+            repeat_gap: retransmit_gap(facts),
             // Longer than a message waits before it is retransmitted.
             forget: attempt_limit.forget_after(
                 ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
@@ -246,16 +250,16 @@ impl FastpodConfig {
             return Err(BadKey::new("padding", expected, "exact"));
         }
         let hosts = pod.hosts.iter().map(|host| host.place + 1).max().unwrap_or(0);
-        let n_aggs = pod.to_rack.len();
+        let n_aggs = pod.ports_to_rack.len();
         if !(2..=n_aggs).contains(&usize::from(hosts)) {
             let expected = format!("one for {hosts} hosts a rack and {n_aggs} switches above");
             return Err(BadKey::new("name", expected, "fastpod, for 2 hosts to as many"));
         }
-        let arbiters = pod.arbiters.iter().map(Vec::len).min().unwrap_or(0);
+        let arbiters = pod.arbiter_propagation.iter().map(Vec::len).min().unwrap_or(0);
         let expected = format!("at most the {arbiters} at the switch of every rack");
-        within("arbiters", self.arbiters.into(), 1..=arbiters as u64, &expected)?;
+        check_range("arbiters", self.arbiters.into(), 1..=arbiters as u64, &expected)?;
         let expected = format!("the {} with which switches forward, or more", pod.header.get());
-        within("control-bytes", self.control.get(), pod.header.get()..=u64::MAX, &expected)?;
+        check_range("control-bytes", self.control.get(), pod.header.get()..=u64::MAX, &expected)?;
         Ok(hosts)
     }
 }
@@ -369,7 +373,7 @@ impl Fastpod {
         if most == 0 {
             return now.as_ps();
         }
-        let mut error = || rng.below(2 * most as usize + 1) as i64 - most;
+        let mut error = || rng.uniform_below(2 * most as usize + 1) as i64 - most;
         now.as_ps().saturating_add_signed(error() + error())
     }
 

@@ -41,7 +41,7 @@ use rampmeter_core::fabric::{
 use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
 
 use crate::keys::BadKey;
-use crate::parts::Segmentation;
+use crate::toolkit::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
@@ -59,9 +59,9 @@ impl Family for FastpodFamily {
     type Header = wire::FastpodHeader;
     type Host = FastpodHost;
     type Arbiter = FastpodArbiter;
-    type Hop = FastpodHop;
+    type SwitchProgram = FastpodHop;
 
-    fn hop(config: &Arc<Self::Config>, switch: SwitchFacts) -> FastpodHop {
+    fn switch_program(config: &Arc<Self::Config>, switch: SwitchFacts) -> FastpodHop {
         FastpodHop::new(config, &switch)
     }
 }
@@ -121,10 +121,10 @@ impl Transport for FastpodFamily {
     /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let pods = match &site.place {
+        let pods = match &site.deployment {
             Place::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
             Place::Network(Network { slower: Some(slower), .. }) => {
-                return Err(slower.refused_by(Self::NAME));
+                return Err(slower.refusal(Self::NAME));
             }
             Place::Network(_) | Place::Hosts { .. } => None,
         };

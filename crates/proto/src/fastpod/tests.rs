@@ -49,11 +49,11 @@ fn spread(
 fn fill(run: &mut Run, n_hosts: u32, messages: usize, us: u64, seed: u64) {
     let mut rng = Rng::new(seed, 1, Purpose::Test);
     for _ in 0..messages {
-        let at = Time::from_ps(rng.below(us as usize * 1_000_000) as u64);
-        let src = rng.below(n_hosts as usize) as u32;
-        let dst = (src + 1 + rng.below(n_hosts as usize - 1) as u32) % n_hosts;
+        let at = Time::from_ps(rng.uniform_below(us as usize * 1_000_000) as u64);
+        let src = rng.uniform_below(n_hosts as usize) as u32;
+        let dst = (src + 1 + rng.uniform_below(n_hosts as usize - 1) as u32) % n_hosts;
         let most = if rng.chance(0.1) { 200_000 } else { 6_000 };
-        run.submit(at, src, dst, 1 + rng.below(most) as u64);
+        run.submit(at, src, dst, 1 + rng.uniform_below(most) as u64);
     }
 }
 
@@ -378,14 +378,14 @@ fn plans_that_no_arbiter_can_schedule_are_refused() {
         config.on(&facts, Some(pod.clone().into())).unwrap_err().key
     };
     let mut few = of.clone();
-    few.to_rack.pop();
+    few.ports_to_rack.pop();
     assert_eq!(bad(config(), &few), "name");
     assert_eq!(bad(FastpodConfig { arbiters: 2, ..config() }, &of), "arbiters");
     let payload = rampmeter_core::Bytes::new(80);
     assert_eq!(bad(FastpodConfig { payload, ..config() }, &of), "payload-bytes");
     let drifts = FastpodConfig { clock_ppb: 1_000_000, beacon_slots: 65_536, ..config() };
     assert_eq!(bad(drifts, &of), "clock-drift-ppm");
-    let padding = crate::parts::Padding::Exact;
+    let padding = crate::toolkit::Padding::Exact;
     assert_eq!(bad(FastpodConfig { padding, ..config() }, &of), "padding");
     let slow = rampmeter_core::Bytes::new(46);
     assert_eq!(bad(FastpodConfig { control: slow, ..config() }, &of), "control-bytes");

@@ -6,7 +6,7 @@
 pub use rampmeter_core::wire::List;
 use rampmeter_core::{headers, items};
 
-use crate::parts::{DataHeader, FlowKey};
+use crate::toolkit::{DataHeader, FlowKey};
 
 /// Destinations in one RTS.
 pub const DEMANDS_MAX: usize = 3;
@@ -163,7 +163,7 @@ headers! {
             acks as ack: List<Ack, ACKS_MAX>,
         },
         /// Source to destination: a link that was broken works.
-        8 Probe (control "probe", S to D) "the way by {agg} works" {
+        8 Probe (control "probe", S to D) "the direction by {agg} works" {
             /// The latest epoch that the source has received.
             epoch: u32,
             /// The aggregation switch by which it arrived.

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{
-    AttemptLimit, Padding, Segmentation, forget_after, repeat_gap, timeout_of, within,
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
 };
 use crate::transport::Peers;
 
@@ -212,7 +212,7 @@ pub struct Homa {
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Time between repetitions for two flows, if many are due.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
 }
 
 impl HomaConfig {
@@ -220,11 +220,11 @@ impl HomaConfig {
     ///
     /// # Errors
     /// A parameter out of range, or payloads and headers that do not fit together.
-    pub fn on(self, facts: &FabricFacts) -> Result<Homa, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Homa, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (priorities, unscheduled) = (self.priorities, self.unscheduled_priorities);
-        within(
+        check_range(
             "unscheduled-priorities",
             unscheduled.into(),
             1..=u64::from(priorities) - 1,
@@ -232,7 +232,7 @@ impl HomaConfig {
         )?;
         let full = self.payload + self.header;
         let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
-        within(
+        check_range(
             "unscheduled-payload-bytes",
             first,
             1..=full.get() - 1,
@@ -264,7 +264,7 @@ impl HomaConfig {
             answer_wait: timeout / 2,
             forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
             attempt_limit,
-            repeat_gap: repeat_gap(facts),
+            retransmit_gap: retransmit_gap(facts),
             config: self,
         })
     }

@@ -10,7 +10,7 @@ use super::config::{Homa, HomaConfig};
 use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
-use crate::parts::{Segmentation, family};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 family! {
@@ -20,7 +20,7 @@ family! {
         type Config = Homa;
         type Header = HomaHeader;
         type Host = HomaHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -31,7 +31,7 @@ family! {
         type Config = Homa;
         type Header = HomaHeader;
         type Host = HomaHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -69,9 +69,9 @@ impl HomaConfig {
     }
 
     /// These parameters with the packets of the site.
-    fn at(self, site: &Site) -> Self {
+    fn with_site_packets(self, site: &Site) -> Self {
         let (payload, header) = site.packet((self.payload, self.header));
-        let unscheduled_payload = match site.place {
+        let unscheduled_payload = match site.deployment {
             Place::Network(_) => self.unscheduled_payload,
             Place::Hosts { .. } => None,
         };
@@ -84,7 +84,7 @@ impl Homa {
     /// the unscheduled bytes: a bandwidth-delay product of the slower end. All hosts cut messages
     /// in the same way: if unscheduled packets carry less than others, their number follows from
     /// the slowest host.
-    fn among(self, network: &Self, peers: &Peers) -> Self {
+    fn adapt_to_peers(self, network: &Self, peers: &Peers) -> Self {
         if self.segmentation.is_even() && self.config.rtt_bytes.is_none() {
             return Self { peers: Some(peers.clone()), ..self };
         }
@@ -125,11 +125,11 @@ impl Transport for HomaFamily {
     }
 
     fn configure(keys: HomaConfig, site: &Site) -> Result<Homa, BadKey> {
-        keys.at(site).on(&site.facts)
+        keys.with_site_packets(site).derive(&site.facts)
     }
 
-    fn among(own: Homa, network: &Homa, peers: &Peers) -> Homa {
-        own.among(network, peers)
+    fn adapt_to_peers(own: Homa, network: &Homa, peers: &Peers) -> Homa {
+        own.adapt_to_peers(network, peers)
     }
 
     fn assumptions(_config: &Homa, _site: &Site) -> Assumptions {
@@ -165,15 +165,15 @@ impl Transport for HomaAeolusFamily {
 
     /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
-        if let Place::Hosts { .. } = site.place {
+        if let Place::Hosts { .. } = site.deployment {
             let expected = "a transport that works without selective dropping, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
-        keys.0.at(site).on(&site.facts)
+        keys.0.with_site_packets(site).derive(&site.facts)
     }
 
-    fn among(own: Homa, network: &Homa, peers: &Peers) -> Homa {
-        own.among(network, peers)
+    fn adapt_to_peers(own: Homa, network: &Homa, peers: &Peers) -> Homa {
+        own.adapt_to_peers(network, peers)
     }
 
     fn assumptions(_config: &Homa, _site: &Site) -> Assumptions {

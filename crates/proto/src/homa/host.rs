@@ -10,7 +10,7 @@ use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
 use super::stats::HomaStats;
 use super::wire::HomaHeader;
-use crate::parts::{Announcement, FlowStatus, Output, sides};
+use crate::toolkit::{Announcement, FlowStatus, Output, sides};
 
 /// Homa at one host.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl HomaHost {
         most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
     }
 
-    fn described(
+    fn describe(
         &self,
         packet: &Packet<HomaHeader>,
         flow: u32,
@@ -48,8 +48,9 @@ impl HomaHost {
         answers: u32,
     ) -> MessageDescription {
         let packets = self.homa.segmentation.packets(Bytes::new(size));
-        let of = Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
-        MessageDescription { of, size, unscheduled, answers }
+        let announcement =
+            Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets };
+        MessageDescription { announcement, size, unscheduled, answers }
     }
 
     fn acknowledge(&mut self, of: &Announcement) {
@@ -62,10 +63,10 @@ impl HomaHost {
         let Self { homa, receiver, out, .. } = self;
         let (receipt, whole) = receiver.on_packet(now, slot, seq, packet, homa, out);
         match whole {
-            Some(Whole { of, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
-                self.requests.ask(now + self.homa.answer_wait, of);
+            Some(Whole { announcement, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
+                self.requests.ask(now + self.homa.answer_wait, announcement);
             }
-            Some(Whole { of, .. }) => self.acknowledge(&of),
+            Some(Whole { announcement, .. }) => self.acknowledge(&announcement),
             None => {}
         }
         if receipt == Receipt::Fresh {
@@ -86,13 +87,13 @@ impl HomaHost {
         message: &MessageDescription,
         seq: u32,
     ) -> Receipt {
-        if seq >= message.of.packets {
+        if seq >= message.announcement.packets {
             return Receipt::Ignored;
         }
         let slot = match self.receiver.find(now, message, &self.homa) {
             Ok(slot) => slot,
-            Err(FlowStatus::Over) => {
-                self.acknowledge(&message.of);
+            Err(FlowStatus::Delivered) => {
+                self.acknowledge(&message.announcement);
                 return Receipt::Duplicate;
             }
             Err(_) => return Receipt::Ignored,
@@ -127,7 +128,7 @@ impl HomaHost {
                 receiver.on_probe(now, slot, is_burst_over, homa, out);
                 self.grant(now);
             }
-            Err(FlowStatus::Over) => self.acknowledge(&message.of),
+            Err(FlowStatus::Delivered) => self.acknowledge(&message.announcement),
             Err(_) => {}
         }
     }
@@ -175,13 +176,13 @@ impl Endpoint for HomaHost {
         let msg = packet.payload.msg;
         match packet.header {
             HomaHeader::Data { rx_slot, seq } => {
-                if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {
+                if !self.receiver.flows.touch(now, rx_slot, packet.src, msg) {
                     return Receipt::Duplicate;
                 }
                 return self.on_data(now, packet, rx_slot, seq);
             }
             HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, crowded } => {
-                let message = self.described(packet, flow, tx_slot, size, unscheduled, answers);
+                let message = self.describe(packet, flow, tx_slot, size, unscheduled, answers);
                 if self.homa.config.mode == Mode::Rpc {
                     self.sender.on_crowded(packet.src, crowded);
                     self.on_answer(packet.src, answers);
@@ -207,7 +208,7 @@ impl Endpoint for HomaHost {
                 self.close(over);
             }
             HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over } => {
-                let message = self.described(packet, flow, tx_slot, size, unscheduled, answers);
+                let message = self.describe(packet, flow, tx_slot, size, unscheduled, answers);
                 self.on_answer(packet.src, answers);
                 self.on_probe(now, &message, is_burst_over);
             }
@@ -227,11 +228,11 @@ impl Endpoint for HomaHost {
         self.receiver.gauges(each);
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg, &self.homa);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.homa);
         self.grant(now);
     }

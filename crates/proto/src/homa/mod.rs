@@ -13,7 +13,7 @@
 //! * [`wire`]: the packets
 //! * `sender`: unscheduled and granted packets, fewest remaining bytes first
 //! * `receiver`, `rx_flow`: arrival, requests of retransmissions
-//! * `granting`: the messages that have grants, and their priorities
+//! * `grant_scheduler`: the messages that have grants, and their priorities
 //! * `rpc`: requests and their answers
 //! * `family`: Homa and Homa Aeolus as transports
 //!
@@ -25,7 +25,7 @@ pub mod cutoffs;
 pub mod wire;
 
 mod family;
-mod granting;
+mod grant_scheduler;
 mod host;
 mod receiver;
 mod rpc;

@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
 use super::config::Homa;
-use super::granting::{Granting, Grantor};
+use super::grant_scheduler::{GrantScheduler, Grantor};
 use super::rx_flow::{MessageProgress, RxFlow};
 use super::sender::RANGES_MAX;
 use super::stats::HomaStats;
 use super::wire::HomaHeader;
-use crate::parts::{
+use crate::toolkit::{
     Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
 };
 
 /// A message as its first packet describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageDescription {
-    pub(super) of: Announcement,
+    pub(super) announcement: Announcement,
     pub(super) size: u64,
     pub(super) unscheduled: u32,
     pub(super) answers: u32,
@@ -36,11 +36,11 @@ const DOUBLINGS_MAX: u32 = 4;
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<MessageProgress>,
-    granting: Granting,
+    grant_scheduler: GrantScheduler,
     timers: Timers<ArrivingFlowId>,
     /// Messages whose probes have arrived, and when their missing unscheduled packets count as
     /// lost.
-    judged: VecDeque<(Time, ArrivingFlowId)>,
+    probed: VecDeque<(Time, ArrivingFlowId)>,
     /// The rate of the link, by which grants are paced.
     rate: Rate,
     /// Time of the latest data packet of any message.
@@ -54,7 +54,7 @@ pub(super) struct Receiver {
 /// Message that has arrived completely.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole {
-    pub(super) of: Announcement,
+    pub(super) announcement: Announcement,
     pub(super) answers: u32,
 }
 
@@ -62,9 +62,9 @@ impl Receiver {
     pub(super) fn new(rate: Rate) -> Self {
         Self {
             flows: ArrivingFlows::default(),
-            granting: Granting::new(),
+            grant_scheduler: GrantScheduler::new(),
             timers: Timers::default(),
-            judged: VecDeque::new(),
+            probed: VecDeque::new(),
             rate,
             last_data: Time::ZERO,
             doublings: 0,
@@ -74,15 +74,16 @@ impl Receiver {
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
-        let judged = self.judged.front().map_or(Time::NEVER, |&(at, _)| at);
-        self.timers.next().min(self.granting.deadline()).min(judged)
+        let judged = self.probed.front().map_or(Time::NEVER, |&(at, _)| at);
+        self.timers.next().min(self.grant_scheduler.deadline()).min(judged)
     }
 
     /// Calls `each` with the bytes of each message that may arrive: granted or unscheduled bytes
     /// that have not arrived.
     pub(super) fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         for (_, flow) in self.flows.iter() {
-            let (peer, msg, value) = (flow.of.src, Some(flow.of.msg), flow.state.in_flight);
+            let (peer, msg, value) =
+                (flow.announcement.src, Some(flow.announcement.msg), flow.state.in_flight);
             each(Gauge { name: "granted_bytes", peer, msg, value });
         }
     }
@@ -90,28 +91,33 @@ impl Receiver {
     /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too
     /// many.
     fn enter(&mut self, now: Time, message: &MessageDescription, homa: &Homa) -> Option<u32> {
-        let MessageDescription { of, size, answers, .. } = *message;
-        let unscheduled = message.unscheduled.min(of.packets).min(homa.segmentation.head_packets());
+        let MessageDescription { announcement, size, answers, .. } = *message;
+        let unscheduled =
+            message.unscheduled.min(announcement.packets).min(homa.segmentation.head_packets());
         let in_flight = (0..unscheduled).map(|seq| homa.segmentation.wire_bytes(seq, size)).sum();
         let state = MessageProgress {
             size,
             unscheduled,
             in_flight,
             issued: 0,
-            goal: of.packets - unscheduled,
+            goal: announcement.packets - unscheduled,
             age: self.next_age,
             is_burst_over: false,
             is_judged: false,
             answers,
             retry: Retry::default(),
             progress: now,
-            is_asked: false,
+            is_resend_requested: false,
         };
-        let slot = self.flows.enter(now, of, state)?;
+        let slot = self.flows.enter(now, announcement, state)?;
         self.next_age += 1;
         let flow = &mut self.flows[slot];
-        flow.state.retry.start(of.at(slot), now + homa.timeout_of(of.src), &mut self.timers);
-        self.granting.place(slot, flow, homa);
+        flow.state.retry.start(
+            announcement.at(slot),
+            now + homa.timeout_of(announcement.src),
+            &mut self.timers,
+        );
+        self.grant_scheduler.place(slot, flow, homa);
         Some(slot)
     }
 
@@ -124,39 +130,39 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
     ) {
         let by = Grantor { now, homa, rate: self.rate, crowded };
-        self.granting.grant(&mut self.flows, &by, out);
+        self.grant_scheduler.grant(&mut self.flows, &by, out);
     }
 
     /// A message has no grants until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, homa: &Homa) {
-        if let Some(slot) = self.flows.hold(src, msg) {
-            self.granting.place(slot, &self.flows[slot], homa);
+        if let Some(slot) = self.flows.pause(src, msg) {
+            self.grant_scheduler.place(slot, &self.flows[slot], homa);
         }
     }
 
     /// Releases a held message, so that it may have grants. Packets that arrived meanwhile were
     /// dropped: they are requested at once.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
-        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
+        if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
-            let key = flow.of.at(slot);
+            let key = flow.announcement.at(slot);
             flow.state.retry.start(key, now, &mut self.timers);
-            self.granting.place(slot, flow, homa);
+            self.grant_scheduler.place(slot, flow, homa);
         }
     }
 
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<HomaHeader>) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.granting.leave(slot, &flow);
+            self.grant_scheduler.leave(slot, &flow);
         }
     }
 
     /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
-        let Self { flows, granting, .. } = self;
-        flows.forget_peer(peer, out, |slot, flow| granting.leave(slot, flow));
+        let Self { flows, grant_scheduler, .. } = self;
+        flows.forget_peer(peer, out, |slot, flow| grant_scheduler.leave(slot, flow));
     }
 
     /// Finds a message, or enters it. `Err` has the treatment of the packet that names it.
@@ -166,10 +172,10 @@ impl Receiver {
         message: &MessageDescription,
         homa: &Homa,
     ) -> Result<u32, FlowStatus> {
-        match self.flows.find(&message.of) {
+        match self.flows.find(&message.announcement) {
             FlowStatus::Arriving(slot) => Ok(slot),
             FlowStatus::New => self.enter(now, message, homa).ok_or(FlowStatus::Abandoned),
-            found @ (FlowStatus::Over | FlowStatus::Abandoned) => Err(found),
+            found @ (FlowStatus::Delivered | FlowStatus::Abandoned) => Err(found),
         }
     }
 
@@ -184,10 +190,10 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
     ) {
         let flow = &mut self.flows[slot];
-        flow.heard = now;
+        flow.last_packet_at = now;
         if homa.is_droppable() && is_burst_over && !flow.state.is_judged {
             flow.state.is_judged = true;
-            self.judged.push_back((now + homa.settle, flow.of.at(slot)));
+            self.probed.push_back((now + homa.settle, flow.announcement.at(slot)));
         }
         answer_probe(slot, flow, out);
     }
@@ -195,23 +201,23 @@ impl Receiver {
     /// Assumes the missing unscheduled packets lost, some time after the probe. The probe is short
     /// and may take another path, so that it overtakes the last of them.
     fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
-        while let Some(&(at, id)) = self.judged.front() {
+        while let Some(&(at, id)) = self.probed.front() {
             if at > now {
                 return;
             }
-            self.judged.pop_front();
+            self.probed.pop_front();
             let Some((slot, flow)) = self.flows.find_mut(id) else { continue };
             let state = &mut flow.state;
             state.is_burst_over = true;
-            let mut seq = flow.got.next_missing(0);
+            let mut seq = flow.received.next_missing(0);
             while seq < state.unscheduled {
                 state.goal += 1;
                 state.in_flight =
                     state.in_flight.saturating_sub(homa.segmentation.wire_bytes(seq, state.size));
-                seq = flow.got.next_missing(seq + 1);
+                seq = flow.received.next_missing(seq + 1);
             }
             answer_probe(slot, flow, out);
-            self.granting.place(slot, flow, homa);
+            self.grant_scheduler.place(slot, flow, homa);
         }
     }
 
@@ -224,17 +230,17 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
     ) {
         let flow = &mut self.flows[slot];
-        let Announcement { src, msg, tx_slot, .. } = flow.of;
+        let Announcement { src, msg, tx_slot, .. } = flow.announcement;
         out.send(src, msg, HomaHeader::Sack { tx_slot, seq });
         // It arrives late, when it counts as lost.
         if flow.state.is_burst_over
             && seq < flow.state.unscheduled
-            && !flow.got.contains(seq)
+            && !flow.received.contains(seq)
             && flow.state.issued < flow.state.goal
         {
             flow.state.goal -= 1;
             flow.state.in_flight += homa.segmentation.wire_bytes(seq, flow.state.size);
-            self.granting.place(slot, &self.flows[slot], homa);
+            self.grant_scheduler.place(slot, &self.flows[slot], homa);
         }
     }
 
@@ -249,39 +255,42 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
     ) -> (Receipt, Option<Whole>) {
         let flow = &mut self.flows[slot];
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return (Receipt::Ignored, None);
         }
-        flow.heard = now;
+        flow.last_packet_at = now;
         flow.state.progress = now;
         self.last_data = now;
-        flow.state.retry.hear_later(now + homa.timeout_of(packet.src));
-        let is_fresh = flow.got.insert(seq);
+        flow.state.retry.on_response_later(now + homa.timeout_of(packet.src));
+        let is_fresh = flow.received.insert(seq);
         let state = &mut flow.state;
         // The bytes that were counted at its grant: between hosts a packet arrives without those
         // that the network and the datapath add.
         let bytes = homa.segmentation.wire_bytes(seq, state.size);
         if !is_fresh {
-            if std::mem::take(&mut state.is_asked) {
+            if std::mem::take(&mut state.is_resend_requested) {
                 self.doublings = (self.doublings + 1).min(DOUBLINGS_MAX);
             }
             // The sender assumed a packet lost whose acknowledgement arrived late: it has used a
             // grant that another packet needs.
             if state.is_burst_over && matches!(packet.header, HomaHeader::Data { .. }) {
                 state.in_flight = state.in_flight.saturating_sub(bytes);
-                state.goal += u32::from(state.goal < flow.of.packets);
-                self.granting.place(slot, flow, homa);
+                state.goal += u32::from(state.goal < flow.announcement.packets);
+                self.grant_scheduler.place(slot, flow, homa);
             }
             return (Receipt::Duplicate, None);
         }
         state.in_flight = state.in_flight.saturating_sub(bytes);
-        if flow.got.len() < flow.of.packets {
+        if flow.received.len() < flow.announcement.packets {
             return (Receipt::Fresh, None);
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
-        self.granting.leave(slot, &flow);
-        self.doublings = self.doublings.saturating_sub(u32::from(flow.state.is_asked));
-        (Receipt::Fresh, Some(Whole { of: flow.of, answers: flow.state.answers }))
+        self.grant_scheduler.leave(slot, &flow);
+        self.doublings = self.doublings.saturating_sub(u32::from(flow.state.is_resend_requested));
+        (
+            Receipt::Fresh,
+            Some(Whole { announcement: flow.announcement, answers: flow.state.answers }),
+        )
     }
 
     /// The sender is alive, but has shorter messages.
@@ -292,10 +301,10 @@ impl Receiver {
         packet: &Packet<HomaHeader>,
         homa: &Homa,
     ) {
-        if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
+        if self.flows.touch(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.progress = now;
-            state.retry.hear_later(now + homa.timeout_of(packet.src));
+            state.retry.on_response_later(now + homa.timeout_of(packet.src));
         }
     }
 
@@ -313,21 +322,22 @@ impl Receiver {
             if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
-            if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, homa.forget)) {
+            if self.flows.get(slot).is_some_and(|f| self.flows.is_unresponsive(f, now, homa.forget))
+            {
                 if let Some(flow) = self.flows.abandon(slot, out) {
-                    self.granting.leave(slot, &flow);
+                    self.grant_scheduler.leave(slot, &flow);
                 }
                 continue;
             }
             let flow = &mut self.flows[slot];
             // While the link is busy with other messages, packets may wait for it at the last
             // switch.
-            let of_pair = homa.timeout_of(flow.of.src);
+            let of_pair = homa.timeout_of(flow.announcement.src);
             let is_idle = now.saturating_since(self.last_data) >= of_pair / IDLE_PART;
             let times = if is_idle { 1 } else { BUSY_TIMES };
             let timeout = of_pair * times.max(1 << self.doublings);
             let waited = now.saturating_since(flow.state.progress);
-            if !flow.is_held && waited < timeout {
+            if !flow.is_paused && waited < timeout {
                 let due = now + of_pair / IDLE_PART;
                 flow.state.retry.start(key, due, &mut self.timers);
                 continue;
@@ -336,40 +346,45 @@ impl Receiver {
             let doublings = flow.state.retry.attempts().min(4);
             let due = now + timeout * (1 << doublings);
             flow.state.retry.start(key, due, &mut self.timers);
-            if !flow.is_held {
-                flow.state.is_asked = true;
-                ask_again(slot, flow, out, stats);
+            if !flow.is_paused {
+                flow.state.is_resend_requested = true;
+                request_retransmissions(slot, flow, out, stats);
             }
         }
     }
 }
 
 fn answer_probe(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>) {
-    let Announcement { src, msg, tx_slot, .. } = flow.of;
+    let Announcement { src, msg, tx_slot, .. } = flow.announcement;
     let is_burst_over = flow.state.is_burst_over;
     out.send(src, msg, HomaHeader::Known { tx_slot, rx_slot: slot, is_burst_over });
 }
 
 /// Requests packets that are expected: the first gaps.
-fn ask_again(slot: u32, flow: &RxFlow, out: &mut Output<HomaHeader>, stats: &mut HomaStats) {
+fn request_retransmissions(
+    slot: u32,
+    flow: &RxFlow,
+    out: &mut Output<HomaHeader>,
+    stats: &mut HomaStats,
+) {
     let MessageProgress { in_flight, issued, goal, unscheduled, .. } = flow.state;
     if in_flight == 0 && issued < goal {
         return;
     }
-    let Announcement { src, msg, tx_slot, packets, .. } = flow.of;
+    let Announcement { src, msg, tx_slot, packets, .. } = flow.announcement;
     let end = if issued < goal { (unscheduled + issued).min(packets) } else { packets };
-    let mut seq = flow.got.next_missing(0);
+    let mut seq = flow.received.next_missing(0);
     for _ in 0..RANGES_MAX {
         if seq >= end {
             return;
         }
         let mut past = seq + 1;
-        while past < end && !flow.got.contains(past) {
+        while past < end && !flow.received.contains(past) {
             past += 1;
         }
         let count = past - seq;
         out.send(src, msg, HomaHeader::Resend { tx_slot, rx_slot: slot, seq, count });
         stats.resends += 1;
-        seq = flow.got.next_missing(past);
+        seq = flow.received.next_missing(past);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, Time};
 
-use crate::parts::Announcement;
+use crate::toolkit::Announcement;
 
 /// The requests of one host, those that it has sent and those that it has to answer.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use rampmeter_core::Time;
 
 use super::config::{Grants, Homa};
-use crate::parts::{ArrivingFlow, Retry};
+use crate::toolkit::{ArrivingFlow, Retry};
 
 /// Preference among messages: bytes to grant, then age.
 pub(super) type Key = (u64, u64);
@@ -33,7 +33,7 @@ pub(super) struct MessageProgress {
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     pub(super) progress: Time,
     /// True if the receiver has requested retransmissions of its packets.
-    pub(super) is_asked: bool,
+    pub(super) is_resend_requested: bool,
 }
 
 pub(super) type RxFlow = ArrivingFlow<MessageProgress>;
@@ -43,7 +43,8 @@ impl RxFlow {
     #[inline]
     pub(super) fn key(&self, homa: &Homa) -> Option<Key> {
         let MessageProgress { goal, issued, size, age, .. } = self.state;
-        let to_grant = || homa.segmentation.remaining(self.of.packets - (goal - issued), size);
+        let to_grant =
+            || homa.segmentation.remaining(self.announcement.packets - (goal - issued), size);
         (issued < goal).then(|| (to_grant(), age))
     }
 
@@ -51,7 +52,7 @@ impl RxFlow {
     /// their bytes on the wire.
     #[inline]
     pub(super) fn issue(&mut self, homa: &Homa) -> u64 {
-        let packets = self.of.packets;
+        let packets = self.announcement.packets;
         let state = &mut self.state;
         let before = state.in_flight;
         loop {
@@ -60,7 +61,7 @@ impl RxFlow {
             state.in_flight += homa.segmentation.wire_bytes(seq, state.size);
             state.issued += 1;
             if homa.config.grants == Grants::Packet
-                || state.in_flight >= homa.window_from(self.of.src)
+                || state.in_flight >= homa.window_from(self.announcement.src)
                 || state.issued == state.goal
             {
                 return state.in_flight - before;

@@ -10,7 +10,7 @@ use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Tim
 
 use super::config::{Grants, Homa};
 use super::wire::HomaHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// Grant of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct Tx {
     /// Priorities of granted packets: up to which number each holds.
     priorities: VecDeque<(u32, u8)>,
     /// Packets that the receiver misses: first, and one past the last.
-    again: VecDeque<(u32, u32)>,
+    retransmit_queue: VecDeque<(u32, u32)>,
     /// Its slot at the receiver, once that is known.
     rx_slot: u32,
     /// The request that it answers, plus one.
@@ -65,7 +65,7 @@ impl Tx {
 
     fn is_sendable(&self, packets: u32) -> bool {
         self.next < self.unscheduled.min(packets)
-            || !self.again.is_empty()
+            || !self.retransmit_queue.is_empty()
             || (self.used < self.credit && (self.next < packets || self.n_lost() > 0))
     }
 }
@@ -76,7 +76,7 @@ pub(super) struct Sender {
     flows: OutgoingFlows<Tx>,
     /// Messages that have something to send, by remaining bytes, then age.
     ready: KeyedHeap<(u64, u32)>,
-    places: Places,
+    positions: Places,
     /// Peers that await too many messages, so that new ones must be short at first.
     crowded: IdMap<u32, ()>,
 }
@@ -95,7 +95,7 @@ impl Sender {
         Self {
             flows: OutgoingFlows::new(node),
             ready: KeyedHeap::default(),
-            places: Places::default(),
+            positions: Places::default(),
             crowded: IdMap::default(),
         }
     }
@@ -147,7 +147,7 @@ impl Sender {
             credit: 0,
             used: 0,
             priorities: VecDeque::new(),
-            again: VecDeque::new(),
+            retransmit_queue: VecDeque::new(),
             rx_slot: 0,
             answers: relation.answers,
             crowded: relation.crowded,
@@ -165,13 +165,14 @@ impl Sender {
         let flow = &self.flows[slot];
         let state = &flow.state;
         if !state.is_sendable(flow.packets) {
-            self.ready.remove(&mut self.places, slot);
+            self.ready.remove(&mut self.positions, slot);
             return;
         }
-        let again: u64 = state.again.iter().map(|&(from, end)| u64::from(end - from)).sum();
+        let again: u64 =
+            state.retransmit_queue.iter().map(|&(from, end)| u64::from(end - from)).sum();
         let left = homa.segmentation.remaining(state.next, flow.size)
             + (again + state.n_lost()) * homa.segmentation.full().get();
-        self.ready.set(&mut self.places, slot, (left, flow.msg.get()));
+        self.ready.set(&mut self.positions, slot, (left, flow.msg.get()));
     }
 
     /// Records the state of a receiver: true if it awaits too many messages.
@@ -185,7 +186,7 @@ impl Sender {
 
     pub(super) fn on_grant(&mut self, now: Time, slot: u32, msg: MsgId, grant: Grant, homa: &Homa) {
         let due = |peer| now + homa.timeout_of(peer);
-        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
+        let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };
         let credit = grant.credit.min(flow.packets);
         let state = &mut flow.state;
         state.rx_slot = grant.rx_slot;
@@ -222,13 +223,16 @@ impl Sender {
         out: &mut Output<HomaHeader>,
     ) {
         let due = |peer| now + homa.timeout_of(peer);
-        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
+        let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };
         let (end, dst) = (missing.end.min(flow.packets), flow.dst);
         let state = &mut flow.state;
         state.rx_slot = rx_slot;
         let sent = (missing.start, end.min(state.next));
-        if sent.0 < sent.1 && !state.again.contains(&sent) && state.again.len() < RANGES_MAX {
-            state.again.push_back(sent);
+        if sent.0 < sent.1
+            && !state.retransmit_queue.contains(&sent)
+            && state.retransmit_queue.len() < RANGES_MAX
+        {
+            state.retransmit_queue.push_back(sent);
         }
         let granted = match end == flow.packets {
             true => state.used + (end - state.next) + state.n_lost() as u32,
@@ -252,7 +256,7 @@ impl Sender {
         homa: &Homa,
     ) {
         let due = |peer| now + homa.timeout_of(peer);
-        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
+        let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };
         flow.state.rx_slot = rx_slot;
         let unscheduled = flow.state.unscheduled;
         if let Some(round) = &mut flow.state.first_round
@@ -269,7 +273,7 @@ impl Sender {
     /// An unscheduled packet has arrived.
     pub(super) fn on_sack(&mut self, now: Time, slot: u32, msg: MsgId, seq: u32, homa: &Homa) {
         let due = |peer| now + homa.timeout_of(peer);
-        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
+        let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };
         let unscheduled = flow.state.unscheduled;
         let Some(round) = flow.state.first_round.as_mut().filter(|_| seq < unscheduled) else {
             return;
@@ -289,8 +293,8 @@ impl Sender {
         msg: MsgId,
         out: &mut Output<HomaHeader>,
     ) -> Option<(NodeId, u32)> {
-        self.flows.of(slot, msg)?;
-        out.say(Event::Completed { msg });
+        self.flows.get_current(slot, msg)?;
+        out.push_event(Event::Completed { msg });
         self.drop_flow(slot)
     }
 
@@ -309,16 +313,16 @@ impl Sender {
 
     /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
-        let Self { flows, ready, places, crowded } = self;
+        let Self { flows, ready, positions, crowded } = self;
         crowded.remove(&peer.get());
         flows.forget_peer(peer, out, |slot, _| {
-            ready.remove(places, slot);
+            ready.remove(positions, slot);
         });
     }
 
     fn drop_flow(&mut self, slot: u32) -> Option<(NodeId, u32)> {
         let flow = self.flows.remove(slot)?;
-        self.ready.remove(&mut self.places, slot);
+        self.ready.remove(&mut self.positions, slot);
         Some((flow.dst, flow.flow))
     }
 
@@ -363,10 +367,10 @@ impl Sender {
         mut gone: impl FnMut(NodeId, u32),
     ) {
         while let Some(slot) = self.flows.next_due(now) {
-            self.flows.queue_repeat(slot);
+            self.flows.queue_retransmit(slot);
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_repeat(now, homa.repeat_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, homa.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
@@ -377,12 +381,12 @@ impl Sender {
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
                 gone(dst, number);
             }
         }
         if out.is_backlogged() {
-            self.flows.postpone_repeats(now + homa.timeout);
+            self.flows.postpone_retransmits(now + homa.timeout);
         }
     }
 }
@@ -400,11 +404,11 @@ fn take(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHea
     let (size, number) = (flow.size, flow.flow);
     let state = &mut flow.state;
     let rx_slot = state.rx_slot;
-    if let Some((from, end)) = state.again.front_mut() {
+    if let Some((from, end)) = state.retransmit_queue.front_mut() {
         let seq = *from;
         *from += 1;
         if from == end {
-            state.again.pop_front();
+            state.retransmit_queue.pop_front();
         }
         return (seq, Priority::HIGHEST, HomaHeader::Data { rx_slot, seq });
     }

@@ -25,7 +25,7 @@ fn facts() -> FabricFacts {
 }
 
 fn host(config: HomaConfig, node: u32) -> (HomaHost, Arc<Homa>) {
-    let homa = Arc::new(config.on(&facts()).unwrap());
+    let homa = Arc::new(config.derive(&facts()).unwrap());
     let rng = Rng::new(1, 0, Purpose::Test);
     (HomaHost::new(Arc::clone(&homa), NodeId::new(node), rng, Time::ZERO), homa)
 }
@@ -54,7 +54,7 @@ mod priorities {
     fn sizes_up_to_a_cutoff_have_its_level() {
         let cutoffs = [300, 2_000, 9_000, 9_000, 9_000, 9_000, 9_000];
         let config = HomaConfig { unscheduled_priorities: 4, cutoffs, ..HomaConfig::paper() };
-        let homa = config.on(&facts()).unwrap();
+        let homa = config.derive(&facts()).unwrap();
         let sizes = [1, 300, 301, 2_000, 9_000, 9_001, 1_000_000];
         let levels = sizes.map(|size| homa.unscheduled_priority(size).get());
         assert_eq!(levels, [0, 0, 1, 1, 2, 3, 3]);
@@ -64,7 +64,7 @@ mod priorities {
     /// arrives.
     #[test]
     fn active_messages_take_the_lowest_levels() {
-        let homa = HomaConfig::paper().on(&facts()).unwrap();
+        let homa = HomaConfig::paper().derive(&facts()).unwrap();
         let levels =
             |n: usize| -> Vec<u8> { (0..n).map(|rank| homa.scheduled_priority(rank, n)).collect() };
         assert_eq!(levels(1), [7]);
@@ -77,7 +77,7 @@ mod priorities {
     #[test]
     fn every_level_has_a_kind_of_packet() {
         let config = HomaConfig { priorities: 4, unscheduled_priorities: 4, ..HomaConfig::paper() };
-        assert_eq!(config.on(&facts()).unwrap_err().key, "unscheduled-priorities");
+        assert_eq!(config.derive(&facts()).unwrap_err().key, "unscheduled-priorities");
     }
 }
 
@@ -415,8 +415,8 @@ mod between_hosts {
 
     #[test]
     fn homa_aeolus_is_refused() {
-        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
-        let site = Site { facts: facts(), place, lower: None };
+        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts: facts(), deployment, lower: None };
         let error = HomaAeolusFamily::configure(AeolusConfig::default(), &site).unwrap_err();
         let expected = "name: expected a transport that works without selective dropping, between \
                     hosts, got homa-aeolus";

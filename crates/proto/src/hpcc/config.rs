@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Rtt, Segmentation, forget_after};
+use crate::toolkit::{AttemptLimit, Padding, Rtt, Segmentation, forget_after};
 use crate::transport::Peers;
 
 /// Recovery of lost packets.
@@ -151,7 +151,7 @@ impl HpccConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Hpcc, BadKey> {
         check_ranges(&self)?;
         let rtt = self.base_rtt.unwrap_or(facts.data_rtt);
         let windows = self.windows(facts.access_rate, rtt);

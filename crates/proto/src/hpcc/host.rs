@@ -9,7 +9,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::HpccStats;
 use super::wire::HpccHeader;
-use crate::parts::{Output, sides};
+use crate::toolkit::{Output, sides};
 
 /// HPCC at one host.
 #[derive(Debug)]

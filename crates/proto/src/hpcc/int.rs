@@ -27,10 +27,10 @@ impl Record {
     #[inline]
     pub fn new(now: Time, sent: u64, queued: u32, rate: Rate) -> Self {
         let time = (now.as_ps() >> TIME_SHIFT) as u32;
-        Self::of(time, sent as u32, queued, short(rate.as_bps() / 1_000_000))
+        Self::from_fields(time, sent as u32, queued, short(rate.as_bps() / 1_000_000))
     }
 
-    fn of(time: u32, sent: u32, queued: u32, rate: u16) -> Self {
+    fn from_fields(time: u32, sent: u32, queued: u32, rate: u16) -> Self {
         let halves = |word: u32| [(word >> 16) as u16, word as u16];
         let ([a, b], [c, d], [e, f]) = (halves(time), halves(sent), halves(queued));
         Self([a, b, c, d, e, f, rate])
@@ -76,11 +76,11 @@ fn short(mbps: u64) -> u16 {
 
 impl Item for Record {
     const FIELDS: &'static [FieldInfo] = &[
-        FieldInfo::new("time", u32::FORM).labelled("Time (128 ps)"),
-        FieldInfo::new("sent", u32::FORM).labelled("Bytes sent before"),
-        FieldInfo::new("queued", u32::FORM).labelled("Bytes waiting"),
+        FieldInfo::new("time", u32::FORM).with_label("Time (128 ps)"),
+        FieldInfo::new("sent", u32::FORM).with_label("Bytes sent before"),
+        FieldInfo::new("queued", u32::FORM).with_label("Bytes waiting"),
         FieldInfo::new("rate", u16::FORM)
-            .labelled("Rate: 12 bits of Mbit/s, times 2 to the first 4"),
+            .with_label("Rate: 12 bits of Mbit/s, times 2 to the first 4"),
     ];
 
     fn encode(&self, w: &mut Writer<'_>) -> Result<(), WireError> {
@@ -93,7 +93,7 @@ impl Item for Record {
 
     fn decode(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let (time, sent, queued) = (r.u32()?, r.u32()?, r.u32()?);
-        Ok(Self::of(time, sent, queued, r.u16()?))
+        Ok(Self::from_fields(time, sent, queued, r.u16()?))
     }
 
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self {

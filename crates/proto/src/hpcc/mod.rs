@@ -19,8 +19,8 @@
 
 pub mod config;
 pub mod control;
-pub mod hop;
 pub mod int;
+pub mod program;
 pub mod wire;
 
 mod host;
@@ -40,7 +40,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
 use rampmeter_core::{Bytes, FabricFacts, Family};
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, family};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of each switch (§5.1: 32 MB).
@@ -56,7 +56,7 @@ family! {
         type Config = Hpcc;
         type Header = wire::HpccHeader;
         type Host = HpccHost;
-        type Hop = hop::Telemetry;
+        type SwitchProgram = program::Telemetry;
     }
 }
 
@@ -87,14 +87,14 @@ impl Transport for HpccFamily {
 
     /// Switches between real hosts write no telemetry, and HPCC without it is not HPCC.
     fn configure(keys: HpccConfig, site: &Site) -> Result<Hpcc, BadKey> {
-        if let Place::Hosts { .. } = site.place {
+        if let Place::Hosts { .. } = site.deployment {
             let expected = "a transport that works without telemetry of switches, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
-        keys.on(&site.facts)
+        keys.derive(&site.facts)
     }
 
-    fn among(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Hpcc {
+    fn adapt_to_peers(own: Hpcc, _network: &Hpcc, peers: &Peers) -> Hpcc {
         Hpcc { peers: Some(peers.clone()), ..own }
     }
 

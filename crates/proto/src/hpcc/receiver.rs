@@ -9,7 +9,7 @@ use rampmeter_core::{Bytes, Packet, Receipt, Time};
 use super::config::{Hpcc, Recovery};
 use super::stats::HpccStats;
 use super::wire::HpccHeader;
-use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output, sack_bits};
+use crate::toolkit::{Announcement, ArrivingFlows, FlowStatus, Output, sack_bits};
 
 /// The last NACK of a flow.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Gap {
     /// The packet that was missing.
     missing: Option<u32>,
     /// Time from which the same one may be requested once more.
-    until: Time,
+    nack_again_at: Time,
 }
 
 /// The receiver of one host.
@@ -63,32 +63,34 @@ impl Receiver {
                 slot
             }
             FlowStatus::Abandoned => return Receipt::Ignored,
-            FlowStatus::Over => {
+            FlowStatus::Delivered => {
                 out.send(src, msg, ack(packets, 0, false));
                 return Receipt::Duplicate;
             }
         };
         let flow = &mut self.flows[slot];
         // Only a damaged packet is beyond the length that the first one of its flow carried.
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return Receipt::Ignored;
         }
-        flow.heard = now;
-        let missing = flow.got.first_missing();
+        flow.last_packet_at = now;
+        let missing = flow.received.first_missing();
         if hpcc.config.recovery == Recovery::GoBackN && seq > missing {
             stats.out_of_order_drops += 1;
-            if flow.state.missing != Some(missing) || now >= flow.state.until {
-                flow.state =
-                    Gap { missing: Some(missing), until: now + hpcc.windows_to(src).rtt * 2 };
+            if flow.state.missing != Some(missing) || now >= flow.state.nack_again_at {
+                flow.state = Gap {
+                    missing: Some(missing),
+                    nack_again_at: now + hpcc.windows_to(src).rtt * 2,
+                };
                 stats.nacks_sent += 1;
                 out.send(src, msg, ack(missing, 0, true));
             }
             return Receipt::Ignored;
         }
-        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
-        let cumulative = flow.got.first_missing();
-        let is_complete = cumulative == flow.of.packets;
-        out.send(src, msg, ack(cumulative, sack_bits(&flow.got), false));
+        let receipt = if flow.received.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let cumulative = flow.received.first_missing();
+        let is_complete = cumulative == flow.announcement.packets;
+        out.send(src, msg, ack(cumulative, sack_bits(&flow.received), false));
         if is_complete {
             self.flows.deliver(slot, out);
         }

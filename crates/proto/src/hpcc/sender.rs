@@ -11,7 +11,7 @@ use super::config::{Hpcc, Recovery};
 use super::control::{AckTelemetry, Control};
 use super::stats::HpccStats;
 use super::wire::{HpccHeader, Records};
-use crate::parts::{Ack, AckEffect, OutgoingFlows, Output, Rtt, Stream, Window};
+use crate::toolkit::{Ack, AckEffect, OutgoingFlows, Output, Rtt, Stream, Window};
 
 /// The class of data, below that of acknowledgements.
 const DATA: Priority = Priority::new(1);
@@ -101,16 +101,16 @@ pub(super) struct Sender {
     ready: KeyedHeap<(Time, u32)>,
     /// Flows whose window is open and whose pace allows a packet later.
     paced: KeyedHeap<(Time, u32)>,
-    places: Places,
+    positions: Places,
     /// The latest timeout that follows from a measured round trip.
-    known: Option<Span>,
+    measured_timeout: Option<Span>,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        let (ready, paced, places) =
+        let (ready, paced, positions) =
             (KeyedHeap::default(), KeyedHeap::default(), Places::default());
-        Self { flows: OutgoingFlows::new(node), ready, paced, places, known: None }
+        Self { flows: OutgoingFlows::new(node), ready, paced, positions, measured_timeout: None }
     }
 
     #[inline]
@@ -146,7 +146,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, now: Time, message: &Message, hpcc: &Hpcc) {
         let packets = hpcc.segmentation().packets(message.size);
-        let state = Stream::new(packets, FlowWindow::new(message.dst, self.known, hpcc));
+        let state = Stream::new(packets, FlowWindow::new(message.dst, self.measured_timeout, hpcc));
         let slot = self.flows.submit(message, packets, state);
         self.update(now, slot);
     }
@@ -159,16 +159,16 @@ impl Sender {
 
     fn drop_flow(&mut self, slot: u32) {
         self.flows.remove(slot);
-        self.ready.remove(&mut self.places, slot);
-        self.paced.remove(&mut self.places, slot);
+        self.ready.remove(&mut self.positions, slot);
+        self.paced.remove(&mut self.positions, slot);
     }
 
     /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HpccHeader>) {
-        let Self { flows, ready, paced, places, .. } = self;
+        let Self { flows, ready, paced, positions, .. } = self;
         flows.forget_peer(peer, out, |slot, _| {
-            ready.remove(places, slot);
-            paced.remove(places, slot);
+            ready.remove(positions, slot);
+            paced.remove(positions, slot);
         });
     }
 
@@ -186,7 +186,7 @@ impl Sender {
         else {
             return;
         };
-        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(tx_slot, msg) else { return };
         let ack = Ack { cumulative, sack, is_marked: false };
         if flow.state.on_ack(now, &ack).is_none() {
             // A NACK that a later acknowledgement has overtaken is still valid: the packets after
@@ -204,13 +204,13 @@ impl Sender {
         stats.path_changes += u64::from(!follows);
         window.follow(hpcc);
         let timeout = window.timeout(0);
-        self.known = Some(timeout);
+        self.measured_timeout = Some(timeout);
         let due = (now + timeout).max(window.first_due);
-        self.flows.hear_timer(tx_slot, due);
+        self.flows.on_response(tx_slot, due);
         let flow = &mut self.flows[tx_slot];
         if flow.state.is_done() {
             self.drop_flow(tx_slot);
-            out.say(Event::Completed { msg });
+            out.push_event(Event::Completed { msg });
             return;
         }
         if goes_back {
@@ -226,13 +226,13 @@ impl Sender {
         let key = (at, flow.msg.get());
         let is_open = flow.state.sendable().is_some();
         if is_open && at <= now {
-            self.paced.remove(&mut self.places, slot);
-            self.ready.set(&mut self.places, slot, key);
+            self.paced.remove(&mut self.positions, slot);
+            self.ready.set(&mut self.positions, slot, key);
         } else {
-            self.ready.remove(&mut self.places, slot);
+            self.ready.remove(&mut self.positions, slot);
             match is_open {
-                true => self.paced.set(&mut self.places, slot, key),
-                false => _ = self.paced.remove(&mut self.places, slot),
+                true => self.paced.set(&mut self.positions, slot, key),
+                false => _ = self.paced.remove(&mut self.positions, slot),
             }
         }
     }
@@ -241,8 +241,8 @@ impl Sender {
     #[inline]
     fn wake(&mut self, now: Time) {
         while let Some((key, slot)) = self.paced.first().filter(|(key, _)| key.0 <= now) {
-            self.paced.remove(&mut self.places, slot);
-            self.ready.set(&mut self.places, slot, key);
+            self.paced.remove(&mut self.positions, slot);
+            self.ready.set(&mut self.positions, slot, key);
         }
     }
 
@@ -297,7 +297,7 @@ impl Sender {
             if !flow.retry.attempt(now, &hpcc.attempt_limit) {
                 let msg = flow.msg;
                 self.drop_flow(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
                 continue;
             }
             flow.state.on_timeout(now);

@@ -1,6 +1,6 @@
 //! Counters of hosts of HPCC.
 
-use crate::parts::counters;
+use crate::toolkit::counters;
 
 counters! {
     /// Counters of a host.

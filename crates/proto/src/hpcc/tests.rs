@@ -19,7 +19,7 @@ fn hpcc() -> Hpcc {
         n_pods: 0,
         patience: Span::ZERO,
     };
-    HpccConfig::paper().on(&facts).unwrap()
+    HpccConfig::paper().derive(&facts).unwrap()
 }
 
 fn records(of: &[(u64, u64, u32)]) -> Records {
@@ -50,7 +50,7 @@ mod derived {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let step = paper.on(&facts).unwrap().windows.step;
+        let step = paper.derive(&facts).unwrap().windows.step;
         assert!((step - 81.25).abs() < 1e-9, "{step}");
     }
 
@@ -76,7 +76,7 @@ mod derived {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        assert_eq!(keys.on(&facts).unwrap_err().key, "timeout-max-us");
+        assert_eq!(keys.derive(&facts).unwrap_err().key, "timeout-max-us");
     }
 }
 
@@ -97,8 +97,8 @@ mod hosts {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
-        let site = Site { facts, place, lower: None };
+        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts, deployment, lower: None };
         let error = HpccFamily::configure(HpccConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that works without telemetry of switches, \
             between hosts, got hpcc";
@@ -149,7 +149,7 @@ mod algorithm {
         assert!(ack(&mut control, &records(&[(0, 0, 30_000), (0, 0, 0)]), 1, 50));
         let later = records(&[(8_000, 50_000, 20_000), (8_000, 60_000, 90_000)]);
         ack(&mut control, &later, 2, 50);
-        assert!((control.usage() - 0.7).abs() < 1e-3, "{}", control.usage());
+        assert!((control.utilization() - 0.7).abs() < 1e-3, "{}", control.utilization());
     }
 
     /// tau = T / 4: a quarter of the new value counts, and three quarters of the first, 1.
@@ -158,7 +158,11 @@ mod algorithm {
         let mut control = Control::new(hpcc().windows);
         ack(&mut control, &records(&[(0, 0, 0)]), 1, 50);
         ack(&mut control, &records(&[(2_000, 12_500, 0)]), 2, 50);
-        assert!((control.usage() - (0.75 + 0.25 * 0.5)).abs() < 1e-3, "{}", control.usage());
+        assert!(
+            (control.utilization() - (0.75 + 0.25 * 0.5)).abs() < 1e-3,
+            "{}",
+            control.utilization()
+        );
     }
 
     /// With U = 1.9, twice eta, each acknowledgement of a round trip halves the same reference.
@@ -169,9 +173,9 @@ mod algorithm {
         for n in 1..=3u32 {
             let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 100_000, 90_000)]);
             ack(&mut control, &of, 1 + n, 50);
-            let expected = 100_000.0 * 0.95 / control.usage() + 50.0;
+            let expected = 100_000.0 * 0.95 / control.utilization() + 50.0;
             assert!((control.window() - expected).abs() < 1e-6, "{}", control.window());
-            assert!((control.usage() - 1.9).abs() < 1e-2);
+            assert!((control.utilization() - 1.9).abs() < 1e-2);
         }
         // The packet after those that were in flight makes it the reference.
         ack(&mut control, &records(&[(32_000, 400_000, 90_000)]), 51, 80);

@@ -8,7 +8,7 @@ use rampmeter_core::headers;
 
 pub use super::int::Records;
 
-use crate::parts::{DataHeader, FlowKey};
+use crate::toolkit::{DataHeader, FlowKey};
 
 headers! {
     /// An HPCC header.

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::paths::Paths;
-use crate::central::{Settings, Waits};
+use crate::central::{Settings, TimeoutSettings};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
-use crate::parts::Padding;
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{ByPeer, LossDetection};
+use crate::tcp::config::{LossDetection, PeerStarts};
 use crate::tcp::control::{Algorithm, Start};
+use crate::toolkit::Padding;
 use crate::transport::{Peers, Place, Site};
 
 /// Hyline's parameters. [`HylineConfig::paper`] is the preset.
@@ -158,15 +158,15 @@ impl HylineConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, site: &Site) -> Result<Hyline, BadKey> {
+    pub fn derive(self, site: &Site) -> Result<Hyline, BadKey> {
         check_ranges(&self)?;
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
         let windows = config.windows(facts);
-        let mut tcp = config.tcp(windows.initial, windows.max).on(facts, Vec::new())?;
+        let mut tcp = config.tcp(windows.initial, windows.max).derive(facts, Vec::new())?;
         tcp.start.granted = u64::from(windows.granted) * config.payload.get();
-        let waits = Waits {
+        let waits = TimeoutSettings {
             compute: config.compute,
             repeat_us: config.repeat_us,
             fallback_us: config.fallback_us,
@@ -183,8 +183,8 @@ impl HylineConfig {
         )?;
         settings.scheduled_class = Priority::new(config.classes - 1);
         // Links are a flow's until it is done; the host of a late one is queried.
-        settings.controller.grace = settings.repeat;
-        let (plan, core) = match &site.place {
+        settings.controller.grace = settings.retransmit_after;
+        let (plan, core) = match &site.deployment {
             Place::Hosts { .. } => (None, facts.access_rate),
             Place::Network(network) => (network.paths.clone(), network.core),
         };
@@ -197,7 +197,7 @@ impl HylineConfig {
     /// Returns the parameters of a host among hosts of other rates: the windows follow from
     /// the rate of a pair. A slow port could not hold the window of a
     /// fast host.
-    pub(super) fn among(self, own: Hyline, peers: &Peers) -> Hyline {
+    pub(super) fn adapt_to_peers(self, own: Hyline, peers: &Peers) -> Hyline {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;
         let at = |facts: FabricFacts| {
@@ -206,7 +206,7 @@ impl HylineConfig {
             let [initial, max, granted] = [initial, max, granted].map(bytes);
             Start { initial, max, granted, ..start }
         };
-        tcp.by_peer = Some(ByPeer::new(peers, at));
+        tcp.by_peer = Some(PeerStarts::new(peers, at));
         Hyline { settings: Settings { tcp: Arc::new(tcp), ..own.settings }, ..own }
     }
 

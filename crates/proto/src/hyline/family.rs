@@ -13,7 +13,7 @@ use super::wire::{HylineHeader, SignalHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::parts::Segmentation;
+use crate::toolkit::Segmentation;
 use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
 /// The Hyline family.
@@ -33,9 +33,9 @@ impl Family for HylineFamily {
     type Header = HylineHeader;
     type Host = HylineHost;
     type Arbiter = HylineArbiter;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
-    fn hop(_config: &Arc<Hyline>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Hyline>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -76,11 +76,11 @@ impl Transport for HylineFamily {
     }
 
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {
-        keys.on(site)
+        keys.derive(site)
     }
 
-    fn among(own: Hyline, _network: &Hyline, peers: &Peers) -> Hyline {
-        own.config.clone().among(own, peers)
+    fn adapt_to_peers(own: Hyline, _network: &Hyline, peers: &Peers) -> Hyline {
+        own.config.clone().adapt_to_peers(own, peers)
     }
 
     fn assumptions(_config: &Self::Config, site: &Site) -> Assumptions {

@@ -32,7 +32,7 @@ use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
 use super::path_grant::PathGrant;
 use super::paths::{Links, Paths};
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId, Schedule};
 
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ struct Flow {
     src: NodeId,
     dst: NodeId,
     /// Remaining bytes now.
-    left: RemainingSize,
+    remaining: RemainingSize,
     grant: Option<PathGrant>,
 }
 
@@ -52,7 +52,7 @@ struct Load {
     /// Of flows that are to transmit.
     decided: u64,
     /// Of flows that transmit and have not been looked at yet.
-    before: u64,
+    undecided: u64,
     /// The place in the order of the last flow that transmits.
     last: usize,
 }
@@ -103,14 +103,14 @@ impl PathScheduler {
         self.loads.fill(Load::default());
         self.order.clear();
         let all = self.flows.iter();
-        self.order.extend(all.map(|(slot, flow)| (flow.left, flow.arrival, slot)));
+        self.order.extend(all.map(|(slot, flow)| (flow.remaining, flow.arrival, slot)));
         self.order.sort_unstable();
         for (at, &(.., slot)) in self.order.iter().enumerate() {
             let Flow { src, dst, grant, .. } = self.flows[slot];
             if let Some(PathGrant { rate, path }) = grant {
                 for &link in self.paths.links(src, dst, path).all() {
                     let load = &mut self.loads[link as usize];
-                    (load.before, load.last) = (load.before + rate.as_bps(), at);
+                    (load.undecided, load.last) = (load.undecided + rate.as_bps(), at);
                 }
             }
         }
@@ -118,10 +118,10 @@ impl PathScheduler {
         self.next = None;
         for at in 0..self.order.len() {
             let slot = self.order[at].2;
-            let Flow { id, src, dst, left, grant: before, .. } = self.flows[slot];
+            let Flow { id, src, dst, remaining, grant: before, .. } = self.flows[slot];
             if let Some(PathGrant { rate, path }) = before {
                 let links = self.paths.links(src, dst, path);
-                links.all().iter().for_each(|&l| self.loads[l as usize].before -= rate.as_bps());
+                links.all().iter().for_each(|&l| self.loads[l as usize].undecided -= rate.as_bps());
             }
             let grant = self.decide(src, dst, before.and_then(|grant| grant.path));
             if grant != before {
@@ -132,7 +132,7 @@ impl PathScheduler {
                 let links = self.paths.links(src, dst, path);
                 links.all().iter().for_each(|&l| self.loads[l as usize].decided += rate.as_bps());
                 let speed = rate.min(self.paces[src.idx()]);
-                let end = Line::new(left, speed, self.now).end(speed);
+                let end = Line::new(remaining, speed, self.now).end(speed);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, id));
                 }
@@ -171,7 +171,7 @@ impl PathScheduler {
             if load.decided + rate.as_bps() > capacity {
                 return None;
             }
-            let all = load.decided + load.before;
+            let all = load.decided + load.undecided;
             if all + rate.as_bps() > capacity {
                 (crowded, last) = (crowded + 1, last.min(load.last));
             }
@@ -192,8 +192,8 @@ impl Schedule for PathScheduler {
         self.slots.get(&id).and_then(|&slot| self.flows[slot].grant)
     }
 
-    fn left(&self, id: FlowId) -> Option<RemainingSize> {
-        self.slots.get(&id).map(|&slot| self.flows[slot].left)
+    fn remaining(&self, id: FlowId) -> Option<RemainingSize> {
+        self.slots.get(&id).map(|&slot| self.flows[slot].remaining)
     }
 
     #[inline]
@@ -208,7 +208,7 @@ impl Schedule for PathScheduler {
         for flow in self.flows.iter_mut() {
             if let Some(PathGrant { rate, .. }) = flow.grant {
                 let speed = rate.min(self.paces[flow.src.idx()]);
-                flow.left = Line::new(flow.left, speed, self.now).left(speed, now);
+                flow.remaining = Line::new(flow.remaining, speed, self.now).remaining(speed, now);
             }
         }
         self.now = now;
@@ -217,11 +217,11 @@ impl Schedule for PathScheduler {
     /// Panics if the flow is known already or does not lead from one host of the network to
     /// another.
     fn arrive(&mut self, flow: Arrival) -> &[Change<PathGrant>] {
-        let Arrival { id, src, dst, left } = flow;
+        let Arrival { id, src, dst, remaining } = flow;
         let n_hosts = self.n_hosts();
         assert!(src != dst && src.get().max(dst.get()) < n_hosts, "{flow:?} among {n_hosts} hosts");
-        let (arrival, left) = (self.arrivals, RemainingSize::of(left));
-        let slot = self.flows.insert(Flow { id, arrival, src, dst, left, grant: None });
+        let (arrival, remaining) = (self.arrivals, RemainingSize::from_bytes(remaining));
+        let slot = self.flows.insert(Flow { id, arrival, src, dst, remaining, grant: None });
         let before = self.slots.insert(id, slot);
         assert!(before.is_none(), "{flow:?} is known");
         self.arrivals += 1;
@@ -236,7 +236,7 @@ impl Schedule for PathScheduler {
 
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<PathGrant>] {
         let Some(&slot) = self.slots.get(&id) else { return &[] };
-        self.flows[slot].left = RemainingSize::of(left);
+        self.flows[slot].remaining = RemainingSize::from_bytes(left);
         self.renew()
     }
 }

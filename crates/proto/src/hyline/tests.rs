@@ -10,7 +10,7 @@ use super::paths::Paths;
 use super::scheduler::PathScheduler;
 use super::wire::SignalHeader;
 use super::{HylineConfig, PathGrant};
-use crate::central::left::Line;
+use crate::central::remaining::Line;
 use crate::central::{Arrival, Change, Control, FlowId, RemainingSize, Schedule};
 
 fn gbps(n: u64) -> Rate {
@@ -39,7 +39,7 @@ pub(crate) fn new(core: u64) -> PathScheduler {
 
 fn arrival(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
-    Arrival { id: FlowId(id), src, dst, left: Bytes::new(kb * 1_000) }
+    Arrival { id: FlowId(id), src, dst, remaining: Bytes::new(kb * 1_000) }
 }
 
 /// Flows with their paths; `None` for those that stop.
@@ -104,7 +104,7 @@ fn sent_bytes_count_towards_the_next_completion() {
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(100), FlowId(1))));
     scheduler.advance(us(90));
-    assert_eq!(scheduler.left(FlowId(1)), Some(RemainingSize::of(Bytes::new(12_500))));
+    assert_eq!(scheduler.remaining(FlowId(1)), Some(RemainingSize::from_bytes(Bytes::new(12_500))));
     assert_eq!(said(scheduler.arrive(arrival(2, 0, 5, 25))), []);
     assert_eq!(said(scheduler.correct(FlowId(1), Bytes::new(26_000))).len(), 2);
     assert_eq!(scheduler.next_completion(), Some((us(110), FlowId(2))));
@@ -118,7 +118,7 @@ fn a_window_delays_completions_and_nothing_else() {
     let us = |us| Time::ZERO + Span::from_us(us);
     assert_eq!(scheduler.next_completion(), Some((us(200), FlowId(1))));
     scheduler.advance(us(80));
-    assert_eq!(scheduler.left(FlowId(1)), Some(RemainingSize::of(Bytes::new(75_000))));
+    assert_eq!(scheduler.remaining(FlowId(1)), Some(RemainingSize::from_bytes(Bytes::new(75_000))));
     let paths = [(2, 1, 5), (3, 2, 6)]
         .map(|(id, src, dst)| said(scheduler.arrive(arrival(id, src, dst, 500)))[0].1.flatten());
     assert_eq!(paths, [Some(0), Some(1)]);
@@ -198,7 +198,7 @@ impl World {
                 let (src, dst, id) = (NodeId::new(src), NodeId::new(dst), FlowId(self.arrivals));
                 self.arrivals += 1;
                 self.flows.insert(id, (src, dst));
-                scheduler.arrive(Arrival { id, src, dst, left: Bytes::new(bytes) })
+                scheduler.arrive(Arrival { id, src, dst, remaining: Bytes::new(bytes) })
             }
             Step::Complete(n) => {
                 let Some(id) = pick(n) else { return Vec::new() };
@@ -233,7 +233,7 @@ impl World {
     ) -> Vec<(u64, u32)> {
         let mut used = vec![(0, 0); scheduler.paths().n_links()];
         for (&id, &(src, dst)) in &self.flows {
-            let is_before = before.is_none_or(|at| (scheduler.left(id).unwrap(), id) < at);
+            let is_before = before.is_none_or(|at| (scheduler.remaining(id).unwrap(), id) < at);
             if let Some(PathGrant { rate, path }) = scheduler.grant(id).filter(|_| is_before) {
                 for &link in scheduler.paths().links(src, dst, path).all() {
                     used[link as usize].0 += rate.as_bps();
@@ -246,7 +246,7 @@ impl World {
 
     /// Returns whether a path has capacity for a flow next to those before it.
     fn has_room(&self, scheduler: &PathScheduler, id: FlowId, path: Option<u16>) -> bool {
-        let used = self.used(scheduler, Some((scheduler.left(id).unwrap(), id)));
+        let used = self.used(scheduler, Some((scheduler.remaining(id).unwrap(), id)));
         let (src, dst) = self.flows[&id];
         let links = scheduler.paths().links(src, dst, path);
         let rate = scheduler.paths().rate(&links).as_bps();
@@ -284,7 +284,7 @@ impl World {
         }
         let ends = self.flows.keys().filter_map(|&id| {
             let speed = scheduler.grant(id)?.rate.min(PACE);
-            Some(Line::new(scheduler.left(id)?, speed, self.now).end(speed))
+            Some(Line::new(scheduler.remaining(id)?, speed, self.now).end(speed))
         });
         prop_assert_eq!(scheduler.next_completion().map(|(end, _)| end), ends.min());
         Ok(())

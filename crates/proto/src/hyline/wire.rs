@@ -66,8 +66,8 @@ impl OrderFormats for SignalHeader {
 impl From<Control<PathGrant>> for SignalHeader {
     fn from(control: Control<PathGrant>) -> Self {
         match control {
-            Control::Request(Request { number: flow, dst, left, heard }) => {
-                Self::Request { flow, dst: dst.get(), left: left.get(), heard }
+            Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
+                Self::Request { flow, dst: dst.get(), left: remaining.get(), heard: acked_order }
             }
             Control::Order { number: flow, order, grant: Some(PathGrant { rate, path }) } => {
                 Self::Go { flow, order, rate: rate.as_bps(), path: path.unwrap_or(NO_PATH) }
@@ -81,9 +81,9 @@ impl From<Control<PathGrant>> for SignalHeader {
 impl From<SignalHeader> for Control<PathGrant> {
     fn from(header: SignalHeader) -> Self {
         match header {
-            SignalHeader::Request { flow: number, dst, left, heard } => {
-                let (dst, left) = (NodeId::new(dst), Bytes::new(left));
-                Self::Request(Request { number, dst, left, heard })
+            SignalHeader::Request { flow: number, dst, left, heard: acked_order } => {
+                let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
+                Self::Request(Request { number, dst, remaining, acked_order })
             }
             SignalHeader::Go { flow: number, order, rate, path } => {
                 let path = (path != NO_PATH).then_some(path);

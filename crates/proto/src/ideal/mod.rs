@@ -15,19 +15,19 @@
 //!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
 
-mod core;
+mod core_capacity;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::core::{Core, Reach};
+pub use self::core_capacity::{CoreCapacity, Reach};
 
 use rampmeter_core::{NodeId, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{Keys, Preset};
-use crate::parts::Padding;
+use crate::toolkit::Padding;
 
 /// The parameters of the ideal. [`IdealConfig::paper`] and [`IdealConfig::reference`] are the
 /// presets.
@@ -118,7 +118,7 @@ impl Active {
     }
 
     /// Returns the time until its service is complete, rounded up; `None` if it is not served.
-    fn time_left(&self) -> Option<Span> {
+    fn remaining_time(&self) -> Option<Span> {
         let ps = u128::from(self.remaining.as_ps()) * u128::from(self.job.rate.as_bps());
         let ps = ps.checked_add(u128::from(self.granted).checked_sub(1)?)?;
         Some(Span::from_ps(u64::try_from(ps / u128::from(self.granted)).unwrap_or(u64::MAX)))
@@ -126,8 +126,8 @@ impl Active {
 }
 
 /// Place of the rate at which a host sends, and of that at which it receives.
-const SENDS: usize = 0;
-const RECEIVES: usize = 1;
+const TX: usize = 0;
+const RX: usize = 1;
 
 /// The capacity of links, and what the flows that are visited so far leave of it.
 #[derive(Debug)]
@@ -139,13 +139,13 @@ struct Capacity {
     /// The same of parts of links, by which hosts reach some of these peers.
     parts: Vec<[u64; 2]>,
     free_parts: Vec<[u64; 2]>,
-    core: Option<Core>,
+    core: Option<CoreCapacity>,
     /// Number of links with an unused part, by direction.
     usable: [usize; 2],
 }
 
 impl Capacity {
-    fn new(links: Vec<[u64; 2]>, parts: Vec<[u64; 2]>, core: Option<Core>) -> Self {
+    fn new(links: Vec<[u64; 2]>, parts: Vec<[u64; 2]>, core: Option<CoreCapacity>) -> Self {
         let (free, free_parts) = (links.clone(), parts.clone());
         Self { links, free, parts, free_parts, core, usable: [0; 2] }
     }
@@ -153,7 +153,7 @@ impl Capacity {
     fn clear(&mut self) {
         self.free.clone_from(&self.links);
         self.free_parts.clone_from(&self.parts);
-        self.usable = [SENDS, RECEIVES].map(|way| self.free.iter().filter(|f| f[way] > 0).count());
+        self.usable = [TX, RX].map(|way| self.free.iter().filter(|f| f[way] > 0).count());
         if let Some(core) = &mut self.core {
             core.clear();
         }
@@ -162,8 +162,8 @@ impl Capacity {
     /// Takes the rate of a flow and returns it, in bits per second.
     fn take(&mut self, job: &Job) -> u64 {
         let [from, to] = job.links.map(|links| links as usize);
-        let mut most = job.rate.as_bps().min(self.free[from][SENDS]).min(self.free[to][RECEIVES]);
-        for (part, way) in job.parts.into_iter().zip([SENDS, RECEIVES]) {
+        let mut most = job.rate.as_bps().min(self.free[from][TX]).min(self.free[to][RX]);
+        for (part, way) in job.parts.into_iter().zip([TX, RX]) {
             most = part.map_or(most, |part| most.min(self.free_parts[part as usize][way]));
         }
         if most == 0 {
@@ -171,11 +171,11 @@ impl Capacity {
         }
         let (src, dst) = (job.src.idx(), job.dst.idx());
         let granted = self.core.as_mut().map_or(most, |core| core.take(src, dst, most));
-        for (link, way) in [(from, SENDS), (to, RECEIVES)] {
+        for (link, way) in [(from, TX), (to, RX)] {
             self.free[link][way] -= granted;
             self.usable[way] -= usize::from(granted > 0 && self.free[link][way] == 0);
         }
-        for (part, way) in job.parts.into_iter().zip([SENDS, RECEIVES]) {
+        for (part, way) in job.parts.into_iter().zip([TX, RX]) {
             if let Some(part) = part {
                 self.free_parts[part as usize][way] -= granted;
             }
@@ -207,7 +207,7 @@ impl IdealScheduler {
     pub fn new(
         links: impl IntoIterator<Item = (Rate, Rate)>,
         parts: impl IntoIterator<Item = (Rate, Rate)>,
-        core: Option<Core>,
+        core: Option<CoreCapacity>,
     ) -> Self {
         let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
         Self {
@@ -233,7 +233,7 @@ impl IdealScheduler {
     /// Returns the time at which the next flow will have been served; [`Time::NEVER`] without
     /// flows.
     pub fn next_completion(&self) -> Time {
-        let left = self.running.iter().filter_map(Active::time_left).min();
+        let left = self.running.iter().filter_map(Active::remaining_time).min();
         left.map_or(Time::NEVER, |left| self.now.saturating_add(left))
     }
 

@@ -134,10 +134,10 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
 }
 
 /// Racks of two hosts with `tor_up` links each, as fast as those of hosts.
-fn core(tor_up: u16) -> Core {
+fn core(tor_up: u16) -> CoreCapacity {
     let rack_of = (0..8).map(|host| host / 2).collect();
     let paths = RegularPaths { rack_of, pod_of: vec![0; 4], tor_up, agg_up: 1 };
-    Core::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10))
+    CoreCapacity::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10))
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn flows_between_pods_wait_for_the_links_of_pods() {
     let at = Time::from_ps;
     let pod_of = (0..8).map(|rack| rack / 4).collect();
     let paths = RegularPaths { rack_of: (0..8).collect(), pod_of, tor_up: 1, agg_up: 2 };
-    let pods = Core::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10));
+    let pods = CoreCapacity::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10));
     let jobs = [
         (at(0), job(0, 0, 4, 100)),
         (at(0), job(1, 1, 5, 30)),
@@ -184,10 +184,10 @@ fn one_link_between_racks_is_a_single_server() {
     let mut now = 0;
     let jobs: Vec<(Time, Job)> = (0..2_000)
         .map(|id| {
-            now += rng.below(200) as u64;
+            now += rng.uniform_below(200) as u64;
             // Hosts 0 and 1 send to the second rack's 2 and 3: at one link at most one at a time.
-            let (src, dst) = (rng.below(2) as u32, 2 + rng.below(2) as u32);
-            (Time::from_ps(now), job(id, src, dst, 1 + rng.below(150) as u64))
+            let (src, dst) = (rng.uniform_below(2) as u32, 2 + rng.uniform_below(2) as u32);
+            (Time::from_ps(now), job(id, src, dst, 1 + rng.uniform_below(150) as u64))
         })
         .collect();
     let shared = run_over(IdealScheduler::new(equal(8), [], Some(core(1))), &jobs);
@@ -203,9 +203,9 @@ proptest! {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut scheduler = IdealScheduler::new(equal(8), [], None);
         for id in 0..40 {
-            let src = rng.below(8) as u32;
-            let dst = (src + 1 + rng.below(7) as u32) % 8;
-            scheduler.submit(Time::ZERO, job(id, src, dst, 1 + rng.below(50) as u64));
+            let src = rng.uniform_below(8) as u32;
+            let dst = (src + 1 + rng.uniform_below(7) as u32) % 8;
+            scheduler.submit(Time::ZERO, job(id, src, dst, 1 + rng.uniform_below(50) as u64));
             let served = || scheduler.running.iter();
             for end in 0..8 {
                 let node = NodeId::new(end);

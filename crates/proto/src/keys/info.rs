@@ -173,7 +173,7 @@ pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
     let definitions = schema.get("$defs").cloned().unwrap_or_default();
     let order = field_order::<K>();
     // A structure that wraps another refers to it.
-    let inner = referred(&schema, &definitions).unwrap_or(&schema);
+    let inner = resolve_reference(&schema, &definitions).unwrap_or(&schema);
     let properties = inner.get("properties").and_then(Value::as_object).cloned();
     let mut infos: Vec<KeyInfo> = properties
         .unwrap_or_default()
@@ -207,7 +207,7 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
     let any_of = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
     let derived = any_of.iter().any(is_null) || types(property).contains(&Value::from("null"));
     let inner = any_of.iter().find(|value| !is_null(value)).unwrap_or(property);
-    let kind = match referred(inner, definitions) {
+    let kind = match resolve_reference(inner, definitions) {
         Some(definition) => KeyKind::Choice { names: choices(definition, described) },
         None => plain_kind(inner),
     };
@@ -215,7 +215,7 @@ fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
 }
 
 /// Returns the definition that a schema refers to, if it does.
-fn referred<'a>(schema: &Value, definitions: &'a Value) -> Option<&'a Value> {
+fn resolve_reference<'a>(schema: &Value, definitions: &'a Value) -> Option<&'a Value> {
     let reference = schema.get("$ref").and_then(Value::as_str)?;
     definitions.get(reference.rsplit('/').next()?)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Hop, NodeId, Queueing, Rng, Time};
+use rampmeter_core::{NodeId, Queueing, Rng, SwitchProgram, Time};
 
 use super::erased::{AnyHost, ErasedEndpoint};
 use super::header::{MixedHeader, longest};
@@ -58,9 +58,12 @@ impl Member {
     pub fn check<T: Transport>() -> Result<(), BadKey> {
         let why = if T::HAS_ARBITERS {
             "an arbiter that schedules all traffic"
-        } else if T::Hop::QUEUEING != Queueing::Classes {
+        } else if T::SwitchProgram::QUEUEING != Queueing::Classes {
             "switches that queue by other rules than classes"
-        } else if T::Hop::ACTIVE || T::Hop::DEPARTURES || T::Hop::TIMERS {
+        } else if T::SwitchProgram::ACTIVE
+            || T::SwitchProgram::DEPARTURES
+            || T::SwitchProgram::TIMERS
+        {
             "a program in each switch"
         } else if longest::<T::Header>() > MixedHeader::ROOM {
             "headers that are too long"

@@ -8,7 +8,7 @@ use rampmeter_core::{
 };
 
 use super::header::MixedHeader;
-use crate::beside::with;
+use crate::coexistence::replace_header;
 use crate::transport::Transport;
 
 /// An [`Endpoint`] of any transport, whose packets have encoded headers.
@@ -16,15 +16,15 @@ pub(super) trait AnyHost {
     fn submit(&mut self, now: Time, message: Message);
     fn cancel(&mut self, now: Time, msg: MsgId);
     fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt;
-    fn has_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool;
-    fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool;
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId);
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId);
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool;
+    fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool;
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId);
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
     fn gauges(&self, each: &mut dyn FnMut(Gauge));
     fn phases(&self, each: &mut dyn FnMut(Phase));
-    fn messages(&self) -> Option<(usize, usize)>;
+    fn message_counts(&self) -> Option<(usize, usize)>;
     fn limit_arriving(&mut self, per_peer: u32);
     fn arriving_excess(&self) -> u64;
     fn forget_peer(&mut self, now: Time, peer: NodeId);
@@ -54,12 +54,12 @@ impl<T: Transport> ErasedEndpoint<T> {
         Self { member, host: T::Host::new(config, node, rng, now) }
     }
 
-    fn typed(packet: &Packet<MixedHeader>) -> Packet<T::Header> {
-        with(packet, packet.header.typed())
+    fn to_typed(packet: &Packet<MixedHeader>) -> Packet<T::Header> {
+        replace_header(packet, packet.header.to_typed())
     }
 
-    fn erased(&self, packet: &Packet<T::Header>, spray: Option<Spray>) -> Packet<MixedHeader> {
-        with(packet, MixedHeader::of(self.member, &packet.header, spray))
+    fn to_erased(&self, packet: &Packet<T::Header>, spray: Option<Spray>) -> Packet<MixedHeader> {
+        replace_header(packet, MixedHeader::from_header(self.member, &packet.header, spray))
     }
 }
 
@@ -73,23 +73,23 @@ impl<T: Transport> AnyHost for ErasedEndpoint<T> {
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt {
-        self.host.handle_packet(now, &Self::typed(packet))
+        self.host.handle_packet(now, &Self::to_typed(packet))
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
-        self.host.has_delivered(now, &Self::typed(packet))
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
+        self.host.touch_if_delivered(now, &Self::to_typed(packet))
     }
 
-    fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool {
-        self.host.has_arrived(&Self::typed(packet))
+    fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool {
+        self.host.is_duplicate(&Self::to_typed(packet))
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.host.hold(now, src, msg);
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.host.pause(now, src, msg);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.host.release(now, src, msg);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.host.resume(now, src, msg);
     }
 
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
@@ -108,7 +108,7 @@ impl<T: Transport> AnyHost for ErasedEndpoint<T> {
         self.host.phases(each);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         self.host.messages()
     }
 
@@ -130,12 +130,12 @@ impl<T: Transport> AnyHost for ErasedEndpoint<T> {
 
     fn poll_transmit(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>> {
         let packet = self.host.poll_transmit(now)?;
-        Some(self.erased(&packet, spray))
+        Some(self.to_erased(&packet, spray))
     }
 
     fn poll_control(&mut self, now: Time, spray: Option<Spray>) -> Option<Packet<MixedHeader>> {
         let packet = self.host.poll_control(now)?;
-        Some(self.erased(&packet, spray))
+        Some(self.to_erased(&packet, spray))
     }
 
     fn wants_transmit(&self) -> bool {

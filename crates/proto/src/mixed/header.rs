@@ -20,14 +20,14 @@ impl MixedHeader {
     pub const ROOM: usize = 96;
 
     /// Returns the header of a packet of transport `member`.
-    pub(super) fn of<H: Header>(member: u8, header: &H, spray: Option<Spray>) -> Self {
+    pub(super) fn from_header<H: Header>(member: u8, header: &H, spray: Option<Spray>) -> Self {
         let mut bytes = [0; Self::ROOM];
         let len = header.encode(&mut bytes).expect("Member::check admits headers that have room");
         Self { member, len: len as u8, spray, kind: header.kind(), bytes }
     }
 
     /// Returns the header in the type of its transport.
-    pub(super) fn typed<H: Header>(&self) -> H {
+    pub(super) fn to_typed<H: Header>(&self) -> H {
         let (header, _) = H::decode(&self.bytes[..self.len.into()]).expect("a valid header");
         header
     }
@@ -37,7 +37,7 @@ impl MixedHeader {
 pub(super) fn longest<H: Formats>() -> usize {
     fn of(fields: &[FieldInfo]) -> usize {
         let field = |field: &FieldInfo| match field.form {
-            Form::List { most, items } => 1 + usize::from(most) * of(items),
+            Form::List { max, items } => 1 + usize::from(max) * of(items),
             form => form.bytes(),
         };
         fields.iter().map(field).sum()

@@ -29,13 +29,13 @@ struct Part {
 
 /// The random stream of a transport is its part of the host's.
 fn part_of(rng: &Rng, member: usize) -> Rng {
-    rng.part(member as u64)
+    rng.substream(member as u64)
 }
 
 impl MixedHost {
     /// Returns the transport that carries the messages of a tenant: those of tenants beyond the
     /// last transport's belong to that.
-    fn of(&mut self, tenant: TenantId) -> &mut dyn AnyHost {
+    fn host_of_tenant(&mut self, tenant: TenantId) -> &mut dyn AnyHost {
         let last = self.parts.len() - 1;
         &mut *self.parts[(tenant.get() as usize).min(last)].host
     }
@@ -86,7 +86,7 @@ impl Endpoint for MixedHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        self.of(message.tenant).submit(now, message);
+        self.host_of_tenant(message.tenant).submit(now, message);
     }
 
     fn cancel(&mut self, now: Time, msg: MsgId) {
@@ -100,22 +100,22 @@ impl Endpoint for MixedHost {
         }
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
         let part = self.parts.get_mut(usize::from(packet.header.member));
-        part.is_some_and(|part| part.host.has_delivered(now, packet))
+        part.is_some_and(|part| part.host.touch_if_delivered(now, packet))
     }
 
-    fn has_arrived(&mut self, packet: &Packet<MixedHeader>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool {
         let part = self.parts.get_mut(usize::from(packet.header.member));
-        part.is_none_or(|part| part.host.has_arrived(packet))
+        part.is_none_or(|part| part.host.is_duplicate(packet))
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.parts.iter_mut().for_each(|part| part.host.hold(now, src, msg));
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.pause(now, src, msg));
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.parts.iter_mut().for_each(|part| part.host.release(now, src, msg));
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.resume(now, src, msg));
     }
 
     fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
@@ -148,7 +148,7 @@ impl Endpoint for MixedHost {
 
     fn messages(&self) -> Option<(usize, usize)> {
         self.parts.iter().try_fold((0, 0), |(sent, arriving), part| {
-            let (own_sent, own_arriving) = part.host.messages()?;
+            let (own_sent, own_arriving) = part.host.message_counts()?;
             Some((sent + own_sent, arriving + own_arriving))
         })
     }

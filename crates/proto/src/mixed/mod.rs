@@ -17,7 +17,7 @@ pub use host::MixedHost;
 
 use rampmeter_core::Passive;
 
-use crate::parts::family;
+use crate::toolkit::family;
 
 family! {
     /// Several transports in one network.
@@ -26,7 +26,7 @@ family! {
         type Config = MixedConfig;
         type Header = MixedHeader;
         type Host = MixedHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 

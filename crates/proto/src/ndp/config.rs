@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, timeout_of};
+use crate::toolkit::{AttemptLimit, Padding, Segmentation, forget_after, timeout_of};
 use crate::transport::Peers;
 
 /// Order in which a receiver pulls from its flows (NDP, section 3).
@@ -162,7 +162,7 @@ impl NdpConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts, paths: u16) -> Result<Ndp, BadKey> {
+    pub fn derive(self, facts: &FabricFacts, paths: u16) -> Result<Ndp, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);

@@ -10,7 +10,7 @@ use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::stats::NdpStats;
 use super::wire::NdpHeader;
-use crate::parts::{Announcement, Output, sides};
+use crate::toolkit::{Announcement, Output, sides};
 
 /// NDP at one host.
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl NdpHost {
             return Receipt::Control;
         }
         let packets = self.ndp.segmentation().packets(Bytes::new(size));
-        let of = Announcement { src: packet.src, msg, flow, tx_slot, packets };
+        let announcement = Announcement { src: packet.src, msg, flow, tx_slot, packets };
         let is_trimmed = packet.marks.contains(Marks::TRIMMED);
-        let arrival = Arrival { of, seq, path: packet.path, is_trimmed };
+        let arrival = Arrival { announcement, seq, path: packet.path, is_trimmed };
         self.receiver.on_data(now, arrival, &self.ndp, &mut self.out, &mut self.stats)
     }
 }
@@ -89,11 +89,11 @@ impl Endpoint for NdpHost {
         Receipt::Control
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.ndp);
     }
 

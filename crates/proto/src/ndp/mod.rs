@@ -37,7 +37,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
 use rampmeter_core::{Bytes, FabricFacts, Family, Trimming};
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, family};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 
 family! {
@@ -47,7 +47,7 @@ family! {
         type Config = Ndp;
         type Header = wire::NdpHeader;
         type Host = NdpHost;
-        type Hop = Trimming;
+        type SwitchProgram = Trimming;
     }
 }
 
@@ -89,12 +89,12 @@ impl Transport for NdpFamily {
 
     /// Switches between real hosts do not trim packets, and NDP needs that.
     fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
-        let Place::Network(network) = &site.place else {
+        let Place::Network(network) = &site.deployment else {
             let expected = "a transport that works without switches that trim, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         };
         let paths = network.paths.as_ref().map_or(1, |p| p.tor_up * p.agg_up);
-        let config = keys.on(&site.facts, paths)?;
+        let config = keys.derive(&site.facts, paths)?;
         let rtt = site.facts.data_rtt;
         if config.rto < rtt {
             let expected = format!("at least a round trip, {} us", rtt.as_us_f64());
@@ -103,7 +103,7 @@ impl Transport for NdpFamily {
         Ok(config)
     }
 
-    fn among(own: Ndp, _network: &Ndp, peers: &Peers) -> Ndp {
+    fn adapt_to_peers(own: Ndp, _network: &Ndp, peers: &Peers) -> Ndp {
         Ndp { peers: Some(peers.clone()), ..own }
     }
 

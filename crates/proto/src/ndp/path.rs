@@ -15,7 +15,7 @@ const ANSWERS_MIN: u16 = 8;
 const ANSWERS_MAX: u16 = 256;
 
 /// Orders for which a path is left out.
-const ORDERS_OUT: u8 = 16;
+const SKIP_ORDERS: u8 = 16;
 
 /// Score of one path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +25,7 @@ struct Score {
     /// Those of them that were refused or lost.
     bad: u16,
     /// Orders for which it is still left out.
-    out: u8,
+    skip_orders: u8,
 }
 
 /// The order of the paths of one flow.
@@ -59,7 +59,8 @@ impl Paths {
             PathPenalty::Outliers => {
                 self.judge();
                 let Self { order, scores, .. } = self;
-                let is_used = |p: &u16| scores.get(usize::from(*p)).is_none_or(|s| s.out == 0);
+                let is_used =
+                    |p: &u16| scores.get(usize::from(*p)).is_none_or(|s| s.skip_orders == 0);
                 order.extend((0..n).filter(is_used));
             }
         }
@@ -90,15 +91,15 @@ impl Paths {
         let (answers, bad) = (sum(|s| s.answers), sum(|s| s.bad));
         let is_old = self.scores.iter().any(|s| s.answers >= ANSWERS_MAX);
         for score in &mut self.scores {
-            if score.out > 0 {
-                score.out -= 1;
-                if score.out == 0 {
+            if score.skip_orders > 0 {
+                score.skip_orders -= 1;
+                if score.skip_orders == 0 {
                     *score = Score::default();
                 }
             } else if score.answers >= ANSWERS_MIN
                 && u64::from(score.bad) * answers > 2 * bad * u64::from(score.answers)
             {
-                score.out = ORDERS_OUT;
+                score.skip_orders = SKIP_ORDERS;
             } else if is_old {
                 (score.answers, score.bad) = (score.answers / 2, score.bad / 2);
             }

@@ -8,7 +8,7 @@ use super::config::PullOrder;
 #[derive(Clone, Debug, Default)]
 pub(super) struct PullQueue {
     /// Round robin: slot, and the entry's number in `FlowPulls::entry`.
-    turns: VecDeque<(u32, u32)>,
+    round_robin: VecDeque<(u32, u32)>,
     /// By missing packets, then by slot.
     shortest: BTreeSet<(u32, u32)>,
     entries: u32,
@@ -27,16 +27,16 @@ pub(super) struct FlowPulls {
 enum Place {
     /// It waits for no pull.
     #[default]
-    Out,
+    Unqueued,
     /// In the round-robin queue, by the number of its entry.
-    Turn(u32),
+    RoundRobin(u32),
     /// Among flows with this many missing packets.
     Missing(u32),
 }
 
 impl PullQueue {
     pub(super) fn is_empty(&self) -> bool {
-        self.turns.is_empty() && self.shortest.is_empty()
+        self.round_robin.is_empty() && self.shortest.is_empty()
     }
 
     /// Puts a flow with `missing` packets into the queue, or changes its place.
@@ -48,10 +48,10 @@ impl PullQueue {
         order: PullOrder,
     ) {
         match (order, owed.place) {
-            (PullOrder::Fair, Place::Out) => {
+            (PullOrder::Fair, Place::Unqueued) => {
                 self.entries = self.entries.wrapping_add(1);
-                owed.place = Place::Turn(self.entries);
-                self.turns.push_back((slot, self.entries));
+                owed.place = Place::RoundRobin(self.entries);
+                self.round_robin.push_back((slot, self.entries));
             }
             (PullOrder::Fair, _) => {}
             (PullOrder::ShortestFirst, place) => {
@@ -71,7 +71,7 @@ impl PullQueue {
         }
         // An entry of the round-robin queue is stale from now on, as its number is not the flow's
         // any more.
-        owed.place = Place::Out;
+        owed.place = Place::Unqueued;
     }
 
     /// Removes the flow that had `owed`.
@@ -84,8 +84,8 @@ impl PullQueue {
     /// Returns the next flow, and removes it from the queue. `owed` finds the pulls of the flow in
     /// a slot.
     pub(super) fn pop<'a>(&mut self, owed: impl Fn(u32) -> Option<&'a FlowPulls>) -> Option<u32> {
-        while let Some((slot, entry)) = self.turns.pop_front() {
-            if owed(slot).is_some_and(|o| o.place == Place::Turn(entry)) {
+        while let Some((slot, entry)) = self.round_robin.pop_front() {
+            if owed(slot).is_some_and(|o| o.place == Place::RoundRobin(entry)) {
                 return Some(slot);
             }
         }

@@ -32,14 +32,14 @@ use super::config::Ndp;
 use super::pulls::{FlowPulls, PullQueue};
 use super::stats::NdpStats;
 use super::wire::NdpHeader;
-use crate::parts::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output};
+use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output};
 
 /// A flow's own part.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
     /// Packets pulled so far.
     issued: u32,
-    owed: FlowPulls,
+    queued: FlowPulls,
 }
 
 type RxFlow = ArrivingFlow<Pulls>;
@@ -47,7 +47,7 @@ type RxFlow = ArrivingFlow<Pulls>;
 /// A data packet, with its payload or without.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
-    pub(super) of: Announcement,
+    pub(super) announcement: Announcement,
     pub(super) seq: u32,
     pub(super) path: u16,
     pub(super) is_trimmed: bool,
@@ -82,33 +82,33 @@ impl Receiver {
         out: &mut Output<NdpHeader>,
         stats: &mut NdpStats,
     ) -> Receipt {
-        let Arrival { of, seq, is_trimmed, .. } = arrival;
-        if seq >= of.packets {
+        let Arrival { announcement, seq, is_trimmed, .. } = arrival;
+        if seq >= announcement.packets {
             return Receipt::Ignored;
         }
         self.sweep(now, ndp, out);
-        let slot = match self.flows.find(&of) {
+        let slot = match self.flows.find(&announcement) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.enter(now, of, Pulls::default()) {
+            FlowStatus::New => match self.flows.enter(now, announcement, Pulls::default()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
             FlowStatus::Abandoned => return Receipt::Ignored,
-            FlowStatus::Over => {
-                let cumulative = of.packets;
-                out.send(of.src, of.msg, answer(&arrival, cumulative, 0));
+            FlowStatus::Delivered => {
+                let cumulative = announcement.packets;
+                out.send(announcement.src, announcement.msg, answer(&arrival, cumulative, 0));
                 return if is_trimmed { Receipt::Control } else { Receipt::Duplicate };
             }
         };
         let flow = &mut self.flows[slot];
         // Only a damaged packet is beyond the length that the first one of its flow carried.
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return Receipt::Ignored;
         }
-        flow.heard = now;
+        flow.last_packet_at = now;
         let receipt = match is_trimmed {
             true => Receipt::Control,
-            false if flow.got.insert(seq) => Receipt::Fresh,
+            false if flow.received.insert(seq) => Receipt::Fresh,
             false => Receipt::Duplicate,
         };
         stats.trimmed += u64::from(is_trimmed);
@@ -119,11 +119,11 @@ impl Receiver {
         self.owe(now, slot, ndp, stats);
         let flow = &self.flows[slot];
         // A refused packet may have arrived before, in full.
-        let refuses = is_trimmed && !flow.got.contains(seq);
-        let (cumulative, pull) = (flow.got.first_missing(), flow.state.issued);
+        let refuses = is_trimmed && !flow.received.contains(seq);
+        let (cumulative, pull) = (flow.received.first_missing(), flow.state.issued);
         out.send(
-            of.src,
-            of.msg,
+            announcement.src,
+            announcement.msg,
             answer(&Arrival { is_trimmed: refuses, ..arrival }, cumulative, pull),
         );
         receipt
@@ -132,10 +132,10 @@ impl Receiver {
     /// The flow is complete: its pulls are not needed any more.
     fn complete(&mut self, slot: u32, arrival: &Arrival, out: &mut Output<NdpHeader>) {
         let state = &mut self.flows[slot].state;
-        self.queue.leave(slot, &mut state.owed);
+        self.queue.leave(slot, &mut state.queued);
         let issued = state.issued;
         if let Some(flow) = self.flows.deliver(slot, out) {
-            let Announcement { src, msg, packets, .. } = flow.of;
+            let Announcement { src, msg, packets, .. } = flow.announcement;
             out.send(src, msg, answer(arrival, packets, issued));
         }
     }
@@ -144,16 +144,16 @@ impl Receiver {
     fn owe(&mut self, now: Time, slot: u32, ndp: &Ndp, stats: &mut NdpStats) {
         let idle = self.queue.is_empty() && now >= self.next_pull;
         let flow = &mut self.flows[slot];
-        if idle && !flow.is_held {
+        if idle && !flow.is_paused {
             flow.state.issued += 1;
             self.next_pull = now + ndp.spacing;
             stats.pulls_on_answers += 1;
             return;
         }
-        flow.state.owed.pulls += 1;
-        if !flow.is_held {
+        flow.state.queued.pulls += 1;
+        if !flow.is_paused {
             let missing = flow.remaining();
-            self.queue.enter(slot, missing, &mut flow.state.owed, ndp.config.pull_order);
+            self.queue.enter(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
         }
     }
 
@@ -166,14 +166,14 @@ impl Receiver {
         stats: &mut NdpStats,
     ) {
         let Self { flows, queue, .. } = self;
-        let Some(slot) = queue.pop(|slot| flows.get(slot).map(|flow| &flow.state.owed)) else {
+        let Some(slot) = queue.pop(|slot| flows.get(slot).map(|flow| &flow.state.queued)) else {
             return;
         };
         let flow = &mut flows[slot];
-        queue.leave(slot, &mut flow.state.owed);
-        flow.state.owed.pulls -= 1;
+        queue.leave(slot, &mut flow.state.queued);
+        flow.state.queued.pulls -= 1;
         flow.state.issued += 1;
-        let Announcement { src, msg, tx_slot, .. } = flow.of;
+        let Announcement { src, msg, tx_slot, .. } = flow.announcement;
         out.send(src, msg, NdpHeader::Pull { tx_slot, pull: flow.state.issued });
         stats.pulls += 1;
         self.next_pull = now + ndp.spacing;
@@ -183,22 +183,22 @@ impl Receiver {
     /// Queues a flow that has pulls to send and is not held.
     fn queue_again(&mut self, slot: u32, ndp: &Ndp) {
         let flow = &mut self.flows[slot];
-        if flow.state.owed.pulls > 0 && !flow.is_held {
+        if flow.state.queued.pulls > 0 && !flow.is_paused {
             let missing = flow.remaining();
-            self.queue.enter(slot, missing, &mut flow.state.owed, ndp.config.pull_order);
+            self.queue.enter(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
         }
     }
 
     /// A message has no pulls until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId) {
-        if let Some(slot) = self.flows.hold(src, msg) {
-            self.queue.leave(slot, &mut self.flows[slot].state.owed);
+        if let Some(slot) = self.flows.pause(src, msg) {
+            self.queue.leave(slot, &mut self.flows[slot].state.queued);
         }
     }
 
     /// Releases a held message, which may have pulls.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
-        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
+        if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             self.queue_again(slot, ndp);
         }
     }
@@ -206,26 +206,27 @@ impl Receiver {
     /// Abandons flows whose senders have been unresponsive for too long.
     fn sweep(&mut self, now: Time, ndp: &Ndp, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
-        flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.owed));
+        flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.queued));
     }
 
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<NdpHeader>) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.queue.forget(slot, &flow.state.owed);
+            self.queue.forget(slot, &flow.state.queued);
         }
     }
 
     /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
-        flows.forget_peer(peer, out, |slot, flow: &RxFlow| queue.forget(slot, &flow.state.owed));
+        flows.forget_peer(peer, out, |slot, flow: &RxFlow| queue.forget(slot, &flow.state.queued));
     }
 }
 
 /// The answer to a packet: an acknowledgement, or a refusal.
 fn answer(arrival: &Arrival, cumulative: u32, pull: u32) -> NdpHeader {
-    let &Arrival { of: Announcement { tx_slot, packets, .. }, seq, path, is_trimmed } = arrival;
+    let &Arrival { announcement: Announcement { tx_slot, packets, .. }, seq, path, is_trimmed } =
+        arrival;
     if is_trimmed && cumulative < packets {
         NdpHeader::Nack { tx_slot, seq, pull, path }
     } else {

@@ -14,14 +14,14 @@ use super::config::Ndp;
 use super::path::Paths;
 use super::stats::NdpStats;
 use super::wire::NdpHeader;
-use crate::parts::{OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlows, Output};
 
 /// A packet that was sent and not answered.
 #[derive(Clone, Copy, Debug)]
 struct UnansweredPacket {
     seq: u32,
     path: u16,
-    at: Time,
+    sent_at: Time,
 }
 
 /// A flow's own part.
@@ -37,24 +37,24 @@ struct Window {
     answered: u32,
     acked: SeqSet,
     /// Packets to retransmit, first.
-    again: VecDeque<u32>,
+    retransmit_queue: VecDeque<u32>,
     /// Packets in flight, in the order in which they were sent. Those acknowledged are removed when
     /// they are first.
     sent: VecDeque<UnansweredPacket>,
     paths: Paths,
     /// True if the flow is queued for sending.
-    has_turn: bool,
+    is_ready_queued: bool,
 }
 
 impl Window {
     /// Returns the maximum number of packets that a flow of `packets` could send.
     fn sendable(&self, packets: u32) -> u32 {
-        self.again.len() as u32 + (packets - self.next)
+        self.retransmit_queue.len() as u32 + (packets - self.next)
     }
 
     /// The next packet to send.
     fn take(&mut self, packets: u32) -> Option<u32> {
-        while let Some(seq) = self.again.pop_front() {
+        while let Some(seq) = self.retransmit_queue.pop_front() {
             if !self.acked.contains(seq) {
                 return Some(seq);
             }
@@ -79,7 +79,7 @@ impl Window {
     /// Returns the time at which the first packet in flight counts as lost. Without any, this is
     /// the end of the wait for a pull.
     fn due(&self, now: Time, timeout: Span) -> Time {
-        self.sent.front().map_or(now, |sent| sent.at) + timeout
+        self.sent.front().map_or(now, |sent| sent.sent_at) + timeout
     }
 
     /// Adds the pulls up to number `pull` to the credit. A pull may overtake the refusal of the
@@ -92,13 +92,13 @@ impl Window {
     /// Counts packets as lost that were sent a timeout ago, and allows them to be retransmitted.
     fn expire(&mut self, now: Time, timeout: Span, ndp: &Ndp) -> u32 {
         let mut lost = 0;
-        while let Some(&UnansweredPacket { seq, path, at }) = self.sent.front()
-            && at + timeout <= now
+        while let Some(&UnansweredPacket { seq, path, sent_at }) = self.sent.front()
+            && sent_at + timeout <= now
         {
             self.sent.pop_front();
             if !self.acked.contains(seq) {
                 self.paths.on_answer(path, ndp.paths, true);
-                self.again.push_back(seq);
+                self.retransmit_queue.push_back(seq);
                 lost += 1;
             }
         }
@@ -112,13 +112,13 @@ impl Window {
 pub(super) struct Sender {
     flows: OutgoingFlows<Window>,
     /// Flows that may send, round robin; those that have ended are skipped.
-    turns: VecDeque<(u32, MsgId)>,
+    ready_queue: VecDeque<(u32, MsgId)>,
     rng: Rng,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId, rng: Rng) -> Self {
-        Self { flows: OutgoingFlows::new(node), turns: VecDeque::new(), rng }
+        Self { flows: OutgoingFlows::new(node), ready_queue: VecDeque::new(), rng }
     }
 
     #[inline]
@@ -142,7 +142,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
-        !self.turns.is_empty()
+        !self.ready_queue.is_empty()
     }
 
     /// Submits a new flow: it sends its first window at once.
@@ -151,17 +151,17 @@ impl Sender {
         let state = Window { credit: packets.min(ndp.window_to(message.dst)), ..Window::default() };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + ndp.timeout_to(message.dst, 0));
-        self.give_turn(slot);
+        self.enqueue_ready(slot);
     }
 
     /// Puts a flow in line if it may send.
     #[inline]
-    fn give_turn(&mut self, slot: u32) {
+    fn enqueue_ready(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         let state = &mut flow.state;
-        if state.credit > 0 && !state.has_turn && state.sendable(flow.packets) > 0 {
-            state.has_turn = true;
-            self.turns.push_back((slot, flow.msg));
+        if state.credit > 0 && !state.is_ready_queued && state.sendable(flow.packets) > 0 {
+            state.is_ready_queued = true;
+            self.ready_queue.push_back((slot, flow.msg));
         }
     }
 
@@ -181,7 +181,7 @@ impl Sender {
             NdpHeader::Nack { tx_slot, seq, pull, path } => (tx_slot, seq, None, pull, path),
             NdpHeader::Pull { .. } | NdpHeader::Data { .. } => return,
         };
-        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(tx_slot, msg) else { return };
         let state = &mut flow.state;
         if seq >= state.next {
             return;
@@ -195,47 +195,47 @@ impl Sender {
                 state.acked.insert(seq);
                 if cumulative >= flow.packets || state.acked.len() == flow.packets {
                     self.flows.remove(tx_slot);
-                    out.say(Event::Completed { msg });
+                    out.push_event(Event::Completed { msg });
                     return;
                 }
                 state.drop_acked();
             }
             None if !state.acked.contains(seq) && state.take_sent(seq) => {
-                state.again.push_back(seq);
+                state.retransmit_queue.push_back(seq);
                 state.drop_acked();
             }
             None => {}
         }
         state.pull(pull);
         let due = state.due(now, ndp.timeout_to(flow.dst, 0));
-        self.flows.hear_timer(tx_slot, due);
-        self.give_turn(tx_slot);
+        self.flows.on_response(tx_slot, due);
+        self.enqueue_ready(tx_slot);
     }
 
     /// The receiver pulls.
     pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(slot, msg) else { return };
         flow.state.pull(pull);
         let due = flow.state.due(now, ndp.timeout_to(flow.dst, 0));
-        self.flows.hear_timer(slot, due);
-        self.give_turn(slot);
+        self.flows.on_response(slot, due);
+        self.enqueue_ready(slot);
     }
 
     /// The header of packet `seq` has returned: a queue on its path was full.
     pub(super) fn on_returned(&mut self, slot: u32, msg: MsgId, seq: u32, stats: &mut NdpStats) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(slot, msg) else { return };
         let state = &mut flow.state;
         if state.acked.contains(seq) || !state.take_sent(seq) {
             return;
         }
         stats.returned += 1;
-        state.again.push_back(seq);
+        state.retransmit_queue.push_back(seq);
         state.drop_acked();
         // With nothing in flight and no outstanding pull, nothing else would send it.
         if state.sent.is_empty() && state.credit == 0 && state.answered <= state.pulled {
             state.credit = 1;
         }
-        self.give_turn(slot);
+        self.enqueue_ready(slot);
     }
 
     /// Cancels a message.
@@ -253,21 +253,21 @@ impl Sender {
     /// Returns the next data packet: flows that may send take turns.
     #[inline]
     pub(super) fn next_data(&mut self, now: Time, ndp: &Ndp) -> Option<Packet<NdpHeader>> {
-        while let Some((slot, msg)) = self.turns.pop_front() {
-            let Some(flow) = self.flows.of(slot, msg) else { continue };
+        while let Some((slot, msg)) = self.ready_queue.pop_front() {
+            let Some(flow) = self.flows.get_current(slot, msg) else { continue };
             let state = &mut flow.state;
-            state.has_turn = false;
+            state.is_ready_queued = false;
             let Some(seq) = state.take(flow.packets) else { continue };
             state.credit -= 1;
             let path = match ndp.paths {
                 1 => None,
-                n if flow.packets == 1 => Some(self.rng.below(n.into()) as u16),
+                n if flow.packets == 1 => Some(self.rng.uniform_below(n.into()) as u16),
                 n => Some(state.paths.next(n, ndp.config.path_penalty, &mut self.rng)),
             };
-            state.sent.push_back(UnansweredPacket { seq, path: path.unwrap_or(0), at: now });
+            state.sent.push_back(UnansweredPacket { seq, path: path.unwrap_or(0), sent_at: now });
             let header = NdpHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
             let outgoing = self.flows.outgoing(slot);
-            self.give_turn(slot);
+            self.enqueue_ready(slot);
             let mut packet = ndp.segmentation().data(outgoing, seq, Priority::new(1), header);
             if let Some(path) = path {
                 packet.path = path;
@@ -289,7 +289,7 @@ impl Sender {
         while let Some(slot) = self.flows.next_due(now) {
             let flow = &mut self.flows[slot];
             let (msg, dst, state) = (flow.msg, flow.dst, &mut flow.state);
-            let waits_for_link = state.has_turn;
+            let waits_for_link = state.is_ready_queued;
             let timeout = ndp.timeout_to(dst, flow.retry.attempts());
             let lost = state.expire(now, timeout, ndp);
             stats.timeouts += u64::from(lost);
@@ -302,7 +302,7 @@ impl Sender {
             stats.pull_timeouts += u64::from(lost == 0);
             if !flow.retry.attempt(now, &ndp.attempt_limit) {
                 self.flows.remove(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
                 continue;
             }
             let attempts = flow.retry.attempts();
@@ -311,7 +311,7 @@ impl Sender {
             state.credit = state.credit.max(1);
             let timeout = ndp.timeout_to(dst, attempts);
             self.flows.start_timer(slot, now + timeout);
-            self.give_turn(slot);
+            self.enqueue_ready(slot);
         }
     }
 }

@@ -21,7 +21,7 @@ const FACTS: FabricFacts = FabricFacts {
 };
 
 fn ndp_of(config: NdpConfig) -> Arc<Ndp> {
-    Arc::new(config.on(&FACTS, 4).unwrap())
+    Arc::new(config.derive(&FACTS, 4).unwrap())
 }
 
 fn host(node: u32, ndp: &Arc<Ndp>) -> NdpHost {
@@ -49,14 +49,14 @@ fn seqs(packets: &[Packet<NdpHeader>]) -> Vec<u32> {
 /// Returns a packet without its payload, as a switch forwards it.
 fn trimmed(packet: &Packet<NdpHeader>) -> Packet<NdpHeader> {
     let payload = PayloadRef { len: 0, ..packet.payload };
-    let marks = packet.marks.with(Marks::TRIMMED);
+    let marks = packet.marks.union(Marks::TRIMMED);
     Packet { payload, marks, wire_bytes: 64, priority: Priority::HIGHEST, ..*packet }
 }
 
 /// Returns a trimmed packet as a switch returns it.
 fn returned(packet: &Packet<NdpHeader>) -> Packet<NdpHeader> {
     let packet = trimmed(packet);
-    let marks = packet.marks.with(Marks::RETURNED);
+    let marks = packet.marks.union(Marks::RETURNED);
     Packet { src: packet.dst, dst: packet.src, marks, ..packet }
 }
 
@@ -289,11 +289,11 @@ mod receiver {
         let ndp = ndp_of(NdpConfig::paper());
         let mut receiver = host(7, &ndp);
         let packets = packets_of(0, 0, 9, &ndp);
-        receiver.hold(Time::ZERO, NodeId::new(0), MsgId::new(0));
+        receiver.pause(Time::ZERO, NodeId::new(0), MsgId::new(0));
         arrive(&mut receiver, Time::ZERO, &packets[..3], |_| false);
         assert!(pulls(&mut receiver).is_empty());
         let later = Time::ZERO + Span::from_us(50);
-        receiver.release(later, NodeId::new(0), MsgId::new(0));
+        receiver.resume(later, NodeId::new(0), MsgId::new(0));
         assert_eq!(pulls(&mut receiver).len(), 3);
     }
 }
@@ -303,8 +303,8 @@ mod between_hosts {
 
     #[test]
     fn ndp_is_refused() {
-        let place = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
-        let site = Site { facts: FACTS, place, lower: None };
+        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let site = Site { facts: FACTS, deployment, lower: None };
         let error = NdpFamily::configure(NdpConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that works without switches that trim, between \
                     hosts, got ndp";

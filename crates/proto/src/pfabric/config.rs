@@ -5,8 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{
-    AttemptLimit, Padding, Segmentation, held_pause, keepalive, repeat_gap, within,
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
+    retransmit_gap,
 };
 use crate::transport::Peers;
 
@@ -169,9 +170,9 @@ pub struct Pfabric {
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Pause between probes for a message that the destination has no room for.
-    pub held_pause: Span,
+    pub paused_probe_interval: Span,
     /// From one question whether there is room for a message to the next, where there are many.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
 }
 
 impl PfabricConfig {
@@ -179,16 +180,22 @@ impl PfabricConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
         check_ranges(&self)?;
         let (window, window_max) = self.windows(facts);
-        within("window-max", window_max.into(), window.into()..=1_000_000, "window to 1000000")?;
+        check_range(
+            "window-max",
+            window_max.into(),
+            window.into()..=1_000_000,
+            "window to 1000000",
+        )?;
         let rto = self.rto.unwrap_or(facts.data_rtt * 3);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
-        let held_pause = held_pause(keepalive(facts, self.payload + self.header));
-        let repeat_gap = repeat_gap(facts);
+        let paused_probe_interval =
+            paused_probe_interval(keepalive(facts, self.payload + self.header));
+        let retransmit_gap = retransmit_gap(facts);
         Ok(Pfabric {
             window,
             window_max,
@@ -196,8 +203,8 @@ impl PfabricConfig {
             rto,
             forget,
             attempt_limit,
-            held_pause,
-            repeat_gap,
+            paused_probe_interval,
+            retransmit_gap,
             config: self,
         })
     }

@@ -8,14 +8,14 @@ use super::config::Pfabric;
 use super::sender::Sender;
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
-use crate::parts::{Ack, AckingReceiver, Announcement, Output, sack_bits, sides};
+use crate::toolkit::{Ack, AckReceiver, Announcement, Output, sack_bits, sides};
 
 /// pFabric at one host.
 #[derive(Debug)]
 pub struct PfabricHost {
     pfabric: Arc<Pfabric>,
     sender: Sender,
-    receiver: AckingReceiver,
+    receiver: AckReceiver,
     out: Output<PfabricHeader>,
     stats: PfabricStats,
 }
@@ -39,7 +39,7 @@ impl Endpoint for PfabricHost {
     fn new(config: Arc<Pfabric>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             sender: Sender::new(node),
-            receiver: AckingReceiver::default(),
+            receiver: AckReceiver::default(),
             out: Output::new(node, config.config.header.get() as u16),
             stats: PfabricStats::default(),
             pfabric: config,
@@ -68,7 +68,7 @@ impl Endpoint for PfabricHost {
                 return Receipt::Control;
             }
             PfabricHeader::Hold { held } => {
-                self.sender.on_hold(now, src, msg, held, &self.pfabric);
+                self.sender.set_paused(now, src, msg, held, &self.pfabric);
                 return Receipt::Control;
             }
         };
@@ -76,21 +76,21 @@ impl Endpoint for PfabricHost {
         let of = Announcement { src, msg, flow, tx_slot, packets };
         let (forget, out) = (self.pfabric.forget, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
-            if arrived.is_held && seq.is_none() {
+            if arrived.is_paused && seq.is_none() {
                 return PfabricHeader::Hold { held: true };
             }
-            let (cumulative, sack) = (arrived.cumulative, arrived.got.map_or(0, sack_bits));
+            let (cumulative, sack) = (arrived.cumulative, arrived.received.map_or(0, sack_bits));
             PfabricHeader::Ack { tx_slot, cumulative, sack }
         })
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.hold(src, msg);
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.pause(src, msg);
         self.out.send(src, msg, PfabricHeader::Hold { held: true });
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.release(now, src, msg, self.pfabric.held_pause);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.resume(now, src, msg, self.pfabric.paused_probe_interval);
         self.out.send(src, msg, PfabricHeader::Hold { held: false });
     }
 

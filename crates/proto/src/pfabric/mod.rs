@@ -9,7 +9,7 @@
 //! * [`wire`]: the packets
 //! * `sender`: window, timeouts, probe mode (§4.3)
 //!
-//! Destinations are [`AckingReceiver`](crate::parts::AckingReceiver)s.
+//! Destinations are [`AckingReceiver`](crate::toolkit::AckingReceiver)s.
 //!
 //! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_core::Queueing)).
 //! `docs/protocols/pfabric.md` lists the packets, and what differs from the paper.
@@ -33,7 +33,7 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, RankProgram};
 
 use crate::keys::BadKey;
-use crate::parts::{CAPTON_PORT_PACKETS, Segmentation, family, two_bdps};
+use crate::toolkit::{CAPTON_PORT_PACKETS, Segmentation, family, two_bdps};
 use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
 use config::Network;
 
@@ -44,7 +44,7 @@ family! {
         type Config = Pfabric;
         type Header = wire::PfabricHeader;
         type Host = PfabricHost;
-        type Hop = RankProgram;
+        type SwitchProgram = RankProgram;
     }
 }
 
@@ -83,9 +83,9 @@ impl Transport for PfabricFamily {
 
     fn configure(keys: PfabricConfig, site: &Site) -> Result<Pfabric, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let config = PfabricConfig { payload, header, ..keys }.on(&site.facts)?;
+        let config = PfabricConfig { payload, header, ..keys }.derive(&site.facts)?;
         let rtt = site.facts.data_rtt;
-        if matches!(site.place, Place::Network(_)) && config.rto < rtt {
+        if matches!(site.deployment, Place::Network(_)) && config.rto < rtt {
             let expected = format!("at least a round trip, {} us", rtt.as_us_f64());
             return Err(BadKey::new("rto-us", expected, config.rto.as_us_f64()));
         }
@@ -93,7 +93,7 @@ impl Transport for PfabricFamily {
     }
 
     /// A window is a bandwidth-delay product of the slower end.
-    fn among(own: Pfabric, _network: &Pfabric, peers: &Peers) -> Pfabric {
+    fn adapt_to_peers(own: Pfabric, _network: &Pfabric, peers: &Peers) -> Pfabric {
         Pfabric { peers: Some(peers.clone()), ..own }
     }
 

@@ -31,20 +31,20 @@ use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Tim
 use super::config::{Pfabric, ProbeRank, TimeoutReaction};
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
-use crate::parts::{
+use crate::toolkit::{
     Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window,
 };
 
 /// pFabric's rate control (§4.3). The window grows by one packet with each acknowledgement of new
 /// packets. It is one packet after a timeout, and halved after a loss that others overtook.
 #[derive(Debug)]
-pub(super) struct Minimal {
+pub(super) struct RateControl {
     cwnd: u32,
     cwnd_max: u32,
     reorder_max: Option<u32>,
 }
 
-impl Window for Minimal {
+impl Window for RateControl {
     const LIMIT: Limit = Limit::Span;
 
     fn cwnd(&self) -> u32 {
@@ -70,11 +70,11 @@ impl Window for Minimal {
     }
 }
 
-type TxFlow = OutgoingFlow<Stream<Minimal>>;
+type TxFlow = OutgoingFlow<Stream<RateControl>>;
 
 /// Returns the next packet that the window allows, unless the flow only probes.
 fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
-    let probes = flow.is_held || is_starving(flow, pfabric);
+    let probes = flow.is_paused || is_starving(flow, pfabric);
     if probes { None } else { flow.state.sendable() }
 }
 
@@ -86,10 +86,10 @@ fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    flows: OutgoingFlows<Stream<Minimal>>,
+    flows: OutgoingFlows<Stream<RateControl>>,
     /// Flows that may send, by remaining packets; of equals the first submitted is first.
     ready: KeyedHeap<(u32, u32)>,
-    places: Places,
+    positions: Places,
     /// Flows that could send at the driver's last poll, and cannot any more. The driver polls once
     /// more for them: the order of events at one instant depends on it.
     stale: Ready,
@@ -97,8 +97,8 @@ pub(super) struct Sender {
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        let (ready, places, stale) = (KeyedHeap::default(), Places::default(), Ready::default());
-        Self { flows: OutgoingFlows::new(node), ready, places, stale }
+        let (ready, positions, stale) = (KeyedHeap::default(), Places::default(), Ready::default());
+        Self { flows: OutgoingFlows::new(node), ready, positions, stale }
     }
 
     #[inline]
@@ -128,7 +128,7 @@ impl Sender {
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
         let packets = pfabric.segmentation().packets(message.size);
         let (cwnd, cwnd_max) = pfabric.windows_to(message.dst);
-        let window = Minimal { cwnd, cwnd_max, reorder_max: pfabric.config.duplicate_acks };
+        let window = RateControl { cwnd, cwnd_max, reorder_max: pfabric.config.duplicate_acks };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);
     }
@@ -142,27 +142,27 @@ impl Sender {
         pfabric: &Pfabric,
         out: &mut Output<PfabricHeader>,
     ) {
-        let Some(flow) = self.flows.of(slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(slot, msg) else { return };
         if flow.state.on_ack(now, ack).is_none() {
             return;
         }
         if flow.state.is_done() {
             self.drop_flow(slot);
-            out.say(Event::Completed { msg });
-        } else if flow.is_held {
+            out.push_event(Event::Completed { msg });
+        } else if flow.is_paused {
             // The destination has room, and its notification was lost.
             let dst = flow.dst;
-            self.on_hold(now, dst, msg, false, pfabric);
+            self.set_paused(now, dst, msg, false, pfabric);
         } else {
             let rto = pfabric.rto_to(flow.dst);
-            self.flows.hear_timer(slot, now + rto);
+            self.flows.on_response(slot, now + rto);
             self.update(slot, pfabric);
         }
     }
 
     /// Pauses or resumes a message, by flow control of its destination. Packets in flight when it
     /// pauses are dropped there, so they are retransmitted.
-    pub(super) fn on_hold(
+    pub(super) fn set_paused(
         &mut self,
         now: Time,
         dst: NodeId,
@@ -175,14 +175,14 @@ impl Sender {
         if flow.dst != dst {
             return;
         }
-        let pause = if held { pfabric.held_pause } else { pfabric.rto_to(dst) };
-        match (flow.is_held, held) {
+        let pause = if held { pfabric.paused_probe_interval } else { pfabric.rto_to(dst) };
+        match (flow.is_paused, held) {
             (false, false) => return,
-            (true, true) => return self.flows.hear_timer(slot, now + pause),
+            (true, true) => return self.flows.on_response(slot, now + pause),
             (false, true) => {}
             (true, false) => flow.state.on_timeout(now),
         }
-        flow.is_held = held;
+        flow.is_paused = held;
         flow.retry.reset();
         self.flows.start_timer(slot, now + pause);
         self.update(slot, pfabric);
@@ -197,15 +197,15 @@ impl Sender {
 
     fn drop_flow(&mut self, slot: u32) {
         self.flows.remove(slot);
-        self.ready.remove(&mut self.places, slot);
+        self.ready.remove(&mut self.positions, slot);
         self.stale.remove(slot);
     }
 
     /// Handles a destination that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<PfabricHeader>) {
-        let Self { flows, ready, places, stale } = self;
+        let Self { flows, ready, positions, stale } = self;
         flows.forget_peer(peer, out, |slot, _| {
-            ready.remove(places, slot);
+            ready.remove(positions, slot);
             stale.remove(slot);
         });
     }
@@ -215,9 +215,9 @@ impl Sender {
         let flow = &self.flows[slot];
         if sendable(flow, pfabric).is_some() {
             let key = (flow.state.remaining(), flow.msg.get());
-            self.ready.set(&mut self.places, slot, key);
+            self.ready.set(&mut self.positions, slot, key);
             self.stale.remove(slot);
-        } else if self.ready.remove(&mut self.places, slot).is_some() {
+        } else if self.ready.remove(&mut self.positions, slot).is_some() {
             self.stale.insert(slot);
         }
     }
@@ -249,7 +249,7 @@ impl Sender {
         let flow = &mut self.flows[slot];
         flow.state.send(now, seq, packet.wire_bytes);
         if sendable(flow, pfabric).is_none() {
-            self.ready.remove(&mut self.places, slot);
+            self.ready.remove(&mut self.positions, slot);
         }
         Some(packet)
     }
@@ -263,7 +263,7 @@ impl Sender {
         out: &mut Output<PfabricHeader>,
         stats: &mut PfabricStats,
     ) {
-        while let Some(slot) = self.flows.next_due_or_ask(now, pfabric.repeat_gap) {
+        while let Some(slot) = self.flows.next_due_or_probe(now, pfabric.retransmit_gap) {
             self.on_timeout(now, slot, pfabric, out, stats);
         }
     }
@@ -281,11 +281,11 @@ impl Sender {
         let msg = flow.msg;
         if !flow.retry.attempt(now, &pfabric.attempt_limit) {
             self.drop_flow(slot);
-            out.say(Event::Failed { msg });
+            out.push_event(Event::Failed { msg });
             return;
         }
         flow.state.on_timeout(now);
-        let is_held = flow.is_held;
+        let is_held = flow.is_paused;
         if is_held || is_starving(flow, pfabric) {
             stats.probes += 1;
             let probe = PfabricHeader::Probe {
@@ -301,7 +301,7 @@ impl Sender {
         }
         let flow = &self.flows[slot];
         let pause = if is_held {
-            pfabric.held_pause
+            pfabric.paused_probe_interval
         } else {
             pfabric.attempt_limit.interval(pfabric.rto_to(flow.dst), flow.retry.attempts())
         };

@@ -38,7 +38,7 @@ mod sender {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let pfabric = Arc::new(config.on(&facts).unwrap());
+        let pfabric = Arc::new(config.derive(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
         let mut host = PfabricHost::new(Arc::clone(&pfabric), NodeId::new(0), rng, Time::ZERO);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(1_460 * 100));
@@ -118,7 +118,7 @@ mod sender {
         send_all(&mut host, Time::ZERO);
         let hold = PfabricHeader::Hold { held: true };
         host.handle_packet(Time::ZERO, &control(hold, 7, 1, 0));
-        let now = Time::ZERO + pfabric.held_pause;
+        let now = Time::ZERO + pfabric.paused_probe_interval;
         host.handle_timeout(now);
         let probe = host.poll_transmit(now).map(|packet| packet.header);
         assert!(matches!(probe, Some(PfabricHeader::Probe { .. })), "{probe:?}");

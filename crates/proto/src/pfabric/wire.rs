@@ -5,7 +5,7 @@
 
 use rampmeter_core::headers;
 
-use crate::parts::{DataHeader, FlowKey};
+use crate::toolkit::{DataHeader, FlowKey};
 
 headers! {
     /// A pFabric header.

@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Segmentation, forget_after, keepalive, repeat_gap};
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
+};
 use crate::transport::Peers;
 
 /// Flows that get free tokens (pHost §3.2).
@@ -234,7 +236,7 @@ pub struct Phost {
     /// Time without a packet after which a source queries its destination's state of a flow.
     pub keepalive: Span,
     /// From one repetition for a flow to the next for another, where there are many.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
     /// Time after which a destination forgets a flow whose source is unresponsive.
     pub forget: Span,
     /// Unanswered attempts after which a message fails.
@@ -267,7 +269,7 @@ impl PhostConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt } =
@@ -282,7 +284,7 @@ impl PhostConfig {
             token_life,
             rtt,
             keepalive,
-            repeat_gap: repeat_gap(facts),
+            retransmit_gap: retransmit_gap(facts),
             forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
             peers: None,
@@ -352,7 +354,7 @@ impl Pair {
     }
 
     /// Returns the number of packets with free tokens in a flow of `packets`.
-    pub fn free_of(&self, packets: u32, free_for: FreeTokens) -> u32 {
+    pub fn free_packets(&self, packets: u32, free_for: FreeTokens) -> u32 {
         match free_for {
             FreeTokens::EveryFlow => packets.min(self.free),
             FreeTokens::ShortFlows if packets <= self.free => packets,

@@ -10,7 +10,7 @@ pub(super) struct Expiry {
     /// Times at which the tokens below a number expire, for those that have not.
     due: VecDeque<(Time, u32)>,
     /// Tokens below this number have expired or been answered.
-    pub(super) below: u32,
+    pub(super) expired_end: u32,
 }
 
 impl Expiry {
@@ -26,8 +26,8 @@ impl Expiry {
             && at <= now
         {
             self.due.pop_front();
-            self.below = end;
+            self.expired_end = end;
         }
-        self.below.saturating_sub(seen)
+        self.expired_end.saturating_sub(seen)
     }
 }

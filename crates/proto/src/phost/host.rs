@@ -11,7 +11,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
-use crate::parts::{Announcement, Output, SizedFlow, sides};
+use crate::toolkit::{Announcement, Output, SizedFlow, sides};
 
 /// pHost at one host.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl PhostHost {
             tx_slot,
             packets: self.phost.segmentation().packets(size),
         };
-        SizedFlow { of, size }
+        SizedFlow { announcement: of, size }
     }
 }
 
@@ -105,17 +105,17 @@ impl Endpoint for PhostHost {
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
             PhostHeader::Heard { tx_slot, held } => {
-                self.sender.on_heard(now, tx_slot, msg, held, &self.phost);
+                self.sender.on_response(now, tx_slot, msg, held, &self.phost);
             }
         }
         Receipt::Control
     }
 
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg, &self.phost);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.phost);
     }
 

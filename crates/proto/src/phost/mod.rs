@@ -19,8 +19,8 @@
 pub mod config;
 pub mod wire;
 
-mod choice;
 mod expiry;
+mod flow_selector;
 mod host;
 mod pacing;
 mod queues;
@@ -41,7 +41,7 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, Passive};
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, family, phost_study_buffer};
+use crate::toolkit::{Segmentation, family, phost_study_buffer};
 use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
 use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
 
@@ -52,7 +52,7 @@ family! {
         type Config = Phost;
         type Header = wire::PhostHeader;
         type Host = PhostHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -81,11 +81,11 @@ impl Transport for PhostFamily {
     fn configure(keys: PhostConfig, site: &Site) -> Result<Phost, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let mut keys = PhostConfig { payload, header, ..keys };
-        if matches!(site.place, Place::Hosts { .. }) {
+        if matches!(site.deployment, Place::Hosts { .. }) {
             // Free packets of many messages would be sent to a program that does not read.
             keys.free_expiry.get_or_insert(FreeExpiry::Pace);
         }
-        if matches!(site.place, Place::Hosts { .. }) && keys.token_lifetime_milli.is_none() {
+        if matches!(site.deployment, Place::Hosts { .. }) && keys.token_lifetime_milli.is_none() {
             // A host that was not on its processor when tokens arrived must find some that are
             // valid.
             let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
@@ -93,10 +93,10 @@ impl Transport for PhostFamily {
             let rtt = u32::try_from(rtt).unwrap_or(u32::MAX).min(10_000_000);
             keys.token_lifetime_milli = Some(TOKEN_LIFETIME_MILLI.max(rtt));
         }
-        keys.on(&site.facts)
+        keys.derive(&site.facts)
     }
 
-    fn among(own: Phost, _network: &Phost, peers: &Peers) -> Phost {
+    fn adapt_to_peers(own: Phost, _network: &Phost, peers: &Peers) -> Phost {
         Phost { peers: Some(peers.clone()), ..own }
     }
 

@@ -55,7 +55,7 @@ mod tests {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let phost = PhostConfig::paper().on(&facts).unwrap();
+        let phost = PhostConfig::paper().derive(&facts).unwrap();
         let own = phost.pair_from(NodeId::new(1));
         let slow = Pair { mtu_time: own.mtu_time * 4, ..own };
         let (mut pacing, src) = (Pacing::default(), NodeId::new(1));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use rampmeter_core::collections::{KeyedHeap, Places, Slab};
 use rampmeter_core::{NodeId, Time};
 
-use crate::parts::Candidates;
+use crate::toolkit::Candidates;
 
 /// Preference among the flows of a tenant: the policy's measure, then the announcement.
 pub(super) type Key = (u64, u64);
@@ -34,10 +34,10 @@ pub(super) struct SourceQueues {
     queues: Slab<SourceQueue>,
     /// Open queues with a flow that may have a token, by the first such flow.
     open: KeyedHeap<(Key, u32)>,
-    open_places: Places,
+    open_positions: Places,
     /// Queues by the instant at which they open or a flow's wait ends.
     timers: KeyedHeap<Time>,
-    timer_places: Places,
+    timer_positions: Places,
 }
 
 impl SourceQueues {
@@ -106,15 +106,15 @@ impl SourceQueues {
             self.queues.remove(number);
         }
         match first.filter(|_| is_open) {
-            Some(first) => self.open.set(&mut self.open_places, number, first),
+            Some(first) => self.open.set(&mut self.open_positions, number, first),
             None => {
-                self.open.remove(&mut self.open_places, number);
+                self.open.remove(&mut self.open_positions, number);
             }
         }
         if at == Time::NEVER {
-            self.timers.remove(&mut self.timer_places, number);
+            self.timers.remove(&mut self.timer_positions, number);
         } else {
-            self.timers.set(&mut self.timer_places, number, at);
+            self.timers.set(&mut self.timer_positions, number, at);
         }
     }
 }

@@ -27,16 +27,18 @@
 //! their own links (`pacing`), without a step for each flow
 //! (`a_token_for_one_of_many_flows_of_a_slow_source_takes_few_looks`).
 
-mod announced;
+mod announcements;
 
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
 
-use super::choice::Choice;
 use super::config::{FreeRepair, Phost, Policy, Wake};
+use super::flow_selector::Choice;
 use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
-use crate::parts::{Announcement, ArrivingFlows, Output, TenantCounts, TokenDelay, held_pause};
+use crate::toolkit::{
+    Announcement, ArrivingFlows, Output, TenantCounts, TokenDelay, paused_probe_interval,
+};
 
 /// Token times between searches of some flows for unresponsive sources.
 const FORGET_TICKS: u32 = 64;
@@ -59,7 +61,7 @@ enum Clock {
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<PendingFlow>,
-    choice: Choice,
+    selector: Choice,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -77,11 +79,11 @@ impl Receiver {
     pub(super) fn new(phost: &Phost) -> Self {
         Self {
             flows: ArrivingFlows::default(),
-            choice: Choice::default(),
+            selector: Choice::default(),
             clock: Clock::Stopped,
             withheld: 0,
             arrivals: Arrivals::default(),
-            delay: TokenDelay::known(phost.rtt, phost.keepalive),
+            delay: TokenDelay::with_initial(phost.rtt, phost.keepalive),
             free_delay: TokenDelay::new(phost.rtt, phost.keepalive),
             ticks: 0,
             served: TenantCounts::default(),
@@ -90,7 +92,7 @@ impl Receiver {
 
     #[cfg(test)]
     pub(super) fn looks(&self) -> u64 {
-        self.choice.looks
+        self.selector.looks
     }
 
     #[inline]
@@ -110,16 +112,16 @@ impl Receiver {
 
     /// Holds a message, which has no tokens until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
-        if let Some(slot) = self.flows.hold(src, msg) {
-            self.choice.enter(slot, &self.flows[slot], phost.config.policy);
+        if let Some(slot) = self.flows.pause(src, msg) {
+            self.selector.enter(slot, &self.flows[slot], phost.config.policy);
         }
     }
 
     /// Releases a held message, which may have tokens.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
-        let quiet = held_pause(phost.keepalive);
-        if let Some(slot) = self.flows.release(now, src, msg, quiet) {
-            self.choice.enter(slot, &self.flows[slot], phost.config.policy);
+        let quiet = paused_probe_interval(phost.keepalive);
+        if let Some(slot) = self.flows.resume(now, src, msg, quiet) {
+            self.selector.enter(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }
     }
@@ -133,7 +135,7 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.choice.leave(slot, &flow, phost.config.policy);
+            self.selector.leave(slot, &flow, phost.config.policy);
         }
     }
 
@@ -144,9 +146,9 @@ impl Receiver {
         phost: &Phost,
         out: &mut Output<PhostHeader>,
     ) {
-        let Self { flows, choice, .. } = self;
+        let Self { flows, selector, .. } = self;
         let policy = phost.config.policy;
-        flows.forget_peer(peer, out, |slot, flow| choice.leave(slot, flow, policy));
+        flows.forget_peer(peer, out, |slot, flow| selector.leave(slot, flow, policy));
     }
 
     /// Handles a packet that a token requested: the flow's slot, the packet's and the token's
@@ -162,7 +164,7 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
         self.arrivals.latest = now;
-        if !self.flows.hear(now, slot, packet.src, packet.payload.msg) {
+        if !self.flows.touch(now, slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, slot, seq, number, phost, out)
@@ -178,40 +180,44 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
         let flow = &mut self.flows[slot];
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return Receipt::Ignored;
         }
-        flow.heard = now;
+        flow.last_packet_at = now;
         flow.state.begins = None;
-        flow.state.tokens.see(number);
-        self.delay.see(now, (flow.of.src, flow.of.flow, number), flow.state.pair.rtt);
+        flow.state.tokens.on_data(number);
+        self.delay.on_data(
+            now,
+            (flow.announcement.src, flow.announcement.flow, number),
+            flow.state.pair.rtt,
+        );
         if phost.config.policy == Policy::TenantFair {
             self.served.count(flow.state.tenant);
         }
-        let receipt = if flow.got.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
+        let receipt = if flow.received.insert(seq) { Receipt::Fresh } else { Receipt::Duplicate };
         let end = flow.shorten_wait(now);
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
-                self.choice.leave(slot, &flow, phost.config.policy);
-                let Announcement { src, msg, tx_slot, .. } = flow.of;
+                self.selector.leave(slot, &flow, phost.config.policy);
+                let Announcement { src, msg, tx_slot, .. } = flow.announcement;
                 out.send(src, msg, PhostHeader::Ack { tx_slot });
             }
             return receipt;
         }
         match end {
-            Some(end) if !flow.is_held => {
-                self.choice.wait(slot, flow, end, phost.config.policy);
+            Some(end) if !flow.is_paused => {
+                self.selector.wait(slot, flow, end, phost.config.policy);
                 if let Clock::Waits(until) = &mut self.clock {
                     *until = end.min(*until);
                 }
             }
-            _ => self.choice.on_packet(slot, flow, phost.config.policy),
+            _ => self.selector.on_packet(slot, flow, phost.config.policy),
         }
         if phost.config.wake == Wake::OnData
             && let Clock::Waits(until) = self.clock
         {
             let flow = &mut self.flows[slot];
-            let at = match self.choice.next_token(flow) {
+            let at = match self.selector.next_token(flow) {
                 at if at > now => at,
                 _ => match flow.readiness(now, self.arrivals, phost) {
                     Readiness::Ready => now,
@@ -233,9 +239,9 @@ impl Receiver {
     ) {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
-            let Self { flows, choice, .. } = self;
-            let gone = |slot, flow: &RxFlow| choice.leave(slot, flow, phost.config.policy);
-            flows.forget_silent(now, phost.forget, FORGET_PARTS, out, gone);
+            let Self { flows, selector, .. } = self;
+            let gone = |slot, flow: &RxFlow| selector.leave(slot, flow, phost.config.policy);
+            flows.forget_unresponsive(now, phost.forget, FORGET_PARTS, out, gone);
         }
         if self.withheld > 0 {
             self.withheld -= 1;
@@ -243,11 +249,11 @@ impl Receiver {
             self.clock = Clock::Runs(now + phost.mtu_time);
             return;
         }
-        let Self { choice, flows, served, arrivals, .. } = self;
-        let slot = match choice.pick(now, flows, served, *arrivals, phost) {
+        let Self { selector, flows, served, arrivals, .. } = self;
+        let slot = match selector.pick(now, flows, served, *arrivals, phost) {
             Ok(slot) => slot,
             Err(Time::NEVER) => {
-                self.choice.reset_pacing();
+                self.selector.reset_pacing();
                 self.clock = Clock::Stopped;
                 return;
             }
@@ -262,14 +268,14 @@ impl Receiver {
             FreeRepair::Measured => pair.resend.max(self.delay.wait(pair.rtt)),
             FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
         };
-        self.choice.count(now, flow, phost);
+        self.selector.count(now, flow, phost);
         let (seq, number) = flow.take_token(now, resend, phost, stats);
         if phost.config.free_repair == FreeRepair::Measured {
-            self.delay.start(now, (flow.of.src, flow.of.flow, number));
+            self.delay.start(now, (flow.announcement.src, flow.announcement.flow, number));
         }
-        let (tx_slot, rx_slot, remaining) = (flow.of.tx_slot, slot, flow.remaining());
+        let (tx_slot, rx_slot, remaining) = (flow.announcement.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
-        out.send(flow.of.src, flow.of.msg, token);
+        out.send(flow.announcement.src, flow.announcement.msg, token);
         self.clock = Clock::Runs(now + phost.mtu_time);
     }
 }

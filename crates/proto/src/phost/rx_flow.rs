@@ -27,7 +27,7 @@ use rampmeter_core::{Span, TenantId, Time};
 use super::config::{Downgrading, FreeRepair, Pair, Phost};
 use super::expiry::Expiry;
 use super::stats::PhostStats;
-use crate::parts::{ArrivingFlow, TokenCursor, UnscheduledTime};
+use crate::toolkit::{ArrivingFlow, TokenCursor, UnscheduledTime};
 
 /// A flow's own part.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ pub(super) enum Readiness {
 
 impl PendingFlow {
     /// Downgrades a flow when more tokens than the threshold have expired (algorithm 2).
-    pub(super) fn by_expired(&mut self, now: Time) -> Readiness {
+    pub(super) fn check_expired(&mut self, now: Time) -> Readiness {
         let expired = self.expiry.expired(now, self.tokens.seen());
         if expired <= self.pair.threshold {
             self.downgraded = None;
@@ -106,7 +106,7 @@ impl PendingFlow {
         if of.seen < seen {
             // Its source answers, late.
             self.downgraded = None;
-            self.tokens.answer_below(self.expiry.below - self.pair.threshold);
+            self.tokens.answer_below(self.expiry.expired_end - self.pair.threshold);
         } else if of.until > now {
             return Readiness::Waits(of.until);
         }
@@ -121,7 +121,7 @@ impl PendingFlow {
     }
 
     /// Downgrades a flow when as many tokens as the threshold are unanswered.
-    pub(super) fn by_unanswered(&mut self, now: Time) -> Readiness {
+    pub(super) fn check_unanswered(&mut self, now: Time) -> Readiness {
         if self.tokens.open() < self.pair.threshold {
             return Readiness::Ready;
         }
@@ -164,8 +164,8 @@ impl RxFlow {
         }
         let state = &mut self.state;
         match phost.config.downgrade_on {
-            Downgrading::Expired => state.by_expired(now),
-            Downgrading::Unanswered => state.by_unanswered(now),
+            Downgrading::Expired => state.check_expired(now),
+            Downgrading::Unanswered => state.check_unanswered(now),
         }
     }
 
@@ -183,7 +183,7 @@ impl RxFlow {
         let PendingFlow { settles, tokens, free, pair, .. } = &mut self.state;
         if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
             && tokens.open() == 0
-            && free.is_none_or(|last| self.got.contains(last))
+            && free.is_none_or(|last| self.received.contains(last))
         {
             let end = now + pair.rtt / 4;
             *wait = Wait::Until(end);
@@ -195,7 +195,7 @@ impl RxFlow {
     /// Returns whether data that arrives may end its wait.
     #[inline]
     pub(super) fn waits_for_data(&self) -> bool {
-        self.state.settles.is_none() && !self.is_held
+        self.state.settles.is_none() && !self.is_paused
     }
 
     /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After
@@ -208,7 +208,7 @@ impl RxFlow {
         stats: &mut PhostStats,
     ) -> (u32, u32) {
         let state = &mut self.state;
-        let (seq, is_again) = state.tokens.advance(&self.got, self.of.packets);
+        let (seq, is_again) = state.tokens.advance(&self.received, self.announcement.packets);
         stats.tokens_sent += 1;
         stats.tokens_again += u64::from(is_again);
         let number = state.tokens.issue(now);

@@ -9,7 +9,9 @@ use rampmeter_core::{
 use super::config::{DataPriority, FreeExpiry, Phost, Policy};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output, Ready, TenantCounts, held_pause};
+use crate::toolkit::{
+    OutgoingFlow, OutgoingFlows, Output, Ready, TenantCounts, paused_probe_interval,
+};
 
 /// A token at its source.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +130,7 @@ impl Sender {
         let Message { id: msg, dst, size, deadline, tenant } = message;
         let packets = phost.segmentation().packets(size);
         let pair = phost.pair_to(dst);
-        let free_end = pair.free_of(packets, phost.config.free_for);
+        let free_end = pair.free_packets(packets, phost.config.free_for);
         let state = Tokens {
             deadline,
             tenant,
@@ -152,7 +154,7 @@ impl Sender {
     }
 
     /// Records that the destination has the flow.
-    pub(super) fn on_heard(
+    pub(super) fn on_response(
         &mut self,
         now: Time,
         slot: u32,
@@ -160,11 +162,11 @@ impl Sender {
         is_held: bool,
         phost: &Phost,
     ) {
-        if let Some(flow) = self.flows.of(slot, msg) {
+        if let Some(flow) = self.flows.get_current(slot, msg) {
             let keepalive = phost.keepalive_to(flow.dst);
-            let pause = if is_held { held_pause(keepalive) } else { keepalive };
-            flow.is_held = is_held;
-            self.flows.hear_timer(slot, now + pause);
+            let pause = if is_held { paused_probe_interval(keepalive) } else { keepalive };
+            flow.is_paused = is_held;
+            self.flows.on_response(slot, now + pause);
         }
     }
 
@@ -173,14 +175,14 @@ impl Sender {
         let &PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining } = header else {
             return;
         };
-        let Some(flow) = self.flows.of(tx_slot, msg) else { return };
+        let Some(flow) = self.flows.get_current(tx_slot, msg) else { return };
         if seq >= flow.packets {
             return;
         }
         // A token does not postpone the timer. If its tokens expire because others are served
         // first, the flow is announced anew, so that its destination keeps it.
         flow.retry.reset();
-        flow.is_held = false;
+        flow.is_paused = false;
         let state = &mut flow.state;
         state.remaining = remaining;
         // Destinations keep to one open token a packet; more than that are dropped.
@@ -194,9 +196,9 @@ impl Sender {
 
     /// Handles the arrival of the whole flow at its destination.
     pub(super) fn on_ack(&mut self, slot: u32, msg: MsgId, out: &mut Output<PhostHeader>) {
-        if self.flows.of(slot, msg).is_some() {
+        if self.flows.get_current(slot, msg).is_some() {
             self.drop_flow(slot);
-            out.say(Event::Completed { msg });
+            out.push_event(Event::Completed { msg });
         }
     }
 
@@ -301,10 +303,10 @@ impl Sender {
         stats: &mut PhostStats,
     ) {
         while let Some(slot) = self.flows.next_due(now) {
-            self.flows.queue_repeat(slot);
+            self.flows.queue_retransmit(slot);
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_repeat(now, phost.repeat_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, phost.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
@@ -316,11 +318,11 @@ impl Sender {
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
             }
         }
         if out.is_backlogged() {
-            self.flows.postpone_repeats(now + phost.keepalive);
+            self.flows.postpone_retransmits(now + phost.keepalive);
         }
     }
 }

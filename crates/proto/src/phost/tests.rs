@@ -53,7 +53,7 @@ mod tokens {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let phost = Arc::new(config.on(&facts).unwrap());
+        let phost = Arc::new(config.derive(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
         (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
     }
@@ -318,10 +318,10 @@ mod slow_sources {
             n_pods: 0,
             patience: Span::ZERO,
         };
-        let rates = Pairs::at_one_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
+        let rates = Pairs::single_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
         let peers = Some(Peers::new(NodeId::new(0), facts, Arc::new(rates)));
         let forget = Span::from_us(10_000_000);
-        let phost = Arc::new(Phost { peers, forget, ..config.on(&facts).unwrap() });
+        let phost = Arc::new(Phost { peers, forget, ..config.derive(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);
         (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
     }

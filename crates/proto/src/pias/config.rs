@@ -39,16 +39,16 @@ const DATA_MINING_08: Thresholds = [745, 1_083, 1_391, 13_689, 14_936, 21_149, 2
 
 impl Default for PiasConfig {
     fn default() -> Self {
-        Self::at(WEB_SEARCH_05)
+        Self::with_thresholds(WEB_SEARCH_05)
     }
 }
 
 impl Keys for PiasConfig {
     const PRESETS: &'static [Preset<Self>] = &[
-        ("web-search-0.5", || Self::at(WEB_SEARCH_05)),
-        ("web-search-0.8", || Self::at(WEB_SEARCH_08)),
-        ("data-mining-0.5", || Self::at(DATA_MINING_05)),
-        ("data-mining-0.8", || Self::at(DATA_MINING_08)),
+        ("web-search-0.5", || Self::with_thresholds(WEB_SEARCH_05)),
+        ("web-search-0.8", || Self::with_thresholds(WEB_SEARCH_08)),
+        ("data-mining-0.5", || Self::with_thresholds(DATA_MINING_05)),
+        ("data-mining-0.8", || Self::with_thresholds(DATA_MINING_08)),
         ("reference", PiasConfig::reference),
     ];
     const SETTINGS: &'static [Setting] =
@@ -57,7 +57,7 @@ impl Keys for PiasConfig {
 
 impl PiasConfig {
     /// DCTCP (RFC 8257) with these thresholds.
-    pub fn at(thresholds: Thresholds) -> Self {
+    pub fn with_thresholds(thresholds: Thresholds) -> Self {
         Self { thresholds, tcp: TcpConfig::dctcp() }
     }
 
@@ -72,9 +72,9 @@ impl PiasConfig {
     ///
     /// # Errors
     /// A parameter out of range; thresholds that do not ascend are.
-    pub fn on(self, facts: &FabricFacts) -> Result<Tcp, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Tcp, BadKey> {
         check_ranges(&self)?;
         let bytes = self.thresholds.iter().map(|&packets| u64::from(packets) * UNIT);
-        self.tcp.on(facts, bytes.collect())
+        self.tcp.derive(facts, bytes.collect())
     }
 }

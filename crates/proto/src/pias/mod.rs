@@ -37,9 +37,9 @@ use rampmeter_core::{FabricFacts, Passive};
 pub use config::PiasConfig;
 
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, family};
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Site, Transport};
 
 family! {
@@ -49,7 +49,7 @@ family! {
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -70,7 +70,7 @@ impl Transport for PiasFamily {
 
     fn configure(keys: PiasConfig, site: &Site) -> Result<Tcp, BadKey> {
         let PiasConfig { thresholds, tcp } = keys;
-        PiasConfig { thresholds, tcp: tcp.at(site) }.on(&site.facts)
+        PiasConfig { thresholds, tcp: tcp.with_site_packets(site) }.derive(&site.facts)
     }
 
     fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {

@@ -36,7 +36,7 @@ fn keys_return_from_text() {
 
 #[test]
 fn thresholds_that_fall_are_refused() {
-    let keys = PiasConfig::at([1, 2, 3, 4, 5, 7, 6]);
+    let keys = PiasConfig::with_thresholds([1, 2, 3, 4, 5, 7, 6]);
     let error = check_ranges(&keys).unwrap_err().to_string();
     let expected = "7 whole numbers from 0 to 100000000 that ascend";
     assert_eq!(error, format!("thresholds: expected {expected}, got [1,2,3,4,5,7,6]"));
@@ -46,7 +46,7 @@ fn thresholds_that_fall_are_refused() {
 /// thresholds stay empty.
 #[test]
 fn a_flow_above_its_threshold_changes_its_class() {
-    let tcp = PiasConfig::at([1, 2, 2, 2, 3, 4, 5]).on(&facts()).unwrap();
+    let tcp = PiasConfig::with_thresholds([1, 2, 2, 2, 3, 4, 5]).derive(&facts()).unwrap();
     let class = |sent| tcp.class(sent);
     let expected = [(0, 0), (1_460, 0), (1_461, 1), (2_920, 1), (2_921, 4), (1 << 40, 7)];
     for (sent, wanted) in expected {
@@ -56,6 +56,6 @@ fn a_flow_above_its_threshold_changes_its_class() {
         tcp: TcpConfig { payload: Bytes::new(8_960), ..TcpConfig::dctcp() },
         ..PiasConfig::default()
     };
-    let published = PiasConfig::default().on(&facts()).unwrap();
-    assert_eq!(long.on(&facts()).unwrap().thresholds, published.thresholds);
+    let published = PiasConfig::default().derive(&facts()).unwrap();
+    assert_eq!(long.derive(&facts()).unwrap().thresholds, published.thresholds);
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Law, Laws};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{
-    AttemptLimit, Padding, Segmentation, forget_after, repeat_gap, timeout_of, within,
+use crate::toolkit::{
+    AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
 };
 use crate::transport::Peers;
 
@@ -195,10 +195,10 @@ impl SirdConfig {
     }
 
     /// Returns the laws of the limits of a sender that may have `most` bytes of credit.
-    fn laws(&self, most: u64) -> Laws {
+    fn limit_configs(&self, max: u64) -> Laws {
         let law = |share: f64| {
-            let min = (most as f64 * share) as u64;
-            Law { gain: self.gain, min: min.max(1), max: most, full: self.full() }
+            let min = (max as f64 * share) as u64;
+            Law { gain: self.gain, min: min.max(1), max, full: self.full() }
         };
         Laws { sender: law(self.sender_limit_min), core: law(self.core_limit_min) }
     }
@@ -208,12 +208,12 @@ impl SirdConfig {
     /// # Errors
     /// A parameter out of range, a payload that is longer than a packet, or less credit than for
     /// one packet.
-    pub fn on(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (full, bdp) = (self.full(), self.bdp_packets(facts));
         let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
-        within(
+        check_range(
             "unscheduled-payload-bytes",
             first,
             1..=full - 1,
@@ -222,8 +222,13 @@ impl SirdConfig {
         let or = |bytes: Option<u32>, derived: u64| bytes.map_or(derived, u64::from);
         let credit = or(self.credit_bytes, bdp * full * 3 / 2);
         let sender_credit = or(self.sender_credit_bytes, bdp * full);
-        within("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
-        within("sender-credit-bytes", sender_credit, full..=credit, "a packet to credit-bytes")?;
+        check_range("credit-bytes", credit, full..=u64::MAX, "a full packet at least")?;
+        check_range(
+            "sender-credit-bytes",
+            sender_credit,
+            full..=credit,
+            "a packet to credit-bytes",
+        )?;
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
         let timeout = timeout_of(facts, self.timeout_rtts, Bytes::new(full));
         // Rounded up: never faster than the link.
@@ -240,12 +245,12 @@ impl SirdConfig {
             unscheduled,
             peers: None,
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
-            laws: self.laws(sender_credit),
+            limits: self.limit_configs(sender_credit),
             pace: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
             timeout,
             forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
             attempt_limit,
-            repeat_gap: repeat_gap(facts),
+            retransmit_gap: retransmit_gap(facts),
             config: self,
         })
     }
@@ -271,7 +276,7 @@ pub struct Sird {
     /// Bytes of credit above which a sender of several messages marks its data (SThr).
     pub mark_above: u64,
     /// Laws of the limits of a sender.
-    pub laws: Laws,
+    pub limits: Laws,
     /// Time between credits for full packets.
     pub pace: Span,
     /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
@@ -282,7 +287,7 @@ pub struct Sird {
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Time between repetitions for two flows, if many are due.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
 }
 
 impl Sird {
@@ -335,13 +340,13 @@ impl Sird {
     }
 
     /// Returns the laws of the limits of a sender.
-    pub(super) fn laws_from(&self, src: NodeId) -> Laws {
+    pub(super) fn limits_from(&self, src: NodeId) -> Laws {
         match &self.peers {
             Some(peers) if self.config.sender_credit_bytes.is_none() => {
                 let bdp = self.config.bdp_packets(&peers.facts_from(src));
-                self.config.laws((bdp * self.full()).min(self.sender_credit))
+                self.config.limit_configs((bdp * self.full()).min(self.sender_credit))
             }
-            _ => self.laws,
+            _ => self.limits,
         }
     }
 

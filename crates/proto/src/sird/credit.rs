@@ -39,7 +39,7 @@ use super::config::{ReceiverPolicy, Sird};
 use super::control::{Laws, Limit};
 use super::rx_flow::{Key, MessageProgress, RxFlow};
 use super::wire::SirdHeader;
-use crate::parts::{ArrivingFlows, Output};
+use crate::toolkit::{ArrivingFlows, Output};
 
 /// A sender from which a packet has arrived.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ struct Source {
     /// Limits by its own marks and by those of switches.
     sender: Limit,
     core: Limit,
-    laws: Laws,
+    limits: Laws,
     /// The turn in which it was served last, if senders are served round robin.
-    turn: u64,
+    last_served_turn: u64,
 }
 
 impl Source {
@@ -65,23 +65,23 @@ impl Source {
     /// Takes a packet into account that its sender (csn) or switches (ce) may have marked.
     fn on_packet(&mut self, csn: bool, ce: bool) {
         let window = self.limit();
-        self.core.on_packet(ce, window, &self.laws.core);
-        self.sender.on_packet(csn, window, &self.laws.sender);
+        self.core.on_packet(ce, window, &self.limits.core);
+        self.sender.on_packet(csn, window, &self.limits.sender);
     }
 }
 
 /// The credit of one receiver.
 #[derive(Debug)]
-pub(super) struct Bucket {
+pub(super) struct CreditBucket {
     outstanding: u64,
     /// Senders by node. Each stays until its host loses its state.
     numbers: IdMap<u32, u32>,
     sources: Slab<Source>,
     /// Places of messages in the heaps of their senders.
-    places: Places,
+    positions: Places,
     /// Senders that need credit and may have it.
     order: KeyedHeap<Key>,
-    order_places: Places,
+    order_positions: Places,
     turn: u64,
     /// Time at which the next credit may be sent.
     next_at: Time,
@@ -89,15 +89,15 @@ pub(super) struct Bucket {
     deadline: Time,
 }
 
-impl Bucket {
+impl CreditBucket {
     pub(super) fn new() -> Self {
         Self {
             outstanding: 0,
             numbers: IdMap::default(),
             sources: Slab::default(),
-            places: Places::default(),
+            positions: Places::default(),
             order: KeyedHeap::default(),
-            order_places: Places::default(),
+            order_positions: Places::default(),
             turn: 0,
             next_at: Time::ZERO,
             deadline: Time::NEVER,
@@ -114,14 +114,14 @@ impl Bucket {
         if let Some(&number) = self.numbers.get(&node.get()) {
             return number;
         }
-        let laws = sird.laws_from(node);
+        let limits = sird.limits_from(node);
         let number = self.sources.insert(Source {
             flows: KeyedHeap::default(),
             outstanding: 0,
-            sender: Limit::new(&laws.sender),
-            core: Limit::new(&laws.core),
-            laws,
-            turn: 0,
+            sender: Limit::new(&limits.sender),
+            core: Limit::new(&limits.core),
+            limits,
+            last_served_turn: 0,
         });
         self.numbers.insert(node.get(), number);
         number
@@ -130,10 +130,10 @@ impl Bucket {
     /// Enters a message among those that need credit, changes its place, or drops it.
     pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
-        match flow.key(sird).filter(|_| !flow.is_held) {
-            Some(key) => source.flows.set(&mut self.places, slot, key),
+        match flow.key(sird).filter(|_| !flow.is_paused) {
+            Some(key) => source.flows.set(&mut self.positions, slot, key),
             None => {
-                source.flows.remove(&mut self.places, slot);
+                source.flows.remove(&mut self.positions, slot);
             }
         }
         self.rank(flow.state.source, sird);
@@ -142,7 +142,7 @@ impl Bucket {
     /// Removes a completed or dropped message, and takes back its credit.
     pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
-        source.flows.remove(&mut self.places, slot);
+        source.flows.remove(&mut self.positions, slot);
         self.take_back(flow.state.source, flow.state.outstanding);
         self.rank(flow.state.source, sird);
     }
@@ -150,7 +150,7 @@ impl Bucket {
     /// Handles a sender that has lost its state, and all of its messages.
     pub(super) fn forget(&mut self, node: NodeId) {
         if let Some(number) = self.numbers.remove(&node.get()) {
-            self.order.remove(&mut self.order_places, number);
+            self.order.remove(&mut self.order_positions, number);
             let source = self.sources.remove(number);
             debug_assert!(source.is_some_and(|source| source.outstanding == 0));
         }
@@ -188,16 +188,16 @@ impl Bucket {
         let source = &self.sources[number];
         let first = source.flows.first();
         let has_room = source.outstanding <= source.limit()
-            && source.outstanding + sird.full() <= source.laws.sender.max;
+            && source.outstanding + sird.full() <= source.limits.sender.max;
         let Some((key, _)) = first.filter(|_| has_room) else {
-            self.order.remove(&mut self.order_places, number);
+            self.order.remove(&mut self.order_positions, number);
             return;
         };
         let key = match sird.config.receiver_policy {
             ReceiverPolicy::Srpt => key,
-            ReceiverPolicy::RoundRobin => (source.turn, u64::from(number)),
+            ReceiverPolicy::RoundRobin => (source.last_served_turn, u64::from(number)),
         };
-        self.order.set(&mut self.order_places, number, key);
+        self.order.set(&mut self.order_positions, number, key);
     }
 
     /// Sends the credits that may be sent now. A credit that waits is due by the pace alone: if
@@ -228,10 +228,16 @@ impl Bucket {
             source.outstanding += bytes;
             self.outstanding += bytes;
             self.turn += 1;
-            source.turn = self.turn;
+            source.last_served_turn = self.turn;
             self.next_at += sird.pace_of(bytes);
-            let header = SirdHeader::Credit { tx_slot: flow.of.tx_slot, rx_slot: slot, seq };
-            out.send_sized(flow.of.src, flow.of.msg, header, sird.grant_bytes());
+            let header =
+                SirdHeader::Credit { tx_slot: flow.announcement.tx_slot, rx_slot: slot, seq };
+            out.send_sized(
+                flow.announcement.src,
+                flow.announcement.msg,
+                header,
+                sird.grant_bytes(),
+            );
             self.place(slot, flow, sird);
         }
     }

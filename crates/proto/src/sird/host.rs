@@ -9,7 +9,7 @@ use super::receiver::Receiver;
 use super::sender::Sender;
 use super::stats::SirdStats;
 use super::wire::SirdHeader;
-use crate::parts::{Announcement, FlowStatus, Output, sides};
+use crate::toolkit::{Announcement, FlowStatus, Output, sides};
 
 /// SIRD at one host.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl SirdHost {
         self.sender.credit()
     }
 
-    fn described(
+    fn describe(
         &self,
         packet: &Packet<SirdHeader>,
         flow: u32,
@@ -87,7 +87,7 @@ impl SirdHost {
         }
         match self.receiver.find(now, of, size, false, &self.sird) {
             Ok((slot, _)) => self.on_data(now, packet, slot, seq, csn),
-            Err(FlowStatus::Over) => {
+            Err(FlowStatus::Delivered) => {
                 self.acknowledge(of);
                 Receipt::Duplicate
             }
@@ -99,11 +99,11 @@ impl SirdHost {
         match self.receiver.find(now, of, size, true, &self.sird) {
             Ok((_, true)) => self.grant(now),
             Ok((slot, false)) => {
-                self.receiver.flows[slot].heard = now;
+                self.receiver.flows[slot].last_packet_at = now;
                 let known = SirdHeader::Known { tx_slot: of.tx_slot, rx_slot: slot };
                 self.out.send(of.src, of.msg, known);
             }
-            Err(FlowStatus::Over) => self.acknowledge(of),
+            Err(FlowStatus::Delivered) => self.acknowledge(of),
             Err(_) => {}
         }
     }
@@ -145,17 +145,17 @@ impl Endpoint for SirdHost {
         }
         match packet.header {
             SirdHeader::Data { rx_slot, seq, csn } => {
-                if !self.receiver.flows.hear(now, rx_slot, packet.src, msg) {
+                if !self.receiver.flows.touch(now, rx_slot, packet.src, msg) {
                     return Receipt::Duplicate;
                 }
                 return self.on_data(now, packet, rx_slot, seq, csn);
             }
             SirdHeader::Unscheduled { flow, tx_slot, seq, size, csn } => {
-                let of = self.described(packet, flow, tx_slot, size);
+                let of = self.describe(packet, flow, tx_slot, size);
                 return self.on_unscheduled(now, packet, &of, size, seq, csn);
             }
             SirdHeader::Request { flow, tx_slot, size } => {
-                let of = self.described(packet, flow, tx_slot, size);
+                let of = self.describe(packet, flow, tx_slot, size);
                 self.on_request(now, &of, size);
             }
             SirdHeader::Credit { tx_slot, rx_slot, seq } => {
@@ -175,12 +175,12 @@ impl Endpoint for SirdHost {
         self.receiver.gauges(each);
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.hold(src, msg, &self.sird, &mut self.stats);
         self.grant(now);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.release(now, src, msg, &self.sird);
         self.grant(now);
     }

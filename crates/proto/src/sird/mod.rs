@@ -39,7 +39,7 @@ use rampmeter_core::{Bytes, FabricFacts, Passive};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::parts::{Segmentation, family};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
@@ -52,7 +52,7 @@ family! {
         type Config = Sird;
         type Header = wire::SirdHeader;
         type Host = SirdHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -84,17 +84,17 @@ impl Transport for SirdFamily {
 
     fn configure(keys: SirdConfig, site: &Site) -> Result<Sird, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let unscheduled_payload = match site.place {
+        let unscheduled_payload = match site.deployment {
             Place::Network(_) => keys.unscheduled_payload,
             Place::Hosts { .. } => None,
         };
-        SirdConfig { payload, header, unscheduled_payload, ..keys }.on(&site.facts)
+        SirdConfig { payload, header, unscheduled_payload, ..keys }.derive(&site.facts)
     }
 
     /// Sender and receiver agree on the unscheduled bytes: a bandwidth-delay product of the slower
     /// end. All hosts cut messages in the same way: if unscheduled packets carry less than others,
     /// it follows from the slowest host.
-    fn among(own: Sird, network: &Sird, peers: &Peers) -> Sird {
+    fn adapt_to_peers(own: Sird, network: &Sird, peers: &Peers) -> Sird {
         if own.is_even() && own.config.unscheduled_bytes.is_none() {
             return Sird { peers: Some(peers.clone()), ..own };
         }

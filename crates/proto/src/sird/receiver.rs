@@ -13,11 +13,11 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::config::Sird;
-use super::credit::Bucket;
+use super::credit::CreditBucket;
 use super::rx_flow::MessageProgress;
 use super::stats::SirdStats;
 use super::wire::SirdHeader;
-use crate::parts::{
+use crate::toolkit::{
     Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
 };
 
@@ -25,7 +25,7 @@ use crate::parts::{
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<MessageProgress>,
-    bucket: Bucket,
+    bucket: CreditBucket,
     timers: Timers<ArrivingFlowId>,
     next_age: u64,
 }
@@ -34,7 +34,7 @@ impl Receiver {
     pub(super) fn new() -> Self {
         Self {
             flows: ArrivingFlows::default(),
-            bucket: Bucket::new(),
+            bucket: CreditBucket::new(),
             timers: Timers::default(),
             next_age: 0,
         }
@@ -68,7 +68,7 @@ impl Receiver {
                 let slot = self.enter(now, of, size, needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(FlowStatus::Abandoned)
             }
-            found @ (FlowStatus::Over | FlowStatus::Abandoned) => Err(found),
+            found @ (FlowStatus::Delivered | FlowStatus::Abandoned) => Err(found),
         }
     }
 
@@ -110,7 +110,7 @@ impl Receiver {
     /// Holds a message, which has no credit until it is released. Its credit serves others: its
     /// packets are dropped.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
-        if let Some(slot) = self.flows.hold(src, msg) {
+        if let Some(slot) = self.flows.pause(src, msg) {
             self.reclaim(slot, sird, stats);
             self.bucket.place(slot, &self.flows[slot], sird);
         }
@@ -118,10 +118,10 @@ impl Receiver {
 
     /// Releases a held message, which may have credit.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
-        if let Some(slot) = self.flows.release(now, src, msg, Span::ZERO) {
+        if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();
-            let key = flow.of.at(slot);
+            let key = flow.announcement.at(slot);
             flow.state.retry.start(key, now + sird.timeout_of(src), &mut self.timers);
             self.bucket.place(slot, flow, sird);
         }
@@ -159,15 +159,15 @@ impl Receiver {
         out: &mut Output<SirdHeader>,
     ) -> (Receipt, Option<Announcement>) {
         let flow = &mut self.flows[slot];
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return (Receipt::Ignored, None);
         }
-        flow.heard = now;
+        flow.last_packet_at = now;
         flow.state.retry.reset();
         let (source, ce) = (flow.state.source, packet.marks.contains(Marks::CONGESTION));
         self.bucket.on_data(source, csn, ce);
-        let is_first = seq == flow.got.first_missing();
-        if !flow.got.insert(seq) {
+        let is_first = seq == flow.received.first_missing();
+        if !flow.received.insert(seq) {
             self.bucket.rank(source, sird);
             return (Receipt::Duplicate, None);
         }
@@ -179,13 +179,13 @@ impl Receiver {
             flow.state.outstanding -= bytes;
             self.bucket.take_back(source, bytes);
         }
-        if flow.got.len() < flow.of.packets {
+        if flow.received.len() < flow.announcement.packets {
             self.bucket.place(slot, flow, sird);
             return (Receipt::Fresh, None);
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
         self.bucket.leave(slot, &flow, sird);
-        (Receipt::Fresh, Some(flow.of))
+        (Receipt::Fresh, Some(flow.announcement))
     }
 
     /// Takes a control packet of a host into account.
@@ -195,7 +195,7 @@ impl Receiver {
 
     /// Notes that the sender is alive, but sends others first.
     pub(super) fn on_busy(&mut self, now: Time, slot: u32, packet: &Packet<SirdHeader>) {
-        if self.flows.hear(now, slot, packet.src, packet.payload.msg) {
+        if self.flows.touch(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.first_at = now;
             state.retry.reset();
@@ -216,15 +216,16 @@ impl Receiver {
             if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
-            if self.flows.get(slot).is_some_and(|f| self.flows.is_silent(f, now, sird.forget)) {
+            if self.flows.get(slot).is_some_and(|f| self.flows.is_unresponsive(f, now, sird.forget))
+            {
                 if let Some(flow) = self.flows.abandon(slot, out) {
                     self.bucket.leave(slot, &flow, sird);
                 }
                 continue;
             }
             let flow = &mut self.flows[slot];
-            let timeout = sird.timeout_of(flow.of.src);
-            let has_credit = flow.got.first_missing() < flow.state.next;
+            let timeout = sird.timeout_of(flow.announcement.src);
+            let has_credit = flow.received.first_missing() < flow.state.next;
             let due = if has_credit { flow.state.first_at } else { now } + timeout;
             if due > now {
                 flow.state.retry.start(key, due, &mut self.timers);
@@ -241,11 +242,11 @@ impl Receiver {
     /// Takes back the credit of a message's missing packets, which then need new credit.
     fn reclaim(&mut self, slot: u32, sird: &Sird, stats: &mut SirdStats) {
         let flow = &mut self.flows[slot];
-        let (next, first) = (flow.state.next, flow.got.first_missing());
+        let (next, first) = (flow.state.next, flow.received.first_missing());
         if first >= next {
             return;
         }
-        let missing = (first..next).filter(|&seq| !flow.got.contains(seq));
+        let missing = (first..next).filter(|&seq| !flow.received.contains(seq));
         stats.reclaimed += missing.count() as u64;
         let bytes = std::mem::take(&mut flow.state.outstanding);
         flow.state.next = first;
@@ -260,9 +261,9 @@ impl Receiver {
 
     /// Bytes of packets that have credit and have not arrived, counted packet by packet.
     #[cfg(test)]
-    pub(super) fn counted(&self, sird: &Sird) -> u64 {
+    pub(super) fn counted_outstanding(&self, sird: &Sird) -> u64 {
         let of = |f: &super::rx_flow::RxFlow| -> u64 {
-            let missing = (0..f.state.next).filter(|&seq| !f.got.contains(seq));
+            let missing = (0..f.state.next).filter(|&seq| !f.received.contains(seq));
             missing.map(|seq| sird.segmentation(f.state.size).wire_bytes(seq, f.state.size)).sum()
         };
         self.flows.iter().map(|(_, f)| of(f)).sum()

@@ -3,7 +3,7 @@
 use rampmeter_core::Time;
 
 use super::config::Sird;
-use crate::parts::{ArrivingFlow, Retry};
+use crate::toolkit::{ArrivingFlow, Retry};
 
 /// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
 /// message, or round robin.
@@ -35,16 +35,17 @@ impl RxFlow {
     /// credit.
     #[inline]
     pub(super) fn key(&self, sird: &Sird) -> Option<Key> {
-        let is_credited = self.got.next_missing(self.state.next) >= self.of.packets;
-        let missing = sird.segmentation(self.state.size).remaining(self.got.len(), self.state.size);
+        let is_credited = self.received.next_missing(self.state.next) >= self.announcement.packets;
+        let missing =
+            sird.segmentation(self.state.size).remaining(self.received.len(), self.state.size);
         (!is_credited).then_some((missing, self.state.age))
     }
 
     /// Gives credit to a packet, of which there is one. Returns it and its bytes on the wire.
     #[inline]
     pub(super) fn issue(&mut self, now: Time, sird: &Sird) -> (u32, u64) {
-        let seq = self.got.next_missing(self.state.next);
-        if seq == self.got.first_missing() {
+        let seq = self.received.next_missing(self.state.next);
+        if seq == self.received.first_missing() {
             self.state.first_at = now;
         }
         let bytes = sird.segmentation(self.state.size).wire_bytes(seq, self.state.size);

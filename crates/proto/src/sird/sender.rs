@@ -13,7 +13,7 @@ use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Time};
 use super::config::{SenderPolicy, Sird};
 use super::stats::SirdStats;
 use super::wire::SirdHeader;
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// State of a message. Its timer expires when the sender must repeat its request.
 #[derive(Debug)]
@@ -61,13 +61,13 @@ pub(super) struct Sender {
     /// Receivers by node. Each stays until its host loses its state.
     numbers: IdMap<u32, u32>,
     peers: Slab<Peer>,
-    places: Places,
+    positions: Places,
     /// Receivers for which there is something to send, by the first message of each.
     shortest: KeyedHeap<Key>,
-    shortest_places: Places,
+    shortest_positions: Places,
     /// The same, round robin.
-    turns: KeyedHeap<u64>,
-    turn_places: Places,
+    round_robin: KeyedHeap<u64>,
+    turn_positions: Places,
     turn: u64,
     is_fair_next: bool,
     /// Bytes of packets that have credit, or need none, and have not been sent.
@@ -82,11 +82,11 @@ impl Sender {
             flows: OutgoingFlows::new(node),
             numbers: IdMap::default(),
             peers: Slab::default(),
-            places: Places::default(),
+            positions: Places::default(),
             shortest: KeyedHeap::default(),
-            shortest_places: Places::default(),
-            turns: KeyedHeap::default(),
-            turn_places: Places::default(),
+            shortest_positions: Places::default(),
+            round_robin: KeyedHeap::default(),
+            turn_positions: Places::default(),
             turn: 0,
             is_fair_next: false,
             credit: 0,
@@ -160,26 +160,26 @@ impl Sender {
     fn set(&mut self, peer: u32, slot: u32, key: Option<Key>) {
         let ready = &mut self.peers[peer].ready;
         match key {
-            Some(key) => ready.set(&mut self.places, slot, key),
+            Some(key) => ready.set(&mut self.positions, slot, key),
             None => {
-                ready.remove(&mut self.places, slot);
+                ready.remove(&mut self.positions, slot);
             }
         }
         let Some((first, _)) = ready.first() else {
-            self.shortest.remove(&mut self.shortest_places, peer);
-            self.turns.remove(&mut self.turn_places, peer);
+            self.shortest.remove(&mut self.shortest_positions, peer);
+            self.round_robin.remove(&mut self.turn_positions, peer);
             return;
         };
-        self.shortest.set(&mut self.shortest_places, peer, first);
-        if self.turns.get(&self.turn_places, peer).is_none() {
-            self.take_turn(peer);
+        self.shortest.set(&mut self.shortest_positions, peer, first);
+        if self.round_robin.get(&self.turn_positions, peer).is_none() {
+            self.move_to_back(peer);
         }
     }
 
     /// Puts a receiver behind all others.
-    fn take_turn(&mut self, peer: u32) {
+    fn move_to_back(&mut self, peer: u32) {
         self.turn += 1;
-        self.turns.set(&mut self.turn_places, peer, self.turn);
+        self.round_robin.set(&mut self.turn_positions, peer, self.turn);
     }
 
     /// Handles credit for a packet of a message.
@@ -194,7 +194,7 @@ impl Sender {
         out: &mut Output<SirdHeader>,
     ) {
         let due = |peer| now + sird.timeout_of(peer);
-        let Some(flow) = self.flows.of_alive(slot, msg, due) else { return };
+        let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };
         flow.state.rx_slot = rx_slot;
         if seq >= flow.packets {
             return;
@@ -219,13 +219,13 @@ impl Sender {
 
     /// Records that the receiver has the message.
     pub(super) fn on_known(&mut self, now: Time, slot: u32, msg: MsgId, sird: &Sird) {
-        self.flows.of_alive(slot, msg, |peer| now + sird.timeout_of(peer));
+        self.flows.on_response_from(slot, msg, |peer| now + sird.timeout_of(peer));
     }
 
     /// Handles the arrival of the whole message at its receiver.
     pub(super) fn complete(&mut self, slot: u32, msg: MsgId, out: &mut Output<SirdHeader>) {
-        if self.flows.of(slot, msg).is_some() {
-            out.say(Event::Completed { msg });
+        if self.flows.get_current(slot, msg).is_some() {
+            out.push_event(Event::Completed { msg });
             self.drop_flow(slot);
         }
     }
@@ -243,14 +243,14 @@ impl Sender {
     /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<SirdHeader>) {
         let Some(number) = self.numbers.remove(&peer.get()) else { return };
-        let Self { flows, peers, places, credit, unsent, .. } = self;
+        let Self { flows, peers, positions, credit, unsent, .. } = self;
         flows.forget_peer(peer, out, |slot, flow| {
             *credit -= flow.state.credit_bytes;
             *unsent -= u32::from(flow.state.next < flow.packets);
-            peers[number].ready.remove(places, slot);
+            peers[number].ready.remove(positions, slot);
         });
-        self.shortest.remove(&mut self.shortest_places, number);
-        self.turns.remove(&mut self.turn_places, number);
+        self.shortest.remove(&mut self.shortest_positions, number);
+        self.round_robin.remove(&mut self.turn_positions, number);
         self.peers.remove(number);
     }
 
@@ -268,8 +268,8 @@ impl Sender {
         if sird.config.sender_policy == SenderPolicy::HalfFair {
             self.is_fair_next = !self.is_fair_next;
             if !self.is_fair_next {
-                let (_, peer) = self.turns.first()?;
-                self.take_turn(peer);
+                let (_, peer) = self.round_robin.first()?;
+                self.move_to_back(peer);
                 return Some(peer);
             }
         }
@@ -322,10 +322,10 @@ impl Sender {
     /// answered. If many requests wait for this host's own link, they are not repeated.
     pub(super) fn handle_timeout(&mut self, now: Time, sird: &Sird, out: &mut Output<SirdHeader>) {
         while let Some(slot) = self.flows.next_due(now) {
-            self.flows.queue_repeat(slot);
+            self.flows.queue_retransmit(slot);
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_repeat(now, sird.repeat_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, sird.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let (msg, dst) = (flow.msg, flow.dst);
@@ -336,11 +336,11 @@ impl Sender {
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
-                out.say(Event::Failed { msg });
+                out.push_event(Event::Failed { msg });
             }
         }
         if out.is_backlogged() {
-            self.flows.postpone_repeats(now + sird.timeout);
+            self.flows.postpone_retransmits(now + sird.timeout);
         }
     }
 }

@@ -27,7 +27,7 @@ fn facts() -> FabricFacts {
 }
 
 fn host(config: SirdConfig, node: u32) -> (SirdHost, Arc<Sird>) {
-    let sird = Arc::new(config.on(&facts()).unwrap());
+    let sird = Arc::new(config.derive(&facts()).unwrap());
     let rng = Rng::new(1, 0, Purpose::Test);
     (SirdHost::new(Arc::clone(&sird), NodeId::new(node), rng, Time::ZERO), sird)
 }
@@ -89,7 +89,8 @@ mod presets {
         let facts = FabricFacts { data_rtt: Rate::from_gbps(100).tx_time(bdp), ..facts() };
         let ecn = [paper.ecn_bytes(&facts), SirdConfig::reference().ecn_bytes(&facts)];
         assert_eq!(ecn, [Bytes::new(82 * 1_538); 2]);
-        let [paper, reference] = [paper, SirdConfig::reference()].map(|c| c.on(&facts).unwrap());
+        let [paper, reference] =
+            [paper, SirdConfig::reference()].map(|c| c.derive(&facts).unwrap());
         assert_eq!(paper.mark_above, reference.mark_above);
         assert!(paper.credit.abs_diff(reference.credit) < 1_538);
         assert!(paper.sender_credit.abs_diff(reference.sender_credit) < 1_538);
@@ -98,9 +99,9 @@ mod presets {
     #[test]
     fn credit_for_less_than_a_packet_is_refused() {
         let config = SirdConfig { credit_bytes: Some(1_499), ..SirdConfig::paper() };
-        assert_eq!(config.on(&facts()).unwrap_err().key, "credit-bytes");
+        assert_eq!(config.derive(&facts()).unwrap_err().key, "credit-bytes");
         let config = SirdConfig { sender_credit_bytes: Some(1), ..SirdConfig::paper() };
-        assert_eq!(config.on(&facts()).unwrap_err().key, "sender-credit-bytes");
+        assert_eq!(config.derive(&facts()).unwrap_err().key, "sender-credit-bytes");
     }
 }
 
@@ -219,7 +220,7 @@ mod receiving {
         assert_eq!(host.stats().reclaimed, first.len() as u64 - 1);
         let again = all_credits(&mut host, at);
         assert_eq!(again[..2], [(1, 0), (1, 2)]);
-        assert_eq!(host.receiver.outstanding().0, host.receiver.counted(&sird));
+        assert_eq!(host.receiver.outstanding().0, host.receiver.counted_outstanding(&sird));
     }
 
     /// A short message that has lost packets needs credit for them.
@@ -425,8 +426,8 @@ mod accounting {
                 }
                 Step::Wait { us } => self.wait(us),
                 Step::Hold { src, msg } => {
-                    self.host.hold(self.now, NodeId::new(src), MsgId::new(msg));
-                    self.host.release(self.now, NodeId::new(src), MsgId::new(msg));
+                    self.host.pause(self.now, NodeId::new(src), MsgId::new(msg));
+                    self.host.resume(self.now, NodeId::new(src), MsgId::new(msg));
                 }
                 Step::Forget { src } => {
                     self.host.forget_peer(self.now, NodeId::new(src));
@@ -446,7 +447,7 @@ mod accounting {
             let unscheduled = self.sird.wire_bytes(self.sird.unscheduled);
             prop_assert!(all <= self.sird.credit.max(all_before + unscheduled), "{all}");
             prop_assert_eq!(all, each.iter().map(|&(_, bytes, _)| bytes).sum::<u64>());
-            prop_assert_eq!(all, self.host.receiver.counted(&self.sird));
+            prop_assert_eq!(all, self.host.receiver.counted_outstanding(&self.sird));
             for &(number, bytes, limit) in &each {
                 let had = before.iter().find(|of| of.0 == number).map_or(0, |of| of.1);
                 prop_assert!(limit <= self.sird.sender_credit);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, SlowStartExit, Start};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::parts::{AttemptLimit, Padding, Segmentation};
+use crate::toolkit::{AttemptLimit, Padding, Segmentation};
 use crate::transport::Peers;
 
 /// Messages that share a connection.
@@ -180,18 +180,18 @@ pub struct TcpConfig {
 }
 
 /// Least room of a receiver that follows from the network, and most.
-const RECEIVE_BUFFER_LEAST: u64 = 16 << 20;
-const RECEIVE_BUFFER_MOST: u64 = 2_000_000_000;
+const RECEIVE_BUFFER_MIN: u64 = 16 << 20;
+const RECEIVE_BUFFER_MAX: u64 = 2_000_000_000;
 /// Round trips in the smallest timeout, and in the one before there is a sample. Datacenters use
 /// 10 ms at round trips of 100 to 250 us (Alizadeh et al. 2010, §4), which are 40 to 100.
 const RTO_ROUND_TRIPS: u64 = 64;
 /// Upper limit of the derived smallest timeout: Linux's `TCP_RTO_MIN`.
-const RTO_MIN_MOST: Span = Span::from_us(200_000);
+const RTO_MIN_LIMIT: Span = Span::from_us(200_000);
 /// Upper limit of the derived timeout before there is a sample (RFC 6298 §2).
-const RTO_INITIAL_MOST: Span = Span::from_us(1_000_000);
+const RTO_INITIAL_LIMIT: Span = Span::from_us(1_000_000);
 /// Largest timeout over the smallest, and its upper limit (RFC 6298 §2.5).
 const RTO_DOUBLED: u64 = 256;
-const RTO_MAX_MOST: Span = Span::from_us(60_000_000);
+const RTO_MAX_LIMIT: Span = Span::from_us(60_000_000);
 
 impl Default for TcpConfig {
     fn default() -> Self {
@@ -319,17 +319,17 @@ impl TcpConfig {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts, thresholds: Vec<u64>) -> Result<Tcp, BadKey> {
+    pub fn derive(self, facts: &FabricFacts, thresholds: Vec<u64>) -> Result<Tcp, BadKey> {
         check_ranges(&self)?;
         let least = |us: Option<u64>, most| {
             us.map_or((facts.data_rtt * RTO_ROUND_TRIPS).min(most), Span::from_us)
         };
-        let rto_min = least(self.rto_min_us, RTO_MIN_MOST).max(Span::from_ps(1));
-        let rto_initial = least(self.rto_initial_us, RTO_INITIAL_MOST).max(rto_min);
-        let derived = || (rto_min * RTO_DOUBLED).min(RTO_MAX_MOST).max(rto_initial);
+        let rto_min = least(self.rto_min_us, RTO_MIN_LIMIT).max(Span::from_ps(1));
+        let rto_initial = least(self.rto_initial_us, RTO_INITIAL_LIMIT).max(rto_min);
+        let derived = || (rto_min * RTO_DOUBLED).min(RTO_MAX_LIMIT).max(rto_initial);
         let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
-        let attempt_limit = AttemptLimit::of_doubling(self.attempts_max, facts);
-        let rto_max = attempt_limit.doubled(rto_max, rto_initial.max(facts.data_rtt * 4));
+        let attempt_limit = AttemptLimit::with_doubling(self.attempts_max, facts);
+        let rto_max = attempt_limit.double_interval(rto_max, rto_initial.max(facts.data_rtt * 4));
         if rto_max < rto_min {
             let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
             return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
@@ -368,9 +368,9 @@ impl TcpConfig {
         let by_attempts = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         let forget = attempt_limit.forget_after(by_attempts);
         let packet = self.payload + self.header;
-        let ask_gap = facts.access_rate.tx_time(packet) * 16;
+        let window_probe_gap = facts.access_rate.tx_time(packet) * 16;
         let two_bdps = 2 * u64::from(facts.bdp_packets(packet)) * mss;
-        let receive_buffer = two_bdps.clamp(RECEIVE_BUFFER_LEAST, RECEIVE_BUFFER_MOST);
+        let receive_buffer = two_bdps.clamp(RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX);
         Ok(Tcp {
             start,
             by_peer: None,
@@ -380,7 +380,7 @@ impl TcpConfig {
             rto_max,
             forget,
             attempt_limit,
-            ask_gap,
+            window_probe_gap,
             receive_buffer: self.receive_buffer.unwrap_or(receive_buffer),
             thresholds,
             config: self,
@@ -390,12 +390,12 @@ impl TcpConfig {
 
 /// Start of congestion control on connections whose rate or round trip is not the host's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ByPeer {
+pub struct PeerStarts {
     peers: Peers,
     starts: Vec<(FabricFacts, Start)>,
 }
 
-impl ByPeer {
+impl PeerStarts {
     /// Calls `at` with the facts of the network for each such peer, once for equal ones.
     pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> Start) -> Self {
         let starts = peers.other_facts().map(|facts| (facts, at(facts))).collect();
@@ -416,7 +416,7 @@ pub struct Tcp {
     /// Initial state of congestion control.
     pub start: Start,
     /// The same by peer; `None` if it does not depend on the peer.
-    pub by_peer: Option<ByPeer>,
+    pub by_peer: Option<PeerStarts>,
     /// Unloaded round trip with full packets.
     pub base_rtt: Span,
     /// Smallest retransmission timeout.
@@ -431,7 +431,7 @@ pub struct Tcp {
     pub attempt_limit: AttemptLimit,
     /// A quarter of the interval between two probes of a host for closed windows, if many are
     /// closed. Probes then take a few percent of its link.
-    pub ask_gap: Span,
+    pub window_probe_gap: Span,
     /// Room of a receiver in bytes: its window.
     pub receive_buffer: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
@@ -453,7 +453,7 @@ impl Tcp {
 
     /// Returns the unloaded round trip to `dst` with full packets.
     pub(super) fn base_rtt_to(&self, dst: NodeId) -> Span {
-        let of_pair = |by_peer: &ByPeer| by_peer.peers.facts_to(dst).data_rtt;
+        let of_pair = |by_peer: &PeerStarts| by_peer.peers.facts_to(dst).data_rtt;
         self.by_peer.as_ref().map_or(self.base_rtt, of_pair)
     }
 

@@ -15,7 +15,7 @@ use super::rack::Rack;
 use super::scoreboard::Scoreboard;
 use super::seq::{CONFLICTS_MAX, Range, unwrap};
 use super::stats::TcpStats;
-use crate::parts::Rtt;
+use crate::toolkit::Rtt;
 
 /// A message in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -71,12 +71,12 @@ pub(super) enum Due {
     /// Retransmit the SYN.
     Syn,
     /// It has waited too often.
-    GivenUp,
+    Abort,
 }
 
 /// Meaning of an acknowledgement for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum AckOutcome {
     /// It is old, or acknowledges unsent bytes.
     Nothing,
     /// It was taken in.
@@ -139,9 +139,9 @@ pub(super) struct Connection {
     /// §5.5).
     timeouts: u32,
     /// Timeouts since the last packet from the receiver, after which the connection is aborted.
-    unheard: u32,
+    n_unanswered: u32,
     /// Time of the first of these timeouts.
-    unheard_since: Time,
+    unanswered_since: Time,
     /// Number of consecutive acknowledgements of unsent bytes.
     beyond: u32,
     last_sent: Time,
@@ -153,7 +153,7 @@ pub(super) struct Connection {
     pub(super) paced_until: Time,
     pub(super) grant: Grant,
     /// True if it is queued to probe the receiver's window.
-    pub(super) is_asking: bool,
+    pub(super) is_probe_queued: bool,
     /// Its valid entry among the timers.
     pub(super) entry_at: Time,
     /// Its valid entry among the connections that are paced.
@@ -192,8 +192,8 @@ impl Connection {
             owes_cwr: false,
             limited_end: 0,
             timeouts: 0,
-            unheard: 0,
-            unheard_since: Time::ZERO,
+            n_unanswered: 0,
+            unanswered_since: Time::ZERO,
             beyond: 0,
             last_sent: Time::ZERO,
             rack: Rack::new(tcp.config.rack_quarters),
@@ -202,7 +202,7 @@ impl Connection {
             is_probing: false,
             paced_until: Time::ZERO,
             grant: Grant::Own,
-            is_asking: false,
+            is_probe_queued: false,
             entry_at: Time::NEVER,
             paced_entry_at: Time::NEVER,
         }
@@ -293,7 +293,7 @@ impl Connection {
                 .sample(tcp.config.round_trips.measure(now, now.saturating_since(self.last_sent)));
         }
         (self.is_open, self.has_ecn, self.rto_at) = (true, ecn && tcp.config.ecn, Time::NEVER);
-        self.unheard = 0;
+        self.n_unanswered = 0;
         self.room_end = DATA_START + u64::from(window);
     }
 
@@ -350,7 +350,7 @@ impl Connection {
             if self.closes && start == self.end {
                 return Some(Next { start, len: 0, is_new: true });
             }
-            return self.rest(tcp).filter(|rest| has_room(rest.len.into()));
+            return self.rescue_segment(tcp).filter(|rest| has_room(rest.len.into()));
         }
         let message = self.message_at(start)?;
         let offset = start - message.start;
@@ -361,7 +361,7 @@ impl Connection {
             return None;
         }
         let Some(len) = self.fit(start, len, in_flight) else {
-            return self.rest(tcp).filter(|rest| has_room(rest.len.into()));
+            return self.rescue_segment(tcp).filter(|rest| has_room(rest.len.into()));
         };
         Some(Next { start, len: len as u32, is_new: true })
     }
@@ -380,7 +380,7 @@ impl Connection {
     }
 
     /// Returns whether only the receiver's window keeps it from sending.
-    pub(super) fn is_shut(&self) -> bool {
+    pub(super) fn is_window_closed(&self) -> bool {
         self.is_open && self.board.una() < self.end && self.room_end <= self.board.una()
     }
 
@@ -429,18 +429,22 @@ impl Connection {
         told: &Acknowledgement<'_>,
         tcp: &Tcp,
         stats: &mut TcpStats,
-    ) -> Heard {
+    ) -> AckOutcome {
         let una = self.board.una();
-        let Some(ack) = unwrap(told.ack, self.initial, una) else { return Heard::Nothing };
+        let Some(ack) = unwrap(told.ack, self.initial, una) else { return AckOutcome::Nothing };
         if ack > self.board.next() {
             self.beyond += 1;
-            return if self.beyond == CONFLICTS_MAX { Heard::Conflict } else { Heard::Nothing };
+            return if self.beyond == CONFLICTS_MAX {
+                AckOutcome::Conflict
+            } else {
+                AckOutcome::Nothing
+            };
         }
         if ack < una {
-            return Heard::Nothing;
+            return AckOutcome::Nothing;
         }
         self.beyond = 0;
-        let was_shut = self.is_shut();
+        let was_shut = self.is_window_closed();
         self.room_end = ack + u64::from(told.window);
         let (initial, flight) = (self.initial, self.flight());
         let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
@@ -452,8 +456,8 @@ impl Connection {
             self.rtt.sample(round_trips.measure(now, rtt));
             self.timeouts = 0;
         }
-        if told_of.cumulative > 0 || self.is_shut() {
-            self.unheard = 0;
+        if told_of.cumulative > 0 || self.is_window_closed() {
+            self.n_unanswered = 0;
         }
         let reopens = was_shut && self.room_end > self.board.una();
         if reopens && !self.board.is_empty() {
@@ -490,6 +494,6 @@ impl Connection {
         });
         self.set_timers(now, told_of.cumulative > 0 || reopens, tcp);
         let has_ended = self.closes && ack > self.end;
-        if has_ended { Heard::Ended } else { Heard::Progress }
+        if has_ended { AckOutcome::Ended } else { AckOutcome::Progress }
     }
 }

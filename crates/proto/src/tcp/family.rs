@@ -10,7 +10,7 @@ use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
-use crate::parts::{Segmentation, family};
+use crate::toolkit::{Segmentation, family};
 use crate::transport::{Assumptions, DerivedValue, Quantity, Site, Transport};
 
 family! {
@@ -20,7 +20,7 @@ family! {
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -31,7 +31,7 @@ family! {
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type Hop = Passive;
+        type SwitchProgram = Passive;
     }
 }
 
@@ -87,14 +87,14 @@ impl TcpConfig {
             interface: Need::Prefer(Interface::Pull),
             ecn: Need::Prefer(self.ecn.then_some(mark_above)),
             express: Need::Prefer(0),
-            slot: Need::Prefer(if self.count_packets { packet.get() as u16 } else { 0 }),
+            buffer_cell: Need::Prefer(if self.count_packets { packet.get() as u16 } else { 0 }),
             priorities: 1,
             ..FabricNeeds::default()
         }
     }
 
     /// These parameters with the packets of the site.
-    pub(crate) fn at(self, site: &Site) -> Self {
+    pub(crate) fn with_site_packets(self, site: &Site) -> Self {
         let (payload, header) = site.packet((self.payload, self.header));
         Self { payload, header, ..self }
     }
@@ -128,7 +128,7 @@ impl Transport for TcpFamily {
     }
 
     fn configure(keys: TcpConfig, site: &Site) -> Result<Tcp, BadKey> {
-        keys.at(site).on(&site.facts, Vec::new())
+        keys.with_site_packets(site).derive(&site.facts, Vec::new())
     }
 
     fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {
@@ -155,7 +155,7 @@ impl Transport for DctcpFamily {
     }
 
     fn configure(keys: DctcpConfig, site: &Site) -> Result<Tcp, BadKey> {
-        keys.0.at(site).on(&site.facts, Vec::new())
+        keys.0.with_site_packets(site).derive(&site.facts, Vec::new())
     }
 
     fn assumptions(_config: &Tcp, _site: &Site) -> Assumptions {

@@ -11,7 +11,7 @@ use super::receiver::arrival::{Syn, arrival};
 use super::sender::Sender;
 use super::stats::TcpStats;
 use super::wire::TcpHeader;
-use crate::parts::{Output, sides};
+use crate::toolkit::{Output, sides};
 
 /// TCP at one host.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ impl TcpHost {
     }
 
     /// Returns whether the receiver's window is closed for a message.
-    pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
-        self.sender.is_shut(msg)
+    pub(crate) fn is_window_closed(&self, msg: MsgId) -> bool {
+        self.sender.is_window_closed(msg)
     }
 
     /// Returns the bytes of a message that are not acknowledged; `None` if it has ended.
@@ -101,21 +101,21 @@ impl Endpoint for TcpHost {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
         let Some(arrival) = arrival(packet) else { return false };
         self.receiver.has_delivered(now, &arrival)
     }
 
-    fn has_arrived(&mut self, packet: &Packet<TcpHeader>) -> bool {
-        arrival(packet).is_none_or(|arrival| self.receiver.has_arrived(&arrival))
+    fn is_duplicate(&mut self, packet: &Packet<TcpHeader>) -> bool {
+        arrival(packet).is_none_or(|arrival| self.receiver.has_received(&arrival))
     }
 
-    fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(now, src, msg, &self.tcp, &mut self.out);
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.pause(now, src, msg, &self.tcp, &mut self.out);
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.tcp, &mut self.out);
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.resume(now, src, msg, &self.tcp, &mut self.out);
     }
 
     fn messages(&self) -> Option<(usize, usize)> {

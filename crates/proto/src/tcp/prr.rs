@@ -8,34 +8,34 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Prr {
     /// Bytes that were not acknowledged when the recovery began (RecoverFS).
-    flight: u64,
+    recover_fs: u64,
     /// Bytes that have arrived since (prr_delivered).
-    delivered: u64,
+    prr_delivered: u64,
     /// Bytes sent since (prr_out).
-    out: u64,
+    prr_out: u64,
     window: u64,
 }
 
 impl Prr {
     /// Begins a recovery with this many bytes unacknowledged.
-    pub(super) fn new(flight: u64) -> Self {
-        Self { flight, ..Self::default() }
+    pub(super) fn new(recover_fs: u64) -> Self {
+        Self { recover_fs, ..Self::default() }
     }
 
     pub(super) fn on_send(&mut self, bytes: u64) {
-        self.out += bytes;
+        self.prr_out += bytes;
     }
 
     /// Handles an acknowledgement that reports `delivered` bytes (RFC 6937 §3, with the slow start
     /// of PRR-SSRB).
     pub(super) fn on_ack(&mut self, delivered: u64, in_flight: u64, ssthresh: u64, mss: u64) {
-        self.delivered += delivered;
+        self.prr_delivered += delivered;
         let more = if in_flight > ssthresh {
-            let share = u128::from(self.delivered) * u128::from(ssthresh);
-            let due = share.div_ceil(u128::from(self.flight.max(1))) as u64;
-            due.saturating_sub(self.out)
+            let share = u128::from(self.prr_delivered) * u128::from(ssthresh);
+            let due = share.div_ceil(u128::from(self.recover_fs.max(1))) as u64;
+            due.saturating_sub(self.prr_out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            let limit = self.prr_delivered.saturating_sub(self.prr_out).max(delivered) + mss;
             limit.min(ssthresh - in_flight)
         };
         self.window = in_flight + more;

@@ -36,7 +36,7 @@ use rampmeter_core::{Span, Time};
 use super::scoreboard::{AckReport, Scoreboard};
 
 /// Recoveries after which a wider window for reordering ends (RFC 8985 §6.2.4).
-const PERSIST: u8 = 16;
+const REO_WND_PERSIST: u8 = 16;
 
 /// RACK state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,12 +49,12 @@ pub(super) struct Rack {
     rtt_min: Option<Span>,
     has_reordered: bool,
     /// Reordering window in quarters of the shortest round trip, now and initially.
-    quarters: u8,
-    quarters_first: u8,
+    reo_wnd_quarters: u8,
+    reo_wnd_initial: u8,
     /// True if a plan gives the reordering window.
     is_given: bool,
     /// Recoveries for which more than one quarter stays.
-    persist: u8,
+    reo_wnd_persist: u8,
     /// The window for reordering has grown in the round trip that ends here (`RACK.dsack_round`).
     widened_until: u64,
     /// Time at which the next segment counts as lost.
@@ -74,10 +74,10 @@ impl Rack {
             rtt: Span::ZERO,
             rtt_min: None,
             has_reordered: quarters.is_some(),
-            quarters: first,
-            quarters_first: first,
+            reo_wnd_quarters: first,
+            reo_wnd_initial: first,
             is_given: quarters.is_some(),
-            persist: 0,
+            reo_wnd_persist: 0,
             widened_until: 0,
             due: Time::NEVER,
             probe: None,
@@ -99,16 +99,17 @@ impl Rack {
         }
         self.has_reordered |= told.is_reordered;
         if told.has_duplicate && board.una() > self.widened_until {
-            (self.quarters, self.persist) = (self.quarters.saturating_add(1), PERSIST);
+            (self.reo_wnd_quarters, self.reo_wnd_persist) =
+                (self.reo_wnd_quarters.saturating_add(1), REO_WND_PERSIST);
             self.widened_until = board.next();
         }
     }
 
     /// Ends a recovery.
     pub(super) fn on_recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-        if self.persist == 0 {
-            self.quarters = self.quarters_first;
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_quarters = self.reo_wnd_initial;
         }
     }
 
@@ -117,7 +118,7 @@ impl Rack {
         if !self.has_reordered && is_urgent {
             return Span::ZERO;
         }
-        let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.quarters) / 4;
+        let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.reo_wnd_quarters) / 4;
         // A requested window is not limited.
         let limit = smoothed.filter(|_| !self.is_given);
         limit.map_or(window, |smoothed| window.min(smoothed))

@@ -1,20 +1,20 @@
 //! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
 
 pub(super) mod arrival;
-mod held;
-mod holding;
 mod incoming;
+mod paused_messages;
+mod pausing;
 
 use rampmeter_core::collections::{IdMap, Slab};
 use rampmeter_core::{Event, MsgId, NodeId, Priority, Receipt, Span, Time};
 
 use self::arrival::{Arrival, Syn};
-use self::held::HeldMessages;
 use self::incoming::{Entry, IncomingConnection};
+use self::paused_messages::PausedMessages;
 use super::config::{Connections, Tcp};
 use super::seq::{CONFLICTS_MAX, Range, unwrap, wrap};
 use super::wire::TcpHeader;
-use crate::parts::{FlowNumbers, NumberState, Output, Timers};
+use crate::toolkit::{FlowNumbers, NumberState, Output, Timers};
 
 /// The receiver of one host.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     /// Slots by sender and number.
     slots: IdMap<(u32, u32), u32>,
     numbers: FlowNumbers,
-    held: HeldMessages,
+    paused: PausedMessages,
     timers: Timers<(u32, u32)>,
     sweep_at: Time,
     /// Messages that a sender may have in flight, and how often others arrived.
@@ -85,7 +85,7 @@ impl Receiver {
         if let Some(slot) = self.find(src, conn) {
             return Some(slot);
         }
-        let answer = match self.numbers.known(src, conn) {
+        let answer = match self.numbers.state(src, conn) {
             NumberState::New
                 if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) =>
             {
@@ -103,7 +103,7 @@ impl Receiver {
     pub(super) fn on_syn(&mut self, now: Time, syn: Syn, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let Syn { src, msg, conn, seq, ecn } = syn;
         self.sweep(now, tcp, out);
-        if self.find(src, conn).is_none() && self.numbers.known(src, conn) == NumberState::New {
+        if self.find(src, conn).is_none() && self.numbers.state(src, conn) == NumberState::New {
             self.enter(now, src, conn, seq);
         }
         let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
@@ -116,7 +116,7 @@ impl Receiver {
             }
             (incoming.initial, incoming.is_disputed) = (seq, true);
         }
-        incoming.heard = now;
+        incoming.last_segment_at = now;
         let syn_ack = TcpHeader::SynAck {
             conn,
             ack: wrap(1, incoming.initial),
@@ -137,13 +137,13 @@ impl Receiver {
         self.sweep(now, tcp, out);
         let &Arrival { src, conn, msg, .. } = arrival;
         let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else {
-            let is_over = self.numbers.known(src, conn) == NumberState::Entered;
+            let is_over = self.numbers.state(src, conn) == NumberState::Entered;
             return if is_over { Receipt::Duplicate } else { Receipt::Ignored };
         };
         let incoming = &mut self.connections[slot];
-        incoming.heard = now;
-        if self.held.contains(arrival.src, arrival.msg) {
-            self.hold_at(slot, arrival, tcp, out);
+        incoming.last_segment_at = now;
+        if self.paused.contains(arrival.src, arrival.msg) {
+            self.pause_at(slot, arrival, tcp, out);
             return Receipt::Ignored;
         }
         incoming.settle_initial(arrival);
@@ -210,27 +210,27 @@ impl Receiver {
         if std::mem::take(&mut incoming.reminders) > 0 {
             incoming.ack_at = Time::NEVER;
         }
-        if range.1 <= incoming.next || incoming.early.contains(range) {
-            incoming.twice = Some(range);
+        if range.1 <= incoming.next || incoming.out_of_order.contains(range) {
+            incoming.duplicate = Some(range);
             incoming.acknowledge(tcp, out);
             return Receipt::Duplicate;
         }
-        if range.0 < incoming.next || incoming.early.touches(range) {
+        if range.0 < incoming.next || incoming.out_of_order.overlaps(range) {
             return Receipt::Ignored;
         }
-        let was_in_order = incoming.early.is_empty();
+        let was_in_order = incoming.out_of_order.is_empty();
         if range.0 > incoming.next {
-            incoming.early.insert(range);
+            incoming.out_of_order.insert(range);
         } else {
             incoming.next = range.1;
-            while let Some(end) = incoming.early.take(incoming.next) {
+            while let Some(end) = incoming.out_of_order.take(incoming.next) {
                 incoming.next = end;
             }
         }
         incoming.pass_fin();
         incoming.pending += 1;
         // A segment that is out of order or fills a hole is acknowledged at once (RFC 5681 §4.2).
-        let is_urgent = !was_in_order || !incoming.early.is_empty();
+        let is_urgent = !was_in_order || !incoming.out_of_order.is_empty();
         if is_urgent || incoming.pending >= tcp.config.ack_every {
             incoming.acknowledge(tcp, out);
         } else if incoming.ack_at == Time::NEVER {
@@ -244,7 +244,7 @@ impl Receiver {
     fn deliver(&mut self, slot: u32, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let incoming = &mut self.connections[slot];
         while let Some(message) = incoming.messages.front().filter(|m| m.range.1 <= incoming.next) {
-            out.say(Event::Delivered { src: incoming.src, msg: message.msg });
+            out.push_event(Event::Delivered { src: incoming.src, msg: message.msg });
             incoming.messages.pop_front();
         }
         let (src, has_ended) = (incoming.src, incoming.has_ended());
@@ -272,7 +272,7 @@ impl Receiver {
         let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         let incoming = &mut self.connections[slot];
         let Some(fin) = unwrap(seq, incoming.initial, incoming.next) else { return };
-        incoming.heard = now;
+        incoming.last_segment_at = now;
         if fin >= incoming.next {
             incoming.fin = Some(fin);
             incoming.pass_fin();
@@ -291,7 +291,7 @@ impl Receiver {
         let Some(incoming) = self.remove(slot) else { return };
         let IncomingConnection { src, number, is_busy, .. } = incoming;
         for message in incoming.messages {
-            out.say(Event::Abandoned { src, msg: message.msg });
+            out.push_event(Event::Abandoned { src, msg: message.msg });
         }
         if is_busy {
             self.numbers.abandon(src, number);
@@ -303,7 +303,7 @@ impl Receiver {
     fn remove(&mut self, slot: u32) -> Option<IncomingConnection> {
         let incoming = self.connections.remove(slot)?;
         self.slots.remove(&(incoming.src.get(), incoming.number));
-        self.held.forget_connection(&incoming);
+        self.paused.forget_connection(&incoming);
         Some(incoming)
     }
 
@@ -315,8 +315,8 @@ impl Receiver {
         }
         self.sweep_at = now.saturating_add(tcp.forget);
         let is_silent = |incoming: &IncomingConnection| {
-            let silence = now.saturating_since(incoming.heard);
-            silence > tcp.forget && incoming.is_busy && incoming.held.is_empty()
+            let silence = now.saturating_since(incoming.last_segment_at);
+            silence > tcp.forget && incoming.is_busy && incoming.paused.is_empty()
         };
         let silent = self.connections.iter().filter(|(_, incoming)| is_silent(incoming));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
@@ -328,7 +328,7 @@ impl Receiver {
         let of_peer = self.connections.iter().filter(|(_, incoming)| incoming.src == peer);
         let slots: Vec<u32> = of_peer.map(|(slot, _)| slot).collect();
         slots.into_iter().for_each(|slot| self.abandon(slot, out));
-        self.held.forget_peer(peer);
+        self.paused.forget_peer(peer);
         self.numbers.reset(peer);
     }
 
@@ -336,31 +336,31 @@ impl Receiver {
     /// case.
     pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
-            let is_over = self.numbers.known(arrival.src, arrival.conn) != NumberState::New;
+            let is_over = self.numbers.state(arrival.src, arrival.conn) != NumberState::New;
             if !is_over {
-                self.held.ask(arrival);
+                self.paused.record_query(arrival);
             }
             return is_over;
         };
         let incoming = &mut self.connections[slot];
-        incoming.heard = now;
+        incoming.last_segment_at = now;
         let is_over = incoming.range_of(arrival).is_some_and(|(_, end)| end <= incoming.next);
         if !is_over {
-            self.held.ask(arrival);
+            self.paused.record_query(arrival);
         }
         is_over
     }
 
     /// Returns whether part of a segment has arrived before, or its connection has ended.
-    pub(super) fn has_arrived(&mut self, arrival: &Arrival) -> bool {
+    pub(super) fn has_received(&mut self, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
-            return self.numbers.known(arrival.src, arrival.conn) != NumberState::New;
+            return self.numbers.state(arrival.src, arrival.conn) != NumberState::New;
         };
         let incoming = &self.connections[slot];
         let start = unwrap(arrival.seq, incoming.initial, incoming.next);
         start.is_none_or(|start| {
             let range = (start, start + u64::from(arrival.len));
-            start < incoming.next || incoming.early.touches(range)
+            start < incoming.next || incoming.out_of_order.overlaps(range)
         })
     }
 

@@ -8,11 +8,11 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
 
 use super::config::{Connections, Tcp};
-use super::connection::{Acknowledgement, Connection, Due, Grant, Heard, Next, Outbound};
+use super::connection::{AckOutcome, Acknowledgement, Connection, Due, Grant, Next, Outbound};
 use super::seq::wrap;
 use super::stats::TcpStats;
 use super::wire::TcpHeader;
-use crate::parts::{NextNumber, OutgoingMessage, Output, Repeats, Timers};
+use crate::toolkit::{NextNumber, OutgoingMessage, Output, RetransmitQueue, Timers};
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -30,14 +30,14 @@ pub(super) struct Sender {
     numbers: NextNumber,
     /// Connections that may send, by class and order of service.
     ready: KeyedHeap<(u8, u64)>,
-    places: Places,
+    positions: Places,
     turn: u64,
     timers: Timers<(u32, u32)>,
     /// Connections that wait for pacing. They have separate entries: timeouts are far off, and an
     /// entry for each packet would stay until then.
     paced: Timers<(u32, u32)>,
     /// Connections whose receivers' windows must be probed, by slot and number.
-    asks: Repeats<(u32, u32)>,
+    window_probes: RetransmitQueue<(u32, u32)>,
 }
 
 impl Sender {
@@ -51,11 +51,11 @@ impl Sender {
             shared: IdMap::default(),
             numbers: NextNumber::default(),
             ready: KeyedHeap::default(),
-            places: Places::default(),
+            positions: Places::default(),
             turn: 0,
             timers: Timers::default(),
             paced: Timers::default(),
-            asks: Repeats::default(),
+            window_probes: RetransmitQueue::default(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
-        self.timers.next().min(self.paced.next()).min(self.asks.next_at())
+        self.timers.next().min(self.paced.next()).min(self.window_probes.next_at())
     }
 
     pub(super) fn submit(
@@ -187,17 +187,17 @@ impl Sender {
             return;
         }
         let heard = connection.on_ack(now, told, tcp, stats);
-        if heard == Heard::Nothing {
+        if heard == AckOutcome::Nothing {
             return;
         }
-        if heard == Heard::Conflict {
+        if heard == AckOutcome::Conflict {
             let msg = first_message(connection);
             self.fail(slot, out);
             out.send(src, msg, TcpHeader::Reset { conn });
             return;
         }
         self.complete(slot, tcp, out);
-        if heard == Heard::Ended {
+        if heard == AckOutcome::Ended {
             self.remove(slot);
         } else {
             self.update(now, slot, tcp);
@@ -210,7 +210,7 @@ impl Sender {
         let before = connection.messages.len();
         while let Some(msg) = connection.pop_acknowledged() {
             self.by_message.remove(&msg.get());
-            out.say(Event::Completed { msg });
+            out.push_event(Event::Completed { msg });
         }
         let is_freed = before > 0 && connection.messages.is_empty();
         if is_freed && tcp.config.connections == Connections::Pool {
@@ -223,7 +223,7 @@ impl Sender {
     pub(super) fn on_ended(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
         let Some(slot) = self.find(src, conn) else { return };
         for message in self.end(slot) {
-            out.say(Event::Completed { msg: message.msg });
+            out.push_event(Event::Completed { msg: message.msg });
         }
     }
 
@@ -235,7 +235,7 @@ impl Sender {
 
     fn fail(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
         for message in self.end(slot) {
-            out.say(Event::Failed { msg: message.msg });
+            out.push_event(Event::Failed { msg: message.msg });
         }
     }
 
@@ -255,7 +255,7 @@ impl Sender {
         if let Some(of_pair) = self.shared.get_mut(&connection.dst.get()) {
             of_pair.retain(|&shared| shared != slot);
         }
-        self.ready.remove(&mut self.places, slot);
+        self.ready.remove(&mut self.positions, slot);
     }
 
     /// Cancels a message. Its connection is aborted, and with it other messages of which something
@@ -276,7 +276,7 @@ impl Sender {
         out.send(dst, msg, reset);
         for message in others.into_iter().filter(|message| message.msg != msg) {
             if message.start < sent {
-                out.say(Event::Failed { msg: message.msg });
+                out.push_event(Event::Failed { msg: message.msg });
             } else {
                 let size = rampmeter_core::Bytes::new(message.size);
                 self.submit(now, &Message::new(message.msg, dst, size), tcp, out);
@@ -301,8 +301,10 @@ impl Sender {
 
     /// Returns whether the connection of a message may send nothing because its receiver's window
     /// is closed.
-    pub(crate) fn is_shut(&self, msg: MsgId) -> bool {
-        self.by_message.get(&msg.get()).is_some_and(|&slot| self.connections[slot].is_shut())
+    pub(crate) fn is_window_closed(&self, msg: MsgId) -> bool {
+        self.by_message
+            .get(&msg.get())
+            .is_some_and(|&slot| self.connections[slot].is_window_closed())
     }
 
     /// Returns the bytes of a message that are not acknowledged; `None` if it has ended.
@@ -318,17 +320,17 @@ impl Sender {
         match next {
             Some(next) => {
                 let class = connection.class(next, tcp);
-                let before = self.ready.get(&self.places, slot);
+                let before = self.ready.get(&self.positions, slot);
                 if before.is_none_or(|(of_before, _)| of_before != class.get()) {
                     self.turn += 1;
-                    self.ready.set(&mut self.places, slot, (class.get(), self.turn));
+                    self.ready.set(&mut self.positions, slot, (class.get(), self.turn));
                 }
             }
             None => {
-                self.ready.remove(&mut self.places, slot);
+                self.ready.remove(&mut self.positions, slot);
             }
         }
-        let at = if connection.is_asking { Time::NEVER } else { connection.deadline() };
+        let at = if connection.is_probe_queued { Time::NEVER } else { connection.deadline() };
         if at < connection.entry_at {
             connection.entry_at = at;
             self.timers.push(at, (slot, connection.number));
@@ -343,7 +345,7 @@ impl Sender {
     /// Returns the next packet of the connection that is served next.
     pub(super) fn next_data(&mut self, now: Time, tcp: &Tcp) -> Option<Packet<TcpHeader>> {
         let (_, slot) = self.ready.first()?;
-        self.ready.remove(&mut self.places, slot);
+        self.ready.remove(&mut self.positions, slot);
         let connection = &mut self.connections[slot];
         let next = connection.next(tcp)?;
         let packet = packet_of(self.node, connection, next, tcp)?;
@@ -372,20 +374,20 @@ impl Sender {
             let is_valid = |c: &&mut Connection| c.number == number && c.entry_at == at;
             let Some(connection) = connection.filter(is_valid) else { continue };
             connection.entry_at = Time::NEVER;
-            if connection.is_shut() {
-                connection.is_asking = true;
-                self.asks.push((slot, number), true);
+            if connection.is_window_closed() {
+                connection.is_probe_queued = true;
+                self.window_probes.push((slot, number), true);
                 continue;
             }
             self.on_timer(now, slot, tcp, out, stats);
         }
-        while let Some((slot, number)) = self.asks.pop(now) {
+        while let Some((slot, number)) = self.window_probes.pop(now) {
             let connection = self.connections.get_mut(slot).filter(|c| c.number == number);
             let Some(connection) = connection else { continue };
-            connection.is_asking = false;
-            let asks = connection.is_shut() && connection.deadline() <= now;
+            connection.is_probe_queued = false;
+            let asks = connection.is_window_closed() && connection.deadline() <= now;
             if asks {
-                self.asks.count(now, tcp.ask_gap, true);
+                self.window_probes.count(now, tcp.window_probe_gap, true);
                 self.on_timer(now, slot, tcp, out, stats);
             } else {
                 self.update(now, slot, tcp);
@@ -406,7 +408,7 @@ impl Sender {
         match connection.on_timer(now, tcp, stats) {
             Due::Nothing => {}
             Due::Syn => self.send_syn(slot, tcp, out),
-            Due::GivenUp => {
+            Due::Abort => {
                 let (dst, conn) = (connection.dst, connection.number);
                 let msg = first_message(connection);
                 self.fail(slot, out);

@@ -46,7 +46,7 @@ impl Ranges {
     }
 
     /// Returns whether part of a range is in the set.
-    pub(super) fn touches(&self, (start, end): Range) -> bool {
+    pub(super) fn overlaps(&self, (start, end): Range) -> bool {
         self.0.iter().any(|&(s, e)| s < end && start < e)
     }
 
@@ -103,7 +103,7 @@ mod tests {
                 bytes.extend(start..start + len);
                 prop_assert!(ranges.iter().next().is_some_and(|(s, e)| s <= start && start < e));
                 for byte in 0..80 {
-                    prop_assert_eq!(ranges.touches((byte, byte + 1)), bytes.contains(&byte));
+                    prop_assert_eq!(ranges.overlaps((byte, byte + 1)), bytes.contains(&byte));
                 }
             }
             let mut all: Vec<Range> = ranges.iter().collect();

@@ -26,7 +26,7 @@ headers! {
     pub enum TcpHeader {
         /// Sender to receiver: opens a connection.
         1 Syn (control "syn", S to R) "connection {conn}, sequence number {seq}" {
-            /// The connection's number among those of this pair, one way.
+            /// The connection's number among those of this pair, one direction.
             conn: u32 as "Connection, numbered among those of the pair",
             /// The initial sequence number.
             seq: u32 as "Sequence number",

@@ -14,14 +14,14 @@ use rampmeter_testkit::*;
 fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
     each_seed(here!(), name, 0..1_000, |seed| {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
-        let controllers = 1 + rng.below(2) as u32;
+        let controllers = 1 + rng.uniform_below(2) as u32;
         let place = TestNetwork::<T>::simulated(&keys(controllers), leaf_spine(2, 3, 2));
         let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
         spec.fabric = place.fabric;
         spec.faults.outages.clear();
-        let from = Time::from_ps(rng.below(400_000_000) as u64);
+        let from = Time::from_ps(rng.uniform_below(400_000_000) as u64);
         let until = match rng.chance(0.5) {
-            true => from + Span::from_us(1 + rng.below(20_000) as u64),
+            true => from + Span::from_us(1 + rng.uniform_below(20_000) as u64),
             false => Time::NEVER,
         };
         spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });

@@ -15,7 +15,7 @@ fn presets() -> [DcpimConfig; 2] {
 }
 
 fn run(config: DcpimConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> (Status, Vec<FlowRecord>) {
-    let dcpim = config.on(&facts(&spec.topology)).unwrap();
+    let dcpim = config.derive(&facts(&spec.topology)).unwrap();
     rampmeter_testkit::run::<DcpimFamily>(dcpim, spec, arrivals)
 }
 
@@ -80,7 +80,7 @@ mod loss {
     fn every_flow_finishes_with_1_percent_loss_of_everything() {
         for config in presets() {
             let spec = spec(leaf_spine(9, 16, 4), 5);
-            let dcpim = config.on(&facts(&spec.topology)).unwrap();
+            let dcpim = config.derive(&facts(&spec.topology)).unwrap();
             assert_all_finish_with_loss::<DcpimFamily>(dcpim, spec, 100);
         }
     }
@@ -98,8 +98,8 @@ mod clocks {
             spec.clocks = ClockSpec { offset_max: offset, drift_ppm_max: 20.0 };
             let mut rng = Rng::new(4, 0, Purpose::Test);
             let flow = |i: u64| {
-                let src = rng.below(16) as u32;
-                let dst = (src + 1 + rng.below(15) as u32) % 16;
+                let src = rng.uniform_below(16) as u32;
+                let dst = (src + 1 + rng.uniform_below(15) as u32) % 16;
                 arrival(i * 1_500_000, src, dst, 200_000)
             };
             let flows = (0..600).map(flow).collect();
@@ -130,7 +130,7 @@ mod matching {
         let one_channel = DcpimConfig { channels: 1, fct_round: false, ..DcpimConfig::paper() };
         let config = DcpimConfig { rounds, ..one_channel };
         let spec = SimSpec { paranoid: false, ..spec(leaf_spine((n / 16).into(), 16, 4), seed) };
-        let dcpim = Arc::new(config.on(&facts(&spec.topology)).unwrap());
+        let dcpim = Arc::new(config.derive(&facts(&spec.topology)).unwrap());
         let phase = dcpim.phase();
         let flows = edges(n, degree, seed).into_iter();
         let flows: Vec<Arrival> = flows.map(|(src, dst)| arrival(0, src, dst, 1 << 26)).collect();
@@ -148,7 +148,7 @@ mod matching {
 
     fn edges(n: u32, degree: u32, seed: u64) -> BTreeSet<(u32, u32)> {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let edge = |_| (rng.below(n as usize) as u32, rng.below(n as usize) as u32);
+        let edge = |_| (rng.uniform_below(n as usize) as u32, rng.uniform_below(n as usize) as u32);
         (0..n * degree).map(edge).filter(|(src, dst)| src != dst).collect()
     }
 

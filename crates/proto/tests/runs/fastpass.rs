@@ -38,9 +38,9 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
         let place = Fastpass::simulated(&FastpassConfig::paper(), leaf_spine(2, 3, 2));
         let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
         spec.faults.outages.clear();
-        let from = Time::from_ps(rng.below(400_000_000) as u64);
+        let from = Time::from_ps(rng.uniform_below(400_000_000) as u64);
         let until = match rng.chance(0.5) {
-            true => from + Span::from_us(1 + rng.below(400) as u64),
+            true => from + Span::from_us(1 + rng.uniform_below(400) as u64),
             false => Time::NEVER,
         };
         spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });

@@ -38,11 +38,11 @@ fn spec_of(topology: Topology, seed: u64) -> SimSpec {
 fn arrivals(n_hosts: u32, seed: u64) -> Vec<Arrival> {
     let mut rng = Rng::new(seed, 1, Purpose::Test);
     let one = |_| {
-        let at = rng.below(200_000_000) as u64;
-        let src = rng.below(n_hosts as usize) as u32;
-        let dst = (src + 1 + rng.below(n_hosts as usize - 1) as u32) % n_hosts;
+        let at = rng.uniform_below(200_000_000) as u64;
+        let src = rng.uniform_below(n_hosts as usize) as u32;
+        let dst = (src + 1 + rng.uniform_below(n_hosts as usize - 1) as u32) % n_hosts;
         let most = if rng.chance(0.1) { 200_000 } else { 6_000 };
-        (at, src, dst, 1 + rng.below(most) as u64)
+        (at, src, dst, 1 + rng.uniform_below(most) as u64)
     };
     let mut all: Vec<_> = (0..300).map(one).collect();
     all.sort_unstable();

@@ -46,15 +46,15 @@ fn spec_of(topology: Topology, seed: u64) -> SimSpec {
 fn arrivals(n: usize, (hosts, of): (u32, u32), us: usize, within: f64, seed: u64) -> Vec<Arrival> {
     let mut rng = Rng::new(seed, 1, Purpose::Test);
     let one = |_| {
-        let at = rng.below(us * 1_000_000) as u64;
-        let src = rng.below(hosts as usize) as u32;
+        let at = rng.uniform_below(us * 1_000_000) as u64;
+        let src = rng.uniform_below(hosts as usize) as u32;
         let pod = src / of * of;
         let dst = match rng.chance(within) {
-            true => pod + (src - pod + 1 + rng.below(of as usize - 1) as u32) % of,
-            false => (pod + of + rng.below((hosts - of) as usize) as u32) % hosts,
+            true => pod + (src - pod + 1 + rng.uniform_below(of as usize - 1) as u32) % of,
+            false => (pod + of + rng.uniform_below((hosts - of) as usize) as u32) % hosts,
         };
         let most = if rng.chance(0.1) { 100_000 } else { 6_000 };
-        (at, src, dst, 1 + rng.below(most) as u64)
+        (at, src, dst, 1 + rng.uniform_below(most) as u64)
     };
     let mut all: Vec<_> = (0..n).map(one).collect();
     all.sort_unstable();

@@ -13,13 +13,13 @@ use rampmeter_testkit::{Records, TestNetwork, arrival, spec};
 
 /// Returns a pod of some size, with cables that may differ.
 fn one_pod(rng: &mut Rng) -> Topology {
-    let (k, spread_ns) = ([4, 8][rng.below(2)], [0, 300][rng.below(2)]);
+    let (k, spread_ns) = ([4, 8][rng.uniform_below(2)], [0, 300][rng.uniform_below(2)]);
     topology(&format!("kind = 'pod'\nk = {k}\ncable-spread-ns = {spread_ns}"))
 }
 
 /// Two to four pods of four hosts, joined by core switches.
 fn several_pods(rng: &mut Rng) -> Topology {
-    topology(&format!("kind = 'fat-tree'\nk = 4\npods = {}", 2 + rng.below(3)))
+    topology(&format!("kind = 'fat-tree'\nk = 4\npods = {}", 2 + rng.uniform_below(3)))
 }
 
 fn topology(spec: &str) -> Topology {
@@ -27,14 +27,14 @@ fn topology(spec: &str) -> Topology {
 }
 
 fn keys(rng: &mut Rng) -> FastpodConfig {
-    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.below(20_000) as u64));
+    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.uniform_below(20_000) as u64));
     FastpodConfig {
-        arbiters: 1 + rng.below(2) as u32,
+        arbiters: 1 + rng.uniform_below(2) as u32,
         optimistic: rng.chance(0.7),
         order: if rng.chance(0.5) { Order::Srpt } else { Order::Fifo },
-        beacon_slots: [1, 8, 64][rng.below(3)],
+        beacon_slots: [1, 8, 64][rng.uniform_below(3)],
         compute,
-        clock_ppb: [0, 50_000][rng.below(2)],
+        clock_ppb: [0, 50_000][rng.uniform_below(2)],
         ..FastpodConfig::paper()
     }
 }
@@ -49,18 +49,18 @@ fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
     let links = spec.topology.links().iter();
     let others = links.filter(|link| ![link.a, link.b].contains(&Node::Arbiter(1)));
     let n_links = others.count();
-    for _ in 0..rng.below(4) {
-        let target = match rng.below(4) {
-            0 => Target::Link(rng.below(n_links) as u32),
-            1 => Target::Switch(rng.below(spec.topology.n_switches() as usize) as u32),
-            2 => Target::Host(rng.below(n_hosts) as u32),
-            _ => Target::Arbiter(rng.below(keys.arbiters as usize) as u32),
+    for _ in 0..rng.uniform_below(4) {
+        let target = match rng.uniform_below(4) {
+            0 => Target::Link(rng.uniform_below(n_links) as u32),
+            1 => Target::Switch(rng.uniform_below(spec.topology.n_switches() as usize) as u32),
+            2 => Target::Host(rng.uniform_below(n_hosts) as u32),
+            _ => Target::Arbiter(rng.uniform_below(keys.arbiters as usize) as u32),
         };
-        let from = Time::from_ps(rng.below(300_000_000) as u64);
-        let until = from + Span::from_us(1 + rng.below(500) as u64);
+        let from = Time::from_ps(rng.uniform_below(300_000_000) as u64);
+        let until = from + Span::from_us(1 + rng.uniform_below(500) as u64);
         spec.faults.outages.push(Outage { target, from, until });
     }
-    let offset_max = Span::from_ns(rng.below(5_000) as u64);
+    let offset_max = Span::from_ns(rng.uniform_below(5_000) as u64);
     spec.clocks =
         ClockSpec { offset_max, drift_ppm_max: if keys.clock_ppb > 0 { 50.0 } else { 0.0 } };
 }
@@ -68,11 +68,11 @@ fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
 fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
     let mut at = 0;
     let one = |_| {
-        at += rng.below(8_000_000) as u64;
-        let src = rng.below(n_hosts as usize) as u32;
-        let dst = (src + 1 + rng.below(n_hosts as usize - 1) as u32) % n_hosts;
-        let most = [1_500, 20_000, 300_000][rng.below(3)];
-        arrival(at, src, dst, 1 + rng.below(most) as u64)
+        at += rng.uniform_below(8_000_000) as u64;
+        let src = rng.uniform_below(n_hosts as usize) as u32;
+        let dst = (src + 1 + rng.uniform_below(n_hosts as usize - 1) as u32) % n_hosts;
+        let most = [1_500, 20_000, 300_000][rng.uniform_below(3)];
+        arrival(at, src, dst, 1 + rng.uniform_below(most) as u64)
     };
     (0..60).map(one).collect()
 }

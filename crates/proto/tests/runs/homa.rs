@@ -56,7 +56,7 @@ impl Probe for Deliveries {
         self.flows.push((r.id.get(), (r.delivered.unwrap() - r.arrival).as_ps()));
     }
 
-    fn on_end<H: Header, P: rampmeter_core::Hop<H>>(
+    fn on_end<H: Header, P: rampmeter_core::SwitchProgram<H>>(
         &mut self,
         _now: rampmeter_core::Time,
         fabric: &mut fabric::Fabric<H, P>,
@@ -214,7 +214,7 @@ mod selective_dropping {
     impl Probe for Early {
         fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
             let queued = self.queued.entry(event.port).or_default();
-            match event.what {
+            match event.change {
                 PortChange::Drops { packet, reason: DropReason::Unscheduled, .. } => {
                     assert!(is_unscheduled(&packet) && *queued > ABOVE, "{event:?}");
                     self.dropped += 1;

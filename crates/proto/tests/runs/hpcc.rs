@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, Hop, MsgId, Rate, Span, Time};
+use rampmeter_core::{Bytes, Header, MsgId, Rate, Span, SwitchProgram, Time};
 use rampmeter_proto::hpcc::config::Recovery;
 use rampmeter_proto::hpcc::int::Record;
 use rampmeter_proto::hpcc::wire::HpccHeader;
@@ -40,7 +40,7 @@ fn sim<P: Probe>(
     arrivals: Vec<Arrival>,
     probe: P,
 ) -> Sim<HpccFamily, std::vec::IntoIter<Arrival>, P> {
-    let hpcc = config.on(&facts(&spec.topology)).unwrap();
+    let hpcc = config.derive(&facts(&spec.topology)).unwrap();
     Sim::new(spec, Arc::new(hpcc), arrivals.into_iter(), probe)
 }
 
@@ -99,7 +99,9 @@ mod telemetry {
             let mut bytes = [0; 128];
             let length = passing.packet.header.encode(&mut bytes).unwrap();
             let (header, _) = HpccHeader::decode(&bytes[..length]).unwrap();
-            if let (HpccHeader::Data { records, .. }, Direction::In) = (header, passing.direction) {
+            if let (HpccHeader::Data { records, .. }, Direction::Received) =
+                (header, passing.direction)
+            {
                 self.0.push((passing.packet.src.get(), records.as_slice().to_vec()));
             }
         }
@@ -165,7 +167,7 @@ mod steady {
     struct Queues(Vec<u32>);
 
     impl Probe for Queues {
-        fn on_sample<H: Header, P: Hop<H>>(
+        fn on_sample<H: Header, P: SwitchProgram<H>>(
             &mut self,
             now: Time,
             fabric: &mut Fabric<H, P>,

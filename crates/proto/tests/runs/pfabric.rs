@@ -10,7 +10,7 @@ fn a_lone_flow_runs_at_line_rate() {
     for config in [PfabricConfig::paper(), PfabricConfig::reference()] {
         for packets in [1, 7, 500] {
             let spec = spec(leaf_spine_at(10.0, 9, 16, 4), 1);
-            let config = config.clone().on(&facts(&spec.topology)).unwrap();
+            let config = config.clone().derive(&facts(&spec.topology)).unwrap();
             let flow = vec![arrival(0, 1, 100, packets * 1460)];
             let (_, records) = run::<PfabricFamily>(config, spec, flow);
             let took = (records[0].delivered.unwrap() - records[0].arrival).as_ps();

@@ -27,7 +27,7 @@ impl Probe for Classes {
     const PACKETS: bool = true;
 
     fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
-        if passing.direction == Direction::Out && passing.end == NodeId::new(0) {
+        if passing.direction == Direction::Sent && passing.end == NodeId::new(0) {
             let part = passing.packet.payload;
             let offset = (part.len > 0).then_some(part.offset);
             self.0.push((offset, passing.packet.priority));
@@ -38,7 +38,7 @@ impl Probe for Classes {
 #[test]
 fn packets_fall_at_the_thresholds() {
     let spec = spec(leaf_spine_at(10.0, 1, 2, 1), 1);
-    let config = config([1, 3, 5, 10, 20, 40, 80]).on(&facts(&spec.topology)).unwrap();
+    let config = config([1, 3, 5, 10, 20, 40, 80]).derive(&facts(&spec.topology)).unwrap();
     let mut seen = Classes::default();
     // The second message makes host 0 acknowledge.
     let flows = vec![arrival(0, 0, 1, 200 * PACKET), arrival(0, 1, 0, 20 * PACKET)];
@@ -67,7 +67,7 @@ fn packets_fall_at_the_thresholds() {
 fn a_short_message_overtakes_long_ones_at_a_port() {
     let took = |thresholds, long: u64| {
         let spec = spec(leaf_spine_at(10.0, 1, 4, 1), 1);
-        let config = config(thresholds).on(&facts(&spec.topology)).unwrap();
+        let config = config(thresholds).derive(&facts(&spec.topology)).unwrap();
         let short = arrival(1_000_000_000, 2, 3, 10 * PACKET);
         let mut flows = vec![short];
         if long > 0 {

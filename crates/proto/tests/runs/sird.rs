@@ -158,7 +158,7 @@ mod queues {
         let mut arrivals = Vec::new();
         for src in 0..HOSTS {
             for dst in (0..HOSTS).filter(|&dst| dst != src) {
-                let (at, size) = (rng.below(5_000_000), 1 + rng.below(400_000));
+                let (at, size) = (rng.uniform_below(5_000_000), 1 + rng.uniform_below(400_000));
                 arrivals.push(arrival(at as u64, src, dst, size as u64));
             }
         }
@@ -183,12 +183,12 @@ mod queues {
         let credit = sird(&keys, &topology).credit;
         for seed in 0..40 {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
-            let n = 2 + rng.below(38) as u32;
+            let n = 2 + rng.uniform_below(38) as u32;
             let mut arrivals = Vec::new();
             for src in 1..=n {
-                let at = rng.below(5_000_000) as u64;
-                for _ in 0..1 + rng.below(3) {
-                    arrivals.push(arrival(at, src, 0, 1 + rng.below(1_000_000) as u64));
+                let at = rng.uniform_below(5_000_000) as u64;
+                for _ in 0..1 + rng.uniform_below(3) {
+                    arrivals.push(arrival(at, src, 0, 1 + rng.uniform_below(1_000_000) as u64));
                 }
             }
             arrivals.sort_by_key(|a| a.at);
@@ -242,10 +242,12 @@ mod senders {
             let packet = passing.packet;
             let held = self.now.entry(passing.end.get()).or_default();
             match passing.direction {
-                Direction::In if packet.payload.len == 0 && packet.wire_bytes == CREDIT_BYTES => {
+                Direction::Received
+                    if packet.payload.len == 0 && packet.wire_bytes == CREDIT_BYTES =>
+                {
                     *held += 1;
                 }
-                Direction::Out if packet.payload.len > 0 => *held -= 1,
+                Direction::Sent if packet.payload.len > 0 => *held -= 1,
                 _ => {}
             }
             if passing.end.get() == 0 && passing.now.as_ps() >= self.after {

@@ -33,7 +33,7 @@ pub(crate) struct ScriptedHost {
     /// True if the class overrides `wants_transmit`.
     has_wants_transmit: bool,
     /// True if the object may have something to send.
-    wants: bool,
+    may_transmit: bool,
 }
 
 /// Returns the packet's number, and how many its message has.
@@ -57,7 +57,7 @@ impl ScriptedHost {
         let answer = object.call_method1(method, arguments).and_then(|answer| {
             // A deadline that has passed is due at once.
             self.deadline = deadline_of(object)?.max(now);
-            self.wants = !self.has_wants_transmit
+            self.may_transmit = !self.has_wants_transmit
                 || object.call_method0(intern!(py, "wants_transmit"))?.is_truthy()?;
             Ok(answer)
         });
@@ -107,9 +107,9 @@ impl Endpoint for ScriptedHost {
         let (object, host, has_wants_transmit, deadline) =
             made.unwrap_or_else(|e: PyErr| failure::end(node, "__init__", now, e));
         let arrived = BTreeMap::new();
-        let wants = true;
+        let may_transmit = true;
         let last_call = (now, 0);
-        Self { node, object, host, arrived, deadline, last_call, has_wants_transmit, wants }
+        Self { node, object, host, arrived, deadline, last_call, has_wants_transmit, may_transmit }
     }
 
     fn submit(&mut self, now: Time, message: Message) {
@@ -147,12 +147,12 @@ impl Endpoint for ScriptedHost {
         receipt
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<ScriptedHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<ScriptedHeader>) -> bool {
         let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
         index_of(packet).is_some_and(|(_, packets)| arrived.is_some_and(|a| a.len() == packets))
     }
 
-    fn has_arrived(&mut self, packet: &Packet<ScriptedHeader>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<ScriptedHeader>) -> bool {
         let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
         index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
     }
@@ -187,13 +187,13 @@ impl Endpoint for ScriptedHost {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<ScriptedHeader>> {
-        if !self.wants {
+        if !self.may_transmit {
             return None;
         }
         Python::attach(|py| {
             let answer = self.call(py, now, intern!(py, "poll_transmit"), (now.as_ps(),));
             if answer.is_none() {
-                self.wants = false;
+                self.may_transmit = false;
                 return None;
             }
             let packet = match answer.cast::<PyPacket>() {
@@ -212,7 +212,7 @@ impl Endpoint for ScriptedHost {
     }
 
     fn wants_transmit(&self) -> bool {
-        self.wants
+        self.may_transmit
     }
 
     fn poll_timeout(&self) -> Time {

@@ -101,9 +101,9 @@ impl Family for Scripted {
     type Header = ScriptedHeader;
     type Host = ScriptedHost;
     type Arbiter = NoArbiter<ScriptedHeader, ScriptedConfig>;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
-    fn hop(_config: &Arc<ScriptedConfig>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<ScriptedConfig>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -125,7 +125,7 @@ impl Transport for Scripted {
 
     fn configure(keys: ScriptedKeys, site: &Site) -> Result<ScriptedConfig, BadKey> {
         check_ranges(&keys)?;
-        if !matches!(site.place, Place::Network(_)) {
+        if !matches!(site.deployment, Place::Network(_)) {
             let expected = "a transport for real hosts; this one runs in the simulator alone";
             return Err(BadKey::new("name", expected, Self::NAME));
         }

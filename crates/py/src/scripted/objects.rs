@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
 use rampmeter_proto::Segmentation;
-use rampmeter_proto::parts::OutgoingMessage;
+use rampmeter_proto::toolkit::OutgoingMessage;
 
 use super::ScriptedConfig;
 use super::wire::ScriptedHeader;

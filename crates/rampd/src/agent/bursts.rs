@@ -72,7 +72,7 @@ impl Bursts {
         if now >= self.next() {
             self.poll(now, agent)?;
         }
-        while let Some((msg, verdict)) = agent.poll_verdict() {
+        while let Some((msg, verdict)) = agent.poll_permission() {
             self.obey(now, msg, verdict);
         }
         self.programs.iter().for_each(|(_, program)| program.region.beat());
@@ -103,12 +103,12 @@ impl Bursts {
             open_gate(connection.gate.as_fd());
             return Ok(());
         };
-        slot.set(burst, Order::Hold);
+        slot.set(burst, Order::Stop);
         let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
-        let seen = (held, slot.activity());
+        let last_activity = (held, slot.activity());
         let may_send = false;
         connection.burst =
-            Some(Burst { msg, number: burst, may_send, rate: None, seen, changed: now });
+            Some(Burst { msg, number: burst, may_send, rate: None, last_activity, changed: now });
         connection.probed = now;
         self.places.insert(msg, (program, number));
         self.next_poll = self.next_poll.min(now + POLL);
@@ -125,7 +125,7 @@ impl Bursts {
         let payload = |rate: Rate| (rate.as_bps() as f64 * self.share / 8.0) as u64;
         let order = match verdict {
             Verdict::Rate(rate) => Order::Go(Some(payload(rate))),
-            Verdict::Stopped => Order::Hold,
+            Verdict::Stopped => Order::Stop,
             Verdict::Free => Order::Go(None),
         };
         slot.set(burst.number, order);
@@ -133,7 +133,7 @@ impl Bursts {
             program,
             slot = number,
             ?order,
-            held = burst.seen.0,
+            held = burst.last_activity.0,
             asked = slot.unsent_bytes(),
             "order"
         );
@@ -191,7 +191,8 @@ impl Bursts {
     fn soonest(&self) -> Span {
         let connections = self.programs.iter().flat_map(|(_, of)| of.connections.values());
         let bursts = connections.filter_map(|connection| connection.burst.as_ref());
-        let left = bursts.filter_map(|burst| Some(burst.rate?.tx_time(Bytes::new(burst.seen.0))));
+        let left =
+            bursts.filter_map(|burst| Some(burst.rate?.tx_time(Bytes::new(burst.last_activity.0))));
         left.min().map_or(POLL, |left| left.clamp(POLL_MIN, POLL))
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Burst {
     pub(super) rate: Option<Rate>,
     /// Bytes on the connection and activity of the program at the last change, and the time of that
     /// change.
-    pub(super) seen: (u64, (u64, u64)),
+    pub(super) last_activity: (u64, (u64, u64)),
     pub(super) changed: Time,
 }
 
@@ -27,8 +27,8 @@ impl Burst {
     /// Returns true if the burst has ended.
     pub(super) fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
         let seen = (held, slot.activity());
-        if seen != self.seen {
-            (self.seen, self.changed) = (seen, now);
+        if seen != self.last_activity {
+            (self.last_activity, self.changed) = (seen, now);
         }
         let quiet = now.saturating_since(self.changed);
         let is_all_sent = held == 0 && slot.unsent_bytes() == 0;

@@ -282,7 +282,7 @@ fn default_gather() -> f64 {
 }
 
 fn default_busy_poll() -> f64 {
-    BusyPoll::MOST.as_ps() as f64 * 1e-6
+    BusyPoll::BUDGET_MAX.as_ps() as f64 * 1e-6
 }
 
 /// Ten seconds: far above the pauses of virtual machines and overloaded processors.

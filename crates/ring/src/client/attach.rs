@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use rampmeter_core::Promise;
+use rampmeter_core::LatencyBound;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -29,7 +29,7 @@ pub(super) struct AttachGrant {
     pub(super) doorbell: OwnedFd,
     pub(super) memory: Memory,
     pub(super) layout: Layout,
-    pub(super) promise: Option<Promise>,
+    pub(super) promise: Option<LatencyBound>,
 }
 
 /// Requests shared memory from the node at `path`.

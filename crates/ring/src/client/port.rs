@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, NodeId, Promise, Span, TenantId};
+use rampmeter_core::{Bytes, LatencyBound, NodeId, Span, TenantId};
 use rampmeter_runtime::{BusyPoll, Ticket};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -79,17 +79,17 @@ pub struct Port {
     epoll: OwnedFd,
     is_gone: AtomicBool,
     /// Number of polls of the queue without a result.
-    in_vain: AtomicU32,
+    n_empty_polls: AtomicU32,
     /// Duration for which a waiting thread polls before it sleeps.
     busy: Mutex<BusyPoll>,
-    promise: Option<Promise>,
+    promise: Option<LatencyBound>,
 }
 
 /// Maximum waiting time that is measured. Longer times do not change how long threads poll.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Polls of the queue without a result per poll of the socket.
-const LOOKS: u32 = 256;
+const POLLS: u32 = 256;
 
 impl Port {
     /// Attaches to the node whose socket is at `path`, to receive the messages of `service`. On
@@ -121,8 +121,8 @@ impl Port {
             is_kicked: AtomicBool::new(false),
             epoll,
             is_gone: AtomicBool::new(false),
-            in_vain: AtomicU32::new(0),
-            busy: Mutex::new(BusyPoll::new(BusyPoll::MOST)),
+            n_empty_polls: AtomicU32::new(0),
+            busy: Mutex::new(BusyPoll::new(BusyPoll::BUDGET_MAX)),
             promise,
         })
     }
@@ -202,7 +202,7 @@ impl Port {
     }
 
     /// Sets the maximum duration for which waiting threads poll before they sleep; they yield the
-    /// processor meanwhile. Zero disables polling; the default is [`BusyPoll::MOST`]. The actual
+    /// processor meanwhile. Zero disables polling; the default is [`BusyPoll::MAX`]. The actual
     /// duration adapts to the intervals between completions.
     pub fn set_busy_poll(&self, most: Duration) {
         *self.busy() = BusyPoll::new(Span::from_ns(nanoseconds(most).min(SECOND_NS)));
@@ -218,7 +218,8 @@ impl Port {
     /// The node has ended, and all outcomes have been reported.
     pub fn try_next(&self) -> Result<Option<Completion>, NodeGone> {
         let next = self.next()?;
-        if next.is_none() && self.in_vain.fetch_add(1, Ordering::Relaxed) % LOOKS == LOOKS - 1 {
+        if next.is_none() && self.n_empty_polls.fetch_add(1, Ordering::Relaxed) % POLLS == POLLS - 1
+        {
             self.check_socket();
         }
         Ok(next)

@@ -33,7 +33,7 @@ struct SendSide {
     arena: Arena,
     next: u64,
     /// Extents of messages in flight.
-    under_way: IdMap<Ticket, Extent>,
+    in_flight: IdMap<Ticket, Extent>,
     /// Messages that were in flight when the node ended; `None` before that.
     lost: Option<VecDeque<Ticket>>,
 }
@@ -49,7 +49,7 @@ impl SharedMemory {
             submissions: Producer::new(Arc::clone(&memory), layout.sq),
             arena: Arena::new(layout.send.len),
             next: 0,
-            under_way: IdMap::default(),
+            in_flight: IdMap::default(),
             lost: None,
         };
         Self {
@@ -71,7 +71,7 @@ impl SharedMemory {
         let depth = self.layout.depth;
         if sending.lost.is_some() {
             Err(NodeGone.into())
-        } else if sending.under_way.len() >= depth as usize {
+        } else if sending.in_flight.len() >= depth as usize {
             Err(SubmitError::Full { depth })
         } else {
             Ok(())
@@ -122,7 +122,7 @@ impl SharedMemory {
         }
         sending.next += 1;
         if let Some(extent) = extent.take() {
-            sending.under_way.insert(ticket, extent);
+            sending.in_flight.insert(ticket, extent);
         }
         let must_wake = sending.submissions.take_wake_request();
         Ok((ticket, must_wake))
@@ -136,7 +136,7 @@ impl SharedMemory {
     pub(crate) fn fail_next(&self) -> Option<Ticket> {
         let sending = &mut *lock(&self.sending);
         let lost = sending.lost.get_or_insert_with(|| {
-            let mut lost: Vec<_> = sending.under_way.drain().collect();
+            let mut lost: Vec<_> = sending.in_flight.drain().collect();
             lost.sort_unstable_by_key(|(ticket, _)| *ticket);
             let tickets = lost.into_iter().map(|(ticket, extent)| {
                 sending.arena.free(extent);
@@ -149,7 +149,7 @@ impl SharedMemory {
 
     pub(crate) fn in_flight(&self) -> usize {
         let sending = lock(&self.sending);
-        sending.under_way.len() + sending.lost.as_ref().map_or(0, VecDeque::len)
+        sending.in_flight.len() + sending.lost.as_ref().map_or(0, VecDeque::len)
     }
 
     /// Returns the next completion. Its effect on a message is applied before another thread can
@@ -160,7 +160,7 @@ impl SharedMemory {
         let completion = CompletionEntry::decode(words).ok_or(CorruptCounter)?;
         if let CompletionEntry::Finished { ticket, .. } = completion {
             let mut sending = lock(&self.sending);
-            let extent = sending.under_way.remove(&Ticket(ticket)).ok_or(CorruptCounter)?;
+            let extent = sending.in_flight.remove(&Ticket(ticket)).ok_or(CorruptCounter)?;
             sending.arena.free(extent);
         }
         Ok(Some(completion))

@@ -81,7 +81,7 @@ impl BedConfig {
         };
         let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
-        let site = Site { facts, place: Place::Hosts { payload, header }, lower: None };
+        let site = Site { facts, deployment: Place::Hosts { payload, header }, lower: None };
         T::configure(T::Keys::default(), &site).unwrap()
     }
 }
@@ -137,7 +137,7 @@ fn run<T: Transport>(
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
         gather: Span::ZERO,
-        busy_poll: BusyPoll::MOST,
+        busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: bed.patience,

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::{NodeId, Promise, TenantId, Time};
+use rampmeter_core::{LatencyBound, NodeId, TenantId, Time};
 
 /// Number of a message at the application that submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,7 +151,7 @@ pub trait Applications {
     type Assembly: Assembly;
 
     /// Reports the bound that the transport promises. Called once, before anything else.
-    fn on_promise(&mut self, _promise: Promise) {}
+    fn on_promise(&mut self, _promise: LatencyBound) {}
 
     /// Returns the next message to send.
     fn poll_submission(&mut self) -> Option<Submission<Self::Payload>>;

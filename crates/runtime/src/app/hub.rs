@@ -143,7 +143,7 @@ type Registry = Arc<Mutex<(BTreeSet<u16>, u32)>>;
 /// Ports of one process: the [`Applications`] of a node in the same process.
 #[derive(Debug)]
 pub struct Hub {
-    opened: Receiver<NodePort>,
+    new_ports: Receiver<NodePort>,
     sides: Vec<NodePort>,
     /// Index of the port that is polled first, for fairness.
     turn: usize,
@@ -182,14 +182,14 @@ impl Hub {
     pub fn new() -> io::Result<(Self, HubHandle)> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let waker = Arc::new(Waker { event, is_armed: AtomicBool::new(false) });
-        let (open, opened) = mpsc::channel();
+        let (open, new_ports) = mpsc::channel();
         let registry = Registry::default();
         let handle = HubHandle { open, registry, waker: Arc::clone(&waker) };
-        Ok((Self { opened, sides: Vec::new(), turn: 0, peeked: None, waker }, handle))
+        Ok((Self { new_ports, sides: Vec::new(), turn: 0, peeked: None, waker }, handle))
     }
 
     fn take_opened(&mut self) {
-        self.sides.extend(self.opened.try_iter());
+        self.sides.extend(self.new_ports.try_iter());
     }
 
     /// Returns the port of a service: the latest, if an earlier one has just been dropped.

@@ -57,8 +57,8 @@ fn flip_two(bytes: &mut [u8], rng: &mut Rng) {
     if words < 2 {
         return;
     }
-    let (first, bit) = (rng.below(words), rng.below(16));
-    let second = (first + 1 + rng.below(words - 1)) % words;
+    let (first, bit) = (rng.uniform_below(words), rng.uniform_below(16));
+    let second = (first + 1 + rng.uniform_below(words - 1)) % words;
     for word in [first, second] {
         bytes[2 * word + bit / 8] ^= 1 << (bit % 8);
     }
@@ -106,7 +106,7 @@ impl<D: Datapath> Datapath for FaultyDatapath<D> {
                 arrived
             };
             if rng.chance(faults.reorder) {
-                let at = now + faults.delay_max.scale_floor(rng.below(1_000) as u64, 1_000);
+                let at = now + faults.delay_max.scale_floor(rng.uniform_below(1_000) as u64, 1_000);
                 let from = (arrived.from, arrived.rail, arrived.marks);
                 held.push((at, arrived.bytes.to_vec(), from));
             } else {

@@ -36,7 +36,7 @@ type InFlight = Reverse<(Time, u64, u8, Vec<u8>)>;
 
 #[derive(Debug)]
 struct MemNetwork {
-    weather: Impairments,
+    impairments: Impairments,
     rng: Rng,
     now: Time,
     number: u64,
@@ -51,9 +51,9 @@ pub struct MemNet(Rc<RefCell<MemNetwork>>);
 
 impl MemNet {
     /// Creates a network of `n_nodes` nodes.
-    pub fn new(n_nodes: usize, weather: Impairments, seed: u64) -> Self {
+    pub fn new(n_nodes: usize, impairments: Impairments, seed: u64) -> Self {
         Self(Rc::new(RefCell::new(MemNetwork {
-            weather,
+            impairments,
             rng: Rng::new(seed, 0, Purpose::Fault),
             now: Time::ZERO,
             number: 0,
@@ -103,14 +103,14 @@ impl Datapath for MemDatapath {
         bytes.truncate(len);
         let net = &mut *self.net.0.borrow_mut();
         let is_connected = net.is_up[self.node.idx()] && net.is_up[route.dst.idx()];
-        if !is_connected || net.rng.chance(net.weather.loss) {
+        if !is_connected || net.rng.chance(net.impairments.loss) {
             return Ok(());
         }
-        let copies = 1 + u32::from(net.rng.chance(net.weather.duplicate));
+        let copies = 1 + u32::from(net.rng.chance(net.impairments.duplicate));
         for _ in 0..copies {
-            let mut delay = net.weather.delay;
-            if net.rng.chance(net.weather.reorder) {
-                delay += delay * net.rng.below(10) as u64;
+            let mut delay = net.impairments.delay;
+            if net.rng.chance(net.impairments.reorder) {
+                delay += delay * net.rng.uniform_below(10) as u64;
             }
             net.number += 1;
             let (at, number) = (net.now + delay, net.number);

@@ -21,7 +21,7 @@ use rampmeter_core::envelope::{Envelope, Incarnation, Kind};
 pub(super) struct Bundle {
     pub(super) route: Route,
     /// Incarnation of the receiver.
-    pub(super) life: Incarnation,
+    pub(super) incarnation: Incarnation,
     n: u32,
     first: MsgId,
     /// All packets: length, message and header of each.
@@ -61,7 +61,7 @@ impl Bundles {
         datagram_max: usize,
         choose_path: impl FnOnce() -> u16,
     ) -> Result<bool, WireError> {
-        let BundleKey { dst, life, class, marks, path } = way;
+        let BundleKey { dst, incarnation, class, marks, path } = way;
         let len = header.wire_len();
         let has_room = |bundle: &&mut Bundle| {
             Envelope::CONTROL_LEN + bundle.bytes.len() + Envelope::BUNDLE_ENTRY + len
@@ -84,12 +84,12 @@ impl Bundles {
         let path = path.unwrap_or_else(choose_path);
         let route = Route { dst, class, marks, path, rail: Rail::Any };
         if self.n_open == self.all.len() {
-            self.all.push(Bundle { route, life, n: 0, first: msg, bytes: Vec::new() });
+            self.all.push(Bundle { route, incarnation, n: 0, first: msg, bytes: Vec::new() });
         }
         let bundle = &mut self.all[self.n_open];
         let mut bytes = std::mem::take(&mut bundle.bytes);
         bytes.clear();
-        *bundle = Bundle { route, life, n: 1, first: msg, bytes };
+        *bundle = Bundle { route, incarnation, n: 1, first: msg, bytes };
         put(&mut bundle.bytes, msg, header)?;
         self.n_open += 1;
         Ok(true)
@@ -116,7 +116,7 @@ impl Bundles {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BundleKey {
     pub(super) dst: NodeId,
-    pub(super) life: Incarnation,
+    pub(super) incarnation: Incarnation,
     pub(super) class: Priority,
     pub(super) marks: Marks,
     pub(super) path: Option<u16>,
@@ -135,14 +135,14 @@ fn put<H: Header>(bytes: &mut Vec<u8>, msg: MsgId, header: &H) -> Result<(), Wir
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rampmeter_core::envelope::bundled;
+    use rampmeter_core::envelope::for_each_bundled;
     use rampmeter_proto::phost::wire::PhostHeader;
 
     const ROOM: usize = 200;
 
     fn way(dst: u32, path: Option<u16>) -> BundleKey {
         let (class, marks) = (Priority::HIGHEST, Marks::NONE);
-        BundleKey { dst: NodeId::new(dst), life: Incarnation::new(1), class, marks, path }
+        BundleKey { dst: NodeId::new(dst), incarnation: Incarnation::new(1), class, marks, path }
     }
 
     proptest! {
@@ -181,7 +181,7 @@ mod tests {
                         prop_assert!(Envelope::CONTROL_LEN + bytes.len() <= ROOM);
                         match kind {
                             Kind::Control { msg } => each(msg, bytes),
-                            Kind::Bundle { n } => bundled(n, bytes, each).unwrap(),
+                            Kind::Bundle { n } => for_each_bundled(n, bytes, each).unwrap(),
                             other => prop_assert!(false, "{other:?}"),
                         }
                     }

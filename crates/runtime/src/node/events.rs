@@ -17,7 +17,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         self.stats.inconsistent += 1;
                         continue;
                     };
-                    if arrived.got != u64::from(arrived.size) {
+                    if arrived.received_bytes != u64::from(arrived.size) {
                         if self.peers.is_incompatible(src) {
                             self.stats.mismatched += 1;
                         } else {
@@ -36,7 +36,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 Event::Abandoned { src, msg } => {
                     drop(self.inbox.take(src, msg));
                     if self.held.remove(src, msg) {
-                        self.endpoint.release(self.told, src, msg);
+                        self.endpoint.resume(self.told, src, msg);
                     }
                 }
                 Event::Completed { msg } => self.end_submission(msg, Outcome::Completed),
@@ -56,7 +56,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (now, queue) = (self.told, message.queue());
         if !message.is_queued.get() {
             let size = Bytes::new(message.size.into());
-            let took = self.turn_at.saturating_since(message.submitted_at.get());
+            let took = self.iteration_at.saturating_since(message.submitted_at.get());
             let took = (outcome == Outcome::Completed).then_some(took);
             self.send_queues.on_end(now, queue, size, took);
         }

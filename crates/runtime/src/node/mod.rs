@@ -90,7 +90,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Errors of the datapath that no retry can fix.
     pub fn turn(&mut self, now: Time) -> io::Result<Time> {
         let Self { datapath, state, arrivals, has_more } = self;
-        state.turn_at = now;
+        state.iteration_at = now;
         let at = state.as_of(now);
         let n = datapath.receive(now, |arrived| state.on_datagram(at, arrived))?;
         arrivals.count(now, n);

@@ -18,7 +18,7 @@ use crate::digest::ReceiveDigest;
 use crate::inbox::{FragmentState, HeldMessage, RefusalReason};
 use crate::outbox::OutgoingMessage;
 use crate::peer::HelloOutcome;
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, bundled};
+use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, for_each_bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
 const ROOM_EVERY: Span = Span::from_us(100);
@@ -33,7 +33,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.stats.malformed += 1;
             return;
         };
-        let Envelope { transport, src, dst, src_life, dst_life, kind, .. } = envelope;
+        let Envelope { transport, src, dst, src_incarnation, dst_incarnation, kind, .. } = envelope;
         if !self.peers.has_source_address(src, from) || src == self.config.node {
             self.stats.unknown_sender += 1;
         } else if dst != self.config.node {
@@ -47,21 +47,23 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 Kind::Hello { nonce } => {
                     self.compare(now, src, body);
                     // On the same network: the peer may be testing it.
-                    self.answer(src, Some(src_life), Kind::Here { nonce }, rail);
-                    if self.peers.peer_incarnation(src) != Some(src_life) {
+                    self.answer(src, Some(src_incarnation), Kind::HelloAck { nonce }, rail);
+                    if self.peers.peer_incarnation(src) != Some(src_incarnation) {
                         self.peers.call(now, src);
                     }
                 }
-                _ if dst_life != Some(self.peers.own_incarnation(self.config.incarnation, src)) => {
+                _ if dst_incarnation
+                    != Some(self.peers.own_incarnation(self.config.incarnation, src)) =>
+                {
                     // The peer addresses an earlier incarnation; a hello makes it request this one.
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
-                Kind::Here { nonce } => {
+                Kind::HelloAck { nonce } => {
                     self.compare(now, src, body);
-                    self.on_hello_reply(now, src, rail, nonce, src_life);
+                    self.on_hello_reply(now, src, rail, nonce, src_incarnation);
                 }
-                _ if self.peers.peer_incarnation(src) != Some(src_life) => {
+                _ if self.peers.peer_incarnation(src) != Some(src_incarnation) => {
                     self.stats.stale += 1;
                     self.peers.call(now, src);
                 }
@@ -93,14 +95,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Kind::Control { msg } => self.on_packet(now, src, marks, msg, None, body),
             Kind::Bundle { n } => {
                 let each = |msg, header: &[u8]| self.on_packet(now, src, marks, msg, None, header);
-                if bundled(n, body, each).is_err() {
+                if for_each_bundled(n, body, each).is_err() {
                     self.stats.malformed += 1;
                 }
             }
             Kind::Data { msg, fragment } => {
                 self.on_packet(now, src, marks, msg, Some(fragment), body)
             }
-            Kind::Hello { .. } | Kind::Here { .. } => unreachable!("handled for any life"),
+            Kind::Hello { .. } | Kind::HelloAck { .. } => unreachable!("handled for any life"),
             // The datapath handles these itself.
             Kind::Initiation { .. }
             | Kind::Response { .. }
@@ -220,7 +222,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     brings(0)
                 }
                 // The message is complete, but its acknowledgement was lost or is in flight.
-                _ if self.endpoint.has_delivered(now, packet) => brings(0),
+                _ if self.endpoint.touch_if_delivered(now, packet) => brings(0),
                 admission => {
                     self.stats.no_room += 1;
                     let waits = match admission {
@@ -233,7 +235,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     if !waits {
                         self.refuse(now, src, msg, RefusalReason::NoReceiver);
                     } else if self.held.enter(HeldMessage { src, msg, service, size }) {
-                        self.endpoint.hold(now, src, msg);
+                        self.endpoint.pause(now, src, msg);
                     }
                     None
                 }
@@ -275,7 +277,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Receipt::Fresh => {
                 let (apps, Fragment { service, offset, size, .. }) = (&mut self.apps, *fragment);
                 let arriving = self.inbox.entry(src, msg, fragment, || apps.open(service, size));
-                arriving.got += len;
+                arriving.received_bytes += len;
                 arriving.digest = digest.unwrap_or_else(|| arriving.digest.with(fragment, payload));
                 arriving.assembly.write(offset as usize, payload);
                 self.stats.payload_received += len;
@@ -307,7 +309,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             for HeldMessage { src, msg, service, size } in held.take_first(is_decided) {
                 if self.apps.admission(service, size) == Admission::Accept {
                     self.absences.end(service);
-                    self.endpoint.release(now, src, msg);
+                    self.endpoint.resume(now, src, msg);
                     self.on_events(Failure::Unreachable);
                 } else {
                     self.refuse(now, src, msg, RefusalReason::NoReceiver);
@@ -342,7 +344,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.stats.peer_restarts += 1;
                 self.held.forget_peer(src);
                 self.refusals.forget_peer(src);
-                let promise = self.endpoint.promise();
+                let promise = self.endpoint.latency_bound();
                 let has_no_bound = |message: &OutgoingMessage<A::Payload>| {
                     let size = Bytes::new(message.size.into());
                     promise.and_then(|promise| promise.bound(size, message.tenant)).is_none()

@@ -48,7 +48,7 @@ pub(super) struct State<E: Endpoint, A: Applications> {
     /// Latest time passed to the endpoint, which must never decrease.
     pub(super) told: Time,
     /// Time of the present iteration.
-    pub(super) turn_at: Time,
+    pub(super) iteration_at: Time,
     /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation.
     /// Floods of other packets do not keep the node awake.
     pub(super) active_at: Time,
@@ -71,7 +71,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let rng = |purpose| Rng::new(config.seed, life, purpose);
         let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
         endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
-        if let Some(promise) = endpoint.promise() {
+        if let Some(promise) = endpoint.latency_bound() {
             apps.on_promise(promise);
         }
         let mut peers = Peers::new(&config.peers, datagram_max, n_rails, rng(Purpose::Hello));
@@ -94,7 +94,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             bundles: Bundles::default(),
             paths: Paths::new(config.run),
             told: now,
-            turn_at: now,
+            iteration_at: now,
             active_at: Time::ZERO,
             is_stopping: false,
             mismatch_at: Time::NEVER,

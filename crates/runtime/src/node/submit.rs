@@ -31,11 +31,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             } else if self.peers.peer_incarnation(dst).is_none() {
                 let bound = self
                     .endpoint
-                    .promise()
+                    .latency_bound()
                     .and_then(|promise| promise.bound(Bytes::new(size as u64), submission.tenant));
                 let ends = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
-                let until = now.saturating_add(self.config.patience).min(ends);
-                self.peers.wait(now, QueuedMessage { until, ends, submission });
+                let queued_until = now.saturating_add(self.config.patience).min(ends);
+                self.peers.wait(now, QueuedMessage { queued_until, ends, submission });
                 continue;
             } else {
                 self.submit(now, submission);
@@ -110,7 +110,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             payload,
         });
         let (key, size) = (QueueKey::new(dst, service, app, size), Bytes::new(size.into()));
-        if self.endpoint.promise().is_some() || self.send_queues.enter(now, key, id, size) {
+        if self.endpoint.latency_bound().is_some() || self.send_queues.enter(now, key, id, size) {
             self.submit_to_endpoint(now, Message { id, dst, size, deadline, tenant });
         } else if let Some(message) = self.outbox.get(id) {
             message.is_queued.set(true);

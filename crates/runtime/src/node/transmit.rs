@@ -23,7 +23,7 @@ pub(super) struct ControlNote {
     dst: NodeId,
     rail: Rail,
     /// Incarnation of the receiver; `None` in a hello, which requests it.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     kind: Kind,
     /// Bytes of a hello that probes the path.
     len: Option<usize>,
@@ -66,16 +66,16 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn send_note<D: Datapath>(
         &mut self,
         now: Time,
-        ControlNote { dst, rail, life, kind, len }: ControlNote,
+        ControlNote { dst, rail, incarnation, kind, len }: ControlNote,
         path: u16,
         datapath: &mut D,
     ) -> io::Result<()> {
-        let envelope = self.envelope(dst, life, kind);
+        let envelope = self.envelope(dst, incarnation, kind);
         let route = Route { dst, class: Priority::HIGHEST, path, rail, marks: Marks::NONE };
         let (agreement, mut sent) = (self.config.agreement, 0);
         let write = |out: &mut [u8]| {
             sent = envelope.encode(out).unwrap_or(0);
-            if matches!(kind, Kind::Hello { .. } | Kind::Here { .. }) {
+            if matches!(kind, Kind::Hello { .. } | Kind::HelloAck { .. }) {
                 sent += agreement.encode(&mut out[sent..]).unwrap_or(0);
             }
             if let Some(len) = len.filter(|len| *len > sent) {
@@ -104,7 +104,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     ) -> io::Result<()> {
         let PayloadRef { msg, offset, len } = packet.payload;
         let (dst, class, marks) = (packet.dst, packet.priority, packet.marks);
-        let Some(life) = self.peers.peer_incarnation(dst) else {
+        let Some(incarnation) = self.peers.peer_incarnation(dst) else {
             self.stats.unready += 1;
             self.peers.call(now, dst);
             return Ok(());
@@ -117,7 +117,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Spray::SourceRoundRobin | Spray::Random => None,
         };
         if len == 0 {
-            let way = BundleKey { dst, life, class, marks, path };
+            let way = BundleKey { dst, incarnation, class, marks, path };
             self.bundle(now, way, msg, &packet.header, datapath);
             return Ok(());
         }
@@ -127,7 +127,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (service, size, offset) = (message.service, message.size, offset as u32);
         let digest = digest_to_be(&message.digest, offset, len.into(), size);
         let fragment = Fragment { service, offset, size, digest };
-        let envelope = self.envelope(dst, Some(life), Kind::Data { msg, fragment });
+        let envelope = self.envelope(dst, Some(incarnation), Kind::Data { msg, fragment });
         let path = path.unwrap_or_else(|| self.paths.next(|| self.rng.bits() as u16));
         let mut sent = 0;
         datapath.send(Route { dst, class, path, rail: Rail::Any, marks }, |out| {
@@ -174,7 +174,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let mut bundles = std::mem::take(&mut self.bundles);
         for bundle in bundles.take() {
             let (kind, body) = bundle.contents();
-            let envelope = self.envelope(bundle.route.dst, Some(bundle.life), kind);
+            let envelope = self.envelope(bundle.route.dst, Some(bundle.incarnation), kind);
             let mut sent = 0;
             datapath.send(bundle.route, |out| {
                 let at = envelope.encode(out).unwrap_or(0);
@@ -195,26 +195,38 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.stats.bytes_sent += bytes as u64;
     }
 
-    fn envelope(&self, dst: NodeId, dst_life: Option<Incarnation>, kind: Kind) -> Envelope {
+    fn envelope(&self, dst: NodeId, dst_incarnation: Option<Incarnation>, kind: Kind) -> Envelope {
         Envelope {
             transport: self.config.transport,
             src: self.config.node,
             dst,
-            src_life: self.peers.own_incarnation(self.config.incarnation, dst),
-            dst_life,
+            src_incarnation: self.peers.own_incarnation(self.config.incarnation, dst),
+            dst_incarnation,
             kind,
-            protection: Protection::Bare,
+            protection: Protection::Unprotected,
         }
     }
 
     /// Queues a note, which the next [`State::transmit`] sends.
-    pub(super) fn queue_note(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind) {
-        self.notes.push_back(ControlNote { dst, rail: Rail::Any, life, kind, len: None });
+    pub(super) fn queue_note(&mut self, dst: NodeId, incarnation: Option<Incarnation>, kind: Kind) {
+        self.notes.push_back(ControlNote { dst, rail: Rail::Any, incarnation, kind, len: None });
     }
 
     /// Queues a note for the network on which its request arrived.
-    pub(super) fn answer(&mut self, dst: NodeId, life: Option<Incarnation>, kind: Kind, rail: u8) {
-        self.notes.push_back(ControlNote { dst, rail: Rail::Only(rail), life, kind, len: None });
+    pub(super) fn answer(
+        &mut self,
+        dst: NodeId,
+        incarnation: Option<Incarnation>,
+        kind: Kind,
+        rail: u8,
+    ) {
+        self.notes.push_back(ControlNote {
+            dst,
+            rail: Rail::Only(rail),
+            incarnation,
+            kind,
+            len: None,
+        });
     }
 
     /// Sends the hellos that are due, and fails messages whose receiver has not answered in time.
@@ -226,7 +238,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             notes.push_front(ControlNote {
                 dst,
                 rail,
-                life: None,
+                incarnation: None,
                 kind: Kind::Hello { nonce },
                 len,
             });
@@ -244,37 +256,37 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 #[derive(Debug)]
 pub(super) struct Paths {
     run: u16,
-    left: u16,
+    remaining: u16,
     path: u16,
-    of_turn: Option<u16>,
+    iteration_path: Option<u16>,
     is_first: bool,
 }
 
 impl Paths {
     /// Creates paths of which `run` successive data packets, at least one, use the same.
     pub(super) fn new(run: u16) -> Self {
-        Self { run: run.max(1), left: 0, path: 0, of_turn: None, is_first: true }
+        Self { run: run.max(1), remaining: 0, path: 0, iteration_path: None, is_first: true }
     }
 
     /// Begins an iteration with another path. No run continues from the iteration before, whose
     /// packets have been sent.
     fn begin_turn(&mut self) {
-        (self.left, self.of_turn, self.is_first) = (0, None, true);
+        (self.remaining, self.iteration_path, self.is_first) = (0, None, true);
     }
 
     /// Returns the path of the iteration's control packets; `choose` chooses it.
     fn of_turn(&mut self, choose: impl FnOnce() -> u16) -> u16 {
-        *self.of_turn.get_or_insert_with(choose)
+        *self.iteration_path.get_or_insert_with(choose)
     }
 
     /// Returns the path of the next data packet; `choose` chooses one for a run.
     fn next(&mut self, choose: impl FnOnce() -> u16) -> u16 {
-        if self.left == 0 {
+        if self.remaining == 0 {
             let is_first = std::mem::take(&mut self.is_first);
             self.path = if is_first { self.of_turn(choose) } else { choose() };
-            self.left = self.run;
+            self.remaining = self.run;
         }
-        self.left -= 1;
+        self.remaining -= 1;
         self.path
     }
 }

@@ -1,7 +1,7 @@
 //! Checks whole messages before the endpoint receives the packet that completes them.
 //!
 //! The digest must be correct when a packet completes the bytes of a message. Otherwise the packet
-//! is a duplicate, which the endpoint detects ([`Endpoint::has_arrived`]) and ignores, or the
+//! is a duplicate, which the endpoint detects ([`Endpoint::is_duplicate`]) and ignores, or the
 //! message is corrupt. The endpoint never receives a packet that would complete such a message, so
 //! that it is neither delivered nor acknowledged.
 
@@ -45,7 +45,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let digest = self.inbox.digest(packet.src, packet.payload.msg).with(fragment, payload);
         if digest.matches(fragment.size) {
             Ok(Some(digest))
-        } else if self.endpoint.has_arrived(packet) {
+        } else if self.endpoint.is_duplicate(packet) {
             Ok(None)
         } else {
             Err(CorruptMessage)

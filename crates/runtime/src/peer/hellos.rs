@@ -12,15 +12,15 @@ const HELLO_MIN: Span = Span::from_us(5_000);
 const HELLO_MAX: Span = Span::from_us(1_000_000);
 
 /// Number of greetings of which at least one is sent to an unresponsive peer.
-const SELDOM: u32 = 64;
+const RARE_HELLO_EVERY: u32 = 64;
 
 /// Number of peers to which hellos are sent at once, and the interval to the next ones. All hellos
 /// at once would delay the packets of others: a network may have thousands of nodes.
-const GREETED: usize = 16;
+const HELLO_BURST: usize = 16;
 const GREET_STEP: Span = Span::from_us(2_000);
 
 /// Hellos that are sent for a packet that could not be sent, or to confirm a new incarnation.
-const REPEATS: u32 = 8;
+const HELLO_RETRANSMITS: u32 = 8;
 
 impl<P> Peers<P> {
     /// Requests the incarnations of all peers except `node` itself.
@@ -41,7 +41,7 @@ impl<P> Peers<P> {
             peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
             let n = peer.unanswered;
             let at = greets_at(now, n_called);
-            if n == 0 || n.is_power_of_two() || n.is_multiple_of(SELDOM) {
+            if n == 0 || n.is_power_of_two() || n.is_multiple_of(RARE_HELLO_EVERY) {
                 self.call_at(now, at, other);
                 n_called += 1;
             }
@@ -60,18 +60,19 @@ impl<P> Peers<P> {
     fn call_at(&mut self, now: Time, first: Time, node: NodeId) {
         let nonce = self.rng.bits() as u32;
         let Some(peer) = self.get_mut(node) else { return };
-        let is_over = peer.hello.is_none_or(|h| h.left == 0 && peer.waiting.is_empty());
+        let is_over = peer.hello.is_none_or(|h| h.remaining == 0 && peer.queued.is_empty());
         if is_over {
-            let (pause, left) = (HELLO_MIN, REPEATS);
+            let (pause, remaining) = (HELLO_MIN, HELLO_RETRANSMITS);
             let (first_at, n_sent) = (first, 0);
-            peer.hello = Some(HelloState { nonce, at: first, pause, left, first_at, n_sent });
+            peer.hello =
+                Some(HelloState { nonce, next_at: first, pause, remaining, first_at, n_sent });
         } else if let Some(hello) = &mut peer.hello {
             // The peer has sent something, or there is a message for it: a fast retry pays off.
-            hello.left = REPEATS;
-            hello.at = hello.at.min(now + HELLO_MIN);
+            hello.remaining = HELLO_RETRANSMITS;
+            hello.next_at = hello.next_at.min(now + HELLO_MIN);
             hello.pause = HELLO_MIN;
         }
-        let at = peer.hello.map_or(Time::NEVER, |h| h.at);
+        let at = peer.hello.map_or(Time::NEVER, |h| h.next_at);
         self.next = self.next.min(at);
     }
 
@@ -86,9 +87,9 @@ impl<P> Peers<P> {
     ) -> HelloOutcome {
         let Some(peer) = self.get_mut(node) else { return HelloOutcome::Nothing };
         let (before, were_up) = (peer.mtu.limit(), peer.up());
-        if peer.life == Some(life) && peer.mtu.is_probe(nonce) {
-            peer.awaited = peer.awaited.without(rail);
-            if peer.awaited.intersection(peer.up()).is_empty() {
+        if peer.incarnation == Some(life) && peer.mtu.is_probe(nonce) {
+            peer.awaited_rails = peer.awaited_rails.without(rail);
+            if peer.awaited_rails.intersection(peer.up()).is_empty() {
                 peer.mtu.on_answer(now, nonce);
             }
             let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
@@ -96,7 +97,7 @@ impl<P> Peers<P> {
             self.have_limits_changed |= limit != before;
             return HelloOutcome::Nothing;
         }
-        if peer.life == Some(life)
+        if peer.incarnation == Some(life)
             && let Some(liveness) = &mut peer.liveness
             && liveness.on_answer(nonce)
         {
@@ -114,7 +115,7 @@ impl<P> Peers<P> {
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
-        let learned = match peer.life.replace(life) {
+        let learned = match peer.incarnation.replace(life) {
             None => HelloOutcome::First,
             Some(before) if before == life => HelloOutcome::Same,
             Some(_) => HelloOutcome::Restarted,
@@ -147,10 +148,10 @@ impl<P> Peers<P> {
         for (idx, peer) in self.peers.iter_mut().enumerate() {
             let Some(peer) = peer else { continue };
             let node = NodeId::new(idx as u32);
-            while let Some(waiting) = peer.waiting.pop_front() {
-                if waiting.until > now {
-                    self.next = self.next.min(waiting.until);
-                    peer.waiting.push_front(waiting);
+            while let Some(waiting) = peer.queued.pop_front() {
+                if waiting.queued_until > now {
+                    self.next = self.next.min(waiting.queued_until);
+                    peer.queued.push_front(waiting);
                     break;
                 }
                 let is_other = peer.other_transport.is_some();
@@ -170,21 +171,22 @@ impl<P> Peers<P> {
                 let (nonce, before) = (rng.bits() as u32, peer.mtu.limit());
                 let is_awaited = peer.mtu.is_awaited();
                 if let Some(len) = peer.mtu.poll(now, peer.last_packet_at(), nonce) {
-                    peer.awaited = peer.up();
-                    over(peer.awaited, |rail| hello((node, rail), nonce, Some(len)));
+                    peer.awaited_rails = peer.up();
+                    over(peer.awaited_rails, |rail| hello((node, rail), nonce, Some(len)));
                     if is_awaited && peer.hello.is_none() {
                         // Its answer shows that the peer is there, and only the probe was lost.
                         let (nonce, pause) = (rng.bits() as u32, HELLO_MIN);
-                        let (at, first_at, left, n_sent) = (now, now, 2, 0);
-                        peer.hello = Some(HelloState { nonce, at, pause, left, first_at, n_sent });
+                        let (next_at, first_at, remaining, n_sent) = (now, now, 2, 0);
+                        peer.hello =
+                            Some(HelloState { nonce, next_at, pause, remaining, first_at, n_sent });
                     }
                 }
                 self.have_limits_changed |= peer.mtu.limit() != before;
             }
             self.next = self.next.min(peer.mtu.deadline());
             let Some(calling) = &mut peer.hello else { continue };
-            if calling.at <= now {
-                if calling.left == 0 && peer.waiting.is_empty() {
+            if calling.next_at <= now {
+                if calling.remaining == 0 && peer.queued.is_empty() {
                     peer.hello = None;
                     continue;
                 }
@@ -194,18 +196,18 @@ impl<P> Peers<P> {
                     calling.first_at = now;
                 }
                 calling.n_sent += 1;
-                calling.left = calling.left.saturating_sub(1);
-                calling.at = now + calling.pause;
+                calling.remaining = calling.remaining.saturating_sub(1);
+                calling.next_at = now + calling.pause;
                 calling.pause = (calling.pause * 2).min(HELLO_MAX);
             }
-            self.next = self.next.min(calling.at);
+            self.next = self.next.min(calling.next_at);
         }
     }
 }
 
 /// Returns the time at which the n-th of many peers is greeted.
 fn greets_at(now: Time, n: usize) -> Time {
-    now + GREET_STEP * (n / GREETED) as u64
+    now + GREET_STEP * (n / HELLO_BURST) as u64
 }
 
 /// Sends on each of these networks, and on any if there are none.

@@ -53,12 +53,12 @@ impl<P> Peers<P> {
     pub(crate) fn on_other_transport(&mut self, now: Time, node: NodeId, theirs: TransportId) {
         let Some(peer) = self.get_mut(node) else { return };
         let is_new = peer.other_transport.replace(theirs) != Some(theirs);
-        if !is_new || peer.waiting.is_empty() {
+        if !is_new || peer.queued.is_empty() {
             return;
         }
         let ends = now + OTHER_TRANSPORT;
-        for waiting in &mut peer.waiting {
-            waiting.until = waiting.until.min(ends);
+        for waiting in &mut peer.queued {
+            waiting.queued_until = waiting.queued_until.min(ends);
         }
         self.next = self.next.min(ends);
     }
@@ -83,7 +83,7 @@ impl<P> Peers<P> {
         let had_another = peer.differences.contains(Setting::Mtu);
         (peer.settings, peer.differences) = (Some(settings), differences);
         peer.other_transport = None;
-        if had_another != differences.contains(Setting::Mtu) && peer.life.is_some() {
+        if had_another != differences.contains(Setting::Mtu) && peer.incarnation.is_some() {
             peer.probe_path(now);
             let deadline = peer.mtu.deadline();
             self.next = self.next.min(deadline);

@@ -18,7 +18,7 @@ pub struct Traffic {
     /// Bytes of these datagrams.
     pub bytes_received: u64,
     /// Time of the latest of these.
-    pub heard_at: Option<Time>,
+    pub last_received_at: Option<Time>,
 }
 
 /// View of a peer.
@@ -27,7 +27,7 @@ pub struct PeerView {
     /// Number of the peer.
     pub node: NodeId,
     /// Incarnation, if it has responded.
-    pub life: Option<Incarnation>,
+    pub incarnation: Option<Incarnation>,
     /// Round trip of the latest hello, hosts included.
     pub rtt: Option<Span>,
     /// Traffic exchanged with it.
@@ -38,7 +38,7 @@ pub struct PeerView {
     /// Messages that are being sent to it.
     pub sending: usize,
     /// Messages that wait until it responds.
-    pub waiting: usize,
+    pub queued: usize,
     /// Settings in which it differs.
     pub differences: Differences,
     /// Digests of its settings, if it has sent them.

@@ -23,12 +23,12 @@ impl<P> Peers<P> {
         });
         known.map(move |(node, peer)| PeerView {
             node,
-            life: peer.life,
+            incarnation: peer.incarnation,
             rtt: peer.rtt,
             traffic: peer.traffic,
             path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
             sending: sending(node),
-            waiting: peer.waiting.len(),
+            queued: peer.queued.len(),
             differences: peer.differences(),
             settings: peer.settings,
             other_transport: peer.other_transport,
@@ -57,7 +57,7 @@ impl<P> Peers<P> {
     /// Returns the networks in use to each peer that has responded, if there are several.
     pub(crate) fn rails(&self) -> impl Iterator<Item = (NodeId, RailSet)> {
         let of = |(idx, peer): (usize, &Option<Peer<P>>)| {
-            let peer = peer.as_ref().filter(|peer| peer.life.is_some())?;
+            let peer = peer.as_ref().filter(|peer| peer.incarnation.is_some())?;
             Some((NodeId::new(idx as u32), peer.liveness.as_ref()?.up()))
         };
         self.peers.iter().enumerate().filter_map(of)
@@ -75,11 +75,11 @@ impl<P> Peers<P> {
 
     /// Returns the number of messages that wait for peers.
     pub(crate) fn n_waiting(&self) -> usize {
-        self.peers.iter().flatten().map(|p| p.waiting.len()).sum()
+        self.peers.iter().flatten().map(|p| p.queued.len()).sum()
     }
 
     /// Returns the number of peers that have responded.
     pub(crate) fn n_responsive(&self) -> usize {
-        self.peers.iter().flatten().filter(|p| p.life.is_some()).count()
+        self.peers.iter().flatten().filter(|p| p.incarnation.is_some()).count()
     }
 }

@@ -203,8 +203,8 @@ impl Bed {
         };
         let keys = T::Keys::default();
         let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
-        let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
-        let config = T::configure(keys, &Site { facts, place, lower: None });
+        let deployment = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config = Arc::new(config.expect("a transport of hosts"));
         let links = Rc::new(RefCell::new(Links::new(n)));
         let fates = Rc::new(RefCell::new(Fates::default()));

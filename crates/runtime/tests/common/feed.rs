@@ -13,7 +13,7 @@ use rampmeter_core::{
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{
-    Envelope, Fragment, Incarnation, Kind, Protection, TransportId, bundled,
+    Envelope, Fragment, Incarnation, Kind, Protection, TransportId, for_each_bundled,
 };
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
 
@@ -81,11 +81,18 @@ pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
     datagram_from(src, PEER_LIFE, kind, body)
 }
 
-fn datagram_from(src: NodeId, src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
-    let dst_life = Some(MY_LIFE);
-    let protection = Protection::Bare;
-    let envelope =
-        Envelope { transport: TRANSPORT, src, dst: ME, src_life, dst_life, kind, protection };
+fn datagram_from(src: NodeId, src_incarnation: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
+    let dst_incarnation = Some(MY_LIFE);
+    let protection = Protection::Unprotected;
+    let envelope = Envelope {
+        transport: TRANSPORT,
+        src,
+        dst: ME,
+        src_incarnation,
+        dst_incarnation,
+        kind,
+        protection,
+    };
     let mut bytes = vec![0; Envelope::LEN_MAX];
     let len = envelope.encode(&mut bytes).unwrap();
     bytes.truncate(len);
@@ -184,7 +191,8 @@ impl<E: Endpoint> FedNode<E> {
                 Kind::Hello { nonce } if envelope.dst == end => Some(nonce),
                 _ => None,
             });
-            let here = Kind::Here { nonce: nonce.expect("a node that starts greets all others") };
+            let here =
+                Kind::HelloAck { nonce: nonce.expect("a node that starts greets all others") };
             self.step(Some(datagram_of_end(end, here, &[])));
         }
         assert_eq!(self.node.n_responsive_peers(), ends as usize);
@@ -220,7 +228,7 @@ impl<E: Endpoint> FedNode<E> {
                 Kind::Control { .. } | Kind::Data { .. } => {
                     packets.push((envelope, Some(header(&bytes[read..]))));
                 }
-                Kind::Bundle { n } => bundled(n, &bytes[read..], |msg, bytes| {
+                Kind::Bundle { n } => for_each_bundled(n, &bytes[read..], |msg, bytes| {
                     let envelope = Envelope { kind: Kind::Control { msg }, ..envelope };
                     packets.push((envelope, Some(header(bytes))));
                 })

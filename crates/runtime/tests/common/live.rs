@@ -68,7 +68,7 @@ where
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
         gather: NodeConfig::GATHER,
-        busy_poll: BusyPoll::MOST,
+        busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: Span::from_us(10_000_000),
@@ -115,7 +115,7 @@ fn exchange(
             is_done = true;
             n_done.fetch_add(1, Ordering::AcqRel);
         }
-        let dst = NodeId::new(((src + 1 + rng.below(hosts - 1)) % hosts) as u32);
+        let dst = NodeId::new(((src + 1 + rng.uniform_below(hosts - 1)) % hosts) as u32);
         let bytes = message(src as u32, 1, number, mixed_size(&mut rng));
         if number < each && number < over + 8 {
             port.submit(dst, SERVICE, bytes).unwrap();

@@ -194,9 +194,10 @@ impl Mutations {
         else {
             return;
         };
-        for _ in 0..1 + self.rng.below(4) {
-            let value = [0, 0xff, self.rng.bits() as u8, self.rng.bits() as u8][self.rng.below(4)];
-            bytes[Envelope::CONTROL_LEN + self.rng.below(len)] = value;
+        for _ in 0..1 + self.rng.uniform_below(4) {
+            let value =
+                [0, 0xff, self.rng.bits() as u8, self.rng.bits() as u8][self.rng.uniform_below(4)];
+            bytes[Envelope::CONTROL_LEN + self.rng.uniform_below(len)] = value;
         }
     }
 }

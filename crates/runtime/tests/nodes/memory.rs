@@ -38,11 +38,11 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
         for _ in 0..400 {
-            let (src, to) = (rng.below(4), rng.below(3));
+            let (src, to) = (rng.uniform_below(4), rng.uniform_below(3));
             let dst = (src + 1 + to) % 4;
             assert!(bed.submit(src, dst, mixed_size(&mut rng), numbers[src]));
             numbers[src] += 1;
-            bed.run_until(bed.now + Span::from_us(rng.below(400) as u64));
+            bed.run_until(bed.now + Span::from_us(rng.uniform_below(400) as u64));
         }
         bed.run_until(bed.now + Span::from_us(5_000_000));
         assert_eq!(bed.seen.outcomes.len(), 400, "loss {loss}");
@@ -104,10 +104,10 @@ fn cosy_delivers_or_reports_a_failure() {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
         for _ in 0..600 {
-            let (src, to) = (rng.below(4), rng.below(3));
+            let (src, to) = (rng.uniform_below(4), rng.uniform_below(3));
             assert!(bed.submit(src, (src + 1 + to) % 4, mixed_size(&mut rng), numbers[src]));
             numbers[src] += 1;
-            bed.run_until(bed.now + Span::from_us(rng.below(150) as u64));
+            bed.run_until(bed.now + Span::from_us(rng.uniform_below(150) as u64));
         }
         bed.run_until(bed.now + Span::from_us(2_000_000));
         assert_eq!(bed.seen.outcomes.len(), 600, "loss {loss}");

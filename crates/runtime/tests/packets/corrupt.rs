@@ -40,10 +40,14 @@ impl CorruptingDatapath {
         let Kind::Data { msg, ref mut fragment } = envelope.kind else { return None };
         let (_, header) = H::decode(&bytes[read..]).ok()?;
         let (payload, size) = (read + header..bytes.len(), fragment.size as usize);
-        match rng.below(3) {
-            0 => bytes[payload.start + rng.below(payload.len())] ^= 1 << rng.below(8),
-            1 => fragment.offset = rng.below(size - payload.len() + 1) as u32,
-            _ => fragment.digest = fragment.digest.map(|digest| digest ^ 1 << rng.below(32)),
+        match rng.uniform_below(3) {
+            0 => {
+                bytes[payload.start + rng.uniform_below(payload.len())] ^= 1 << rng.uniform_below(8)
+            }
+            1 => fragment.offset = rng.uniform_below(size - payload.len() + 1) as u32,
+            _ => {
+                fragment.digest = fragment.digest.map(|digest| digest ^ 1 << rng.uniform_below(32))
+            }
         }
         envelope.encode(bytes).ok()?;
         Some(msg)
@@ -193,11 +197,11 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
         let bytes = message(SENDER, LIFE, number, mixed_size(&mut rng));
         pair.nodes[0].1.submit(NodeId::new(RECEIVER), SERVICE, bytes).unwrap();
         pair.next[0] = pair.now;
-        pair.run_until(pair.now + Span::from_us(rng.below(2_000) as u64));
+        pair.run_until(pair.now + Span::from_us(rng.uniform_below(2_000) as u64));
     }
     pair.run_until(pair.now + Span::from_us(20_000_000));
     let (stats, changed) = (pair.nodes[1].0.stats(), changed.borrow().len());
-    let has_bound = pair.nodes[0].0.endpoint().promise().is_some();
+    let has_bound = pair.nodes[0].0.endpoint().latency_bound().is_some();
     assert_eq!(pair.seen.outcomes.len() as u64, MESSAGES, "{stats:?}");
     let is_corrupt = |outcome: &&Outcome| **outcome == Outcome::Failed(Failure::Corrupt);
     let corrupt = pair.seen.outcomes.values().filter(is_corrupt).count();

@@ -109,7 +109,7 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
             }
             Act::Refuse(msg) => good(Kind::Refused { msg: MsgId::new(msg) }, &[]),
             Act::Spoil(msg) => good(Kind::Corrupt { msg: MsgId::new(msg) }, &[]),
-            Act::Answer(nonce) => good(Kind::Here { nonce }, &[]),
+            Act::Answer(nonce) => good(Kind::HelloAck { nonce }, &[]),
             Act::Submit(size) => {
                 submitted += u64::from(port.submit(PEER, SERVICE, vec![1; size]).is_ok());
                 None

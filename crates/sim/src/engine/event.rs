@@ -36,19 +36,19 @@ pub(crate) const WAKE: u64 = 6 << KIND_SHIFT;
 /// More ports than a fabric may have.
 pub(crate) const PORTS_END: usize = 1 << NUMBER_BITS;
 
-const KIND_SHIFT: u32 = EventKey::WHAT_BITS - 3;
+const KIND_SHIFT: u32 = EventKey::CODE_BITS - 3;
 const NUMBER_BITS: u32 = KIND_SHIFT - HANDLE_BITS;
 
 /// An event that concerns a port or an end.
 #[inline]
 pub(crate) fn event(time: Time, kind: u64, number: u32) -> EventKey {
-    EventKey { time, what: kind | u64::from(number) << HANDLE_BITS }
+    EventKey { time, code: kind | u64::from(number) << HANDLE_BITS }
 }
 
 /// An event that concerns a packet at a port.
 #[inline]
 pub(crate) fn packet_event(time: Time, kind: u64, number: u32, handle: Handle) -> EventKey {
-    EventKey { time, what: kind | u64::from(number) << HANDLE_BITS | u64::from(handle) }
+    EventKey { time, code: kind | u64::from(number) << HANDLE_BITS | u64::from(handle) }
 }
 
 /// The kind of an event, the number of its port or end, and its packet.
@@ -60,7 +60,7 @@ pub(crate) fn parts(what: u64) -> (u64, u32, Handle) {
 }
 
 /// Returns the rank of an event among those of the same time. Events of one kind and one port have
-/// equal ranks. Bits of `what` above [`EventKey::WHAT_BITS`] keep their places above all others.
+/// equal ranks. Bits of `what` above [`EventKey::CODE_BITS`] keep their places above all others.
 #[inline]
 pub(crate) fn rank(what: u64) -> u64 {
     what >> HANDLE_BITS
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn kinds_have_an_order_and_then_ports() {
-        let of = |kind, number, handle| rank(packet_event(Time::ZERO, kind, number, handle).what);
+        let of = |kind, number, handle| rank(packet_event(Time::ZERO, kind, number, handle).code);
         let kinds = [READY, ARRIVE, PFC, PROGRAM, OTHER, TIMER, WAKE];
         assert!(kinds.windows(2).all(|two| of(two[0], 9, 0) < of(two[1], 4, 0)));
         assert!(of(ARRIVE, 4, 9) < of(ARRIVE, 9, 4));
@@ -83,7 +83,7 @@ mod tests {
     fn the_largest_parts_fit() {
         let (number, handle) = (PORTS_END as u32 - 1, HANDLES_END as u32 - 1);
         let key = packet_event(Time::ZERO, READY, number, handle);
-        assert_eq!(parts(key.what), (READY, number, handle));
-        assert!(key.what < 1 << EventKey::WHAT_BITS);
+        assert_eq!(parts(key.code), (READY, number, handle));
+        assert!(key.code < 1 << EventKey::CODE_BITS);
     }
 }

@@ -7,11 +7,11 @@ use rampmeter_core::Time;
 pub struct EventKey {
     /// Time of the event.
     pub time: Time,
-    /// Code of the event; below 2^[`EventKey::WHAT_BITS`].
-    pub what: u64,
+    /// Code of the event; below 2^[`EventKey::CODE_BITS`].
+    pub code: u64,
 }
 
 impl EventKey {
     /// Number of bits of an event's code.
-    pub const WHAT_BITS: u32 = 52;
+    pub const CODE_BITS: u32 = 52;
 }

@@ -27,7 +27,7 @@ use super::ranks::{LANES, TIME_BITS, ranks};
 const BUCKETS: usize = 32_768;
 const WORDS: usize = BUCKETS / 64;
 /// log2 of the widest bucket in picoseconds: the bits of a word that are not `what`.
-const SHIFT_MAX: u32 = 64 - EventKey::WHAT_BITS;
+const SHIFT_MAX: u32 = 64 - EventKey::CODE_BITS;
 const _: () = assert!(SHIFT_MAX == TIME_BITS);
 /// Words in a chunk, of which the first is the end of the bucket's previous chunk.
 const CHUNK: usize = LANES;
@@ -96,7 +96,7 @@ impl Wheel {
     /// Adds an event, which must not be earlier than the one popped last.
     #[inline]
     pub fn push(&mut self, key: EventKey) {
-        debug_assert!(key.what < 1 << EventKey::WHAT_BITS, "{key:?}");
+        debug_assert!(key.code < 1 << EventKey::CODE_BITS, "{key:?}");
         self.len += 1;
         let bucket = key.time.as_ps() >> self.shift;
         let at = self.buckets[bucket as usize % BUCKETS];
@@ -108,7 +108,7 @@ impl Wheel {
             && let Some(chunk) = self.chunks.get_mut(at as usize / CHUNK)
         {
             let within = key.time.as_ps() & ((1 << self.shift) - 1);
-            chunk.0[at as usize % CHUNK] = within << EventKey::WHAT_BITS | key.what;
+            chunk.0[at as usize % CHUNK] = within << EventKey::CODE_BITS | key.code;
             self.buckets[bucket as usize % BUCKETS] = at + 1;
         } else {
             self.push_rare(bucket, key);
@@ -125,7 +125,7 @@ impl Wheel {
             self.push_current(key);
         } else {
             assert!(bucket > self.cursor, "{key:?} lies before the event popped last");
-            self.overflow.push(Reverse((key.time, self.inserted, key.what)));
+            self.overflow.push(Reverse((key.time, self.inserted, key.code)));
             self.inserted += 1;
         }
     }
@@ -134,7 +134,7 @@ impl Wheel {
     #[inline]
     fn word(&self, key: EventKey) -> u64 {
         let within = key.time.as_ps() & ((1 << self.shift) - 1);
-        within << EventKey::WHAT_BITS | key.what
+        within << EventKey::CODE_BITS | key.code
     }
 
     #[inline]
@@ -211,14 +211,14 @@ impl Wheel {
     #[inline]
     fn key(&self, word: u64) -> EventKey {
         let time = Time::from_ps((self.cursor << self.shift) + within(word));
-        EventKey { time, what: word & ((1 << EventKey::WHAT_BITS) - 1) }
+        EventKey { time, code: word & ((1 << EventKey::CODE_BITS) - 1) }
     }
 
     /// Returns the event `ahead` places after the one popped last, if it is in the same bucket.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;
-        Some(word & ((1 << EventKey::WHAT_BITS) - 1))
+        Some(word & ((1 << EventKey::CODE_BITS) - 1))
     }
 
     /// Inserts into the bucket being served.
@@ -278,13 +278,13 @@ impl Wheel {
     /// to the bucket being served, the wheel was empty, and they are popped in order.
     #[inline]
     fn admit_overflow(&mut self) {
-        while let Some(&Reverse((time, _, what))) = self.overflow.peek() {
+        while let Some(&Reverse((time, _, code))) = self.overflow.peek() {
             let bucket = time.as_ps() >> self.shift;
             if bucket - self.cursor >= BUCKETS as u64 {
                 return;
             }
             self.overflow.pop();
-            let word = self.word(EventKey { time, what });
+            let word = self.word(EventKey { time, code });
             if bucket == self.cursor {
                 self.current.push(word);
                 continue;
@@ -316,7 +316,7 @@ impl Wheel {
 /// The lower bits of an event's time.
 #[inline]
 fn within(word: u64) -> u64 {
-    word >> EventKey::WHAT_BITS
+    word >> EventKey::CODE_BITS
 }
 
 /// The `n` events of a chunk, stably sorted by time, and after them words without meaning. The
@@ -377,10 +377,10 @@ mod tests {
                     Step::Push(ahead) => {
                         let key = nth(n, Time::from_ps(now + ahead));
                         wheel.push(key);
-                        heap.push(Reverse((key.time, rank(key.what), n, key.what)));
+                        heap.push(Reverse((key.time, rank(key.code), n, key.code)));
                     }
                     Step::Pop => {
-                        let popped = wheel.pop().map(|k| (k.time, k.what));
+                        let popped = wheel.pop().map(|k| (k.time, k.code));
                         let expected = heap.pop().map(|Reverse((time, .., what))| (time, what));
                         prop_assert_eq!(popped, expected);
                         now = popped.map_or(now, |(t, _)| t.as_ps());
@@ -389,7 +389,7 @@ mod tests {
                 prop_assert_eq!(wheel.len(), heap.len());
             }
             while let Some(Reverse((time, .., what))) = heap.pop() {
-                prop_assert_eq!(wheel.pop().map(|k| (k.time, k.what)), Some((time, what)));
+                prop_assert_eq!(wheel.pop().map(|k| (k.time, k.code)), Some((time, what)));
             }
             prop_assert!(wheel.pop().is_none());
         }

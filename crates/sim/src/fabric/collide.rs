@@ -5,7 +5,7 @@
 //! drops it, as does a switch that waits for more bytes than the stump has.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, MsgId, NodeId, Packet, Time};
+use rampmeter_core::{Header, MsgId, NodeId, Packet, SwitchProgram, Time};
 
 use super::config::{FabricConfig, PacketFate, Switching};
 use super::stats::DropReason;
@@ -101,7 +101,7 @@ pub struct Collisions {
 
 impl Collisions {
     /// Maximum number of violations that are kept.
-    pub const KEPT: usize = 16;
+    pub const VIOLATIONS_MAX: usize = 16;
 }
 
 /// The packet that a port's link was given last.
@@ -114,7 +114,7 @@ struct Occupant {
     from: Time,
     /// Bytes of the packet that are sent.
     bytes: u16,
-    who: CollidingPacket,
+    packet: CollidingPacket,
 }
 
 /// State of a packet in flight.
@@ -146,7 +146,7 @@ impl Occupancy {
             is_control: false,
             is_unscheduled: false,
         };
-        let none = Occupant { handle: NIL, life: 0, from: Time::ZERO, bytes: 0, who: nobody };
+        let none = Occupant { handle: NIL, life: 0, from: Time::ZERO, bytes: 0, packet: nobody };
         Self { is_on, last: vec![none; if is_on { n_ports } else { 0 }], fates: Vec::new() }
     }
 
@@ -157,7 +157,7 @@ impl Occupancy {
         }
         let (life, bytes) = (self.fates[handle as usize].life, packet.wire_bytes);
         self.last[port as usize] =
-            Occupant { handle, life, from, bytes, who: CollidingPacket::of(packet) };
+            Occupant { handle, life, from, bytes, packet: CollidingPacket::of(packet) };
     }
 
     /// Resets the state of a dropped packet's handle, which may be reused.
@@ -173,7 +173,7 @@ impl Occupancy {
     }
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns true if a packet that arrives at a switch, or at an end, is dropped there as it was
     /// cut off.
     #[inline]
@@ -195,7 +195,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     #[cold]
     pub(super) fn collide(&mut self, port: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
         let newcomer = CollidingPacket::of(self.pool.get(handle));
-        let occupant = self.occupancy.last[port as usize].who;
+        let occupant = self.occupancy.last[port as usize].packet;
         let kind = CollisionKind::of(newcomer, occupant);
         // Only switches cut off. An end does not begin what it is not to finish.
         let is_switch = port >= self.n_interfaces;
@@ -208,7 +208,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             self.start_tx(port, handle, now, wheel);
             return;
         }
-        if !newcomer.is_unscheduled && collisions.violations.len() < Collisions::KEPT {
+        if !newcomer.is_unscheduled && collisions.violations.len() < Collisions::VIOLATIONS_MAX {
             let violation = Violation { at: now, from, to, kind, newcomer, occupant };
             collisions.violations.push(violation);
         }
@@ -225,7 +225,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             // The head has been dropped already; this was the rest.
             return;
         }
-        self.record(port, |fabric| PortChange::Cuts { handle, packet: *fabric.pool.get(handle) });
+        self.record(port, |fabric| PortChange::CutOff { handle, packet: *fabric.pool.get(handle) });
         self.occupancy.fates[handle as usize].is_cut = true;
         let bytes = &mut self.pool.get_mut(handle).wire_bytes;
         if stump >= *bytes {

@@ -83,14 +83,14 @@ pub struct FabricConfig {
     pub drop_unscheduled_above: Option<Bytes>,
     /// Memory that a waiting packet takes at least, in bytes. It is that of a full packet if queues
     /// are counted in packets. Queue lengths in results are in such bytes too.
-    pub slot: u16,
+    pub buffer_cell: u16,
     /// Trimming at ports, if the transport's ports trim
     /// ([`Queueing::Trimming`](rampmeter_core::Queueing)).
     pub trim: Trim,
     /// Keep account of queued bytes by the port at which they arrived, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case set
     /// `Hop::INGRESS`.
-    pub by_ingress: bool,
+    pub counts_ingress: bool,
     /// Priority flow control: switches pause the other end of a link instead of dropping its
     /// packets. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
     pub pfc: Option<PfcConfig>,
@@ -115,9 +115,9 @@ impl Default for FabricConfig {
             mark_share: 1.0,
             marking_ports: MarkingPorts::All,
             drop_unscheduled_above: None,
-            slot: 0,
+            buffer_cell: 0,
             trim: Trim::paper(Bytes::new(1500)),
-            by_ingress: false,
+            counts_ingress: false,
             pfc: None,
         }
     }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::{Header, Hop, Time};
+use rampmeter_core::{Header, SwitchProgram, Time};
 
 use super::Fabric;
 use super::config::PfcConfig;
@@ -25,7 +25,7 @@ pub struct Deadlock {
 /// Waiting bytes by the ingress that they are charged to and the port that they wait for.
 type WaitingBytes = BTreeMap<(u32, u32), u64>;
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns the deadlocks at `now`; none without priority flow control.
     pub fn find_deadlocks(&self, now: Time) -> Vec<Deadlock> {
         let Some(config) = self.pfc.config else { return Vec::new() };
@@ -52,7 +52,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 continue;
             }
             self.queues[egress as usize].for_each(&self.pool, |handle| {
-                let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
+                let bytes = self.pool.get(handle).wire_bytes.max(self.config.buffer_cell);
                 if let Some(by) = self.ingress_port(handle, config) {
                     *waiting.entry((by, egress)).or_default() += u64::from(bytes);
                 }
@@ -126,7 +126,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let since = |&port: &u32| match self.ports[port as usize].stopped {
                 // The pause has not reached it yet.
                 0 => now,
-                _ => self.pfc.since[port as usize],
+                _ => self.pfc.paused_since[port as usize],
             };
             let since = ports.iter().map(since).max().unwrap_or(now);
             circles.push(Deadlock { since, ports });

@@ -136,7 +136,7 @@ impl Faults {
         let mut hold = |p: f64| {
             if p > 0.0 && rng.chance(p) {
                 let most = fault.delay_max.as_ps().max(1) as usize;
-                Some(Span::from_ps(1 + rng.below(most) as u64))
+                Some(Span::from_ps(1 + rng.uniform_below(most) as u64))
             } else {
                 None
             }

@@ -1,6 +1,6 @@
 //! Ports at which the queued packets of a switch arrived.
 
-use rampmeter_core::{Header, Hop};
+use rampmeter_core::{Header, SwitchProgram};
 
 use super::Fabric;
 use crate::engine::Handle;
@@ -13,24 +13,24 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Ingress {
     pub(super) is_on: bool,
     /// The port at which each packet arrived, by handle.
-    by: Vec<u32>,
+    ingress_of: Vec<u32>,
     /// Queued bytes of each port, and last those of no port.
-    waiting: Vec<u64>,
+    queued_bytes: Vec<u64>,
 }
 
 impl Ingress {
     pub(super) fn new(is_on: bool, n_ports: usize) -> Self {
-        let waiting = if is_on { vec![0; n_ports + 1] } else { Vec::new() };
-        Self { is_on, by: Vec::new(), waiting }
+        let queued_bytes = if is_on { vec![0; n_ports + 1] } else { Vec::new() };
+        Self { is_on, ingress_of: Vec::new(), queued_bytes }
     }
 
     /// A packet has reached a switch by `port`.
     pub(super) fn on_arrival(&mut self, handle: Handle, port: u32) {
         let idx = handle as usize;
-        if self.by.len() <= idx {
-            self.by.resize(idx + 1, NONE);
+        if self.ingress_of.len() <= idx {
+            self.ingress_of.resize(idx + 1, NONE);
         }
-        self.by[idx] = port;
+        self.ingress_of[idx] = port;
     }
 
     /// The switch itself has made a packet.
@@ -50,34 +50,34 @@ impl Ingress {
 
     /// Returns the port at which a packet in a switch arrived; `None` if the switch has made it.
     pub(super) fn port_of(&self, handle: Handle) -> Option<u32> {
-        Some(self.by[handle as usize]).filter(|&port| port != NONE)
+        Some(self.ingress_of[handle as usize]).filter(|&port| port != NONE)
     }
 
     fn of(&mut self, handle: Handle) -> &mut u64 {
-        let idx = (self.by[handle as usize] as usize).min(self.waiting.len() - 1);
-        &mut self.waiting[idx]
+        let idx = (self.ingress_of[handle as usize] as usize).min(self.queued_bytes.len() - 1);
+        &mut self.queued_bytes[idx]
     }
 
     /// Checks that every queued byte of switches is counted at some port or at none.
     pub(super) fn check(&self, used: u64) {
-        let sum: u64 = self.waiting.iter().sum();
+        let sum: u64 = self.queued_bytes.iter().sum();
         assert!(!self.is_on || sum == used, "{sum} bytes by ingress, {used} bytes wait");
     }
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Memory, in bytes, of the packets in a switch that arrived by its port `ingress`, at whatever
-    /// port they are queued. Those on links do not count. Zero unless `FabricConfig::by_ingress` or
+    /// port they are queued. Those on links do not count. Zero unless `FabricConfig::counts_ingress` or
     /// `Hop::INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
-        self.ingress.waiting.get(ingress as usize).copied().unwrap_or(0)
+        self.ingress.queued_bytes.get(ingress as usize).copied().unwrap_or(0)
     }
 
     /// A packet begins to wait at a port of `switch`, or in an interface.
     #[inline]
     pub(super) fn begin_wait(&mut self, switch: u32, handle: Handle) {
-        let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
-        self.used[switch as usize] += u64::from(bytes);
+        let bytes = self.pool.get(handle).wire_bytes.max(self.config.buffer_cell);
+        self.used_bytes[switch as usize] += u64::from(bytes);
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.add(handle, bytes);
         }
@@ -86,8 +86,8 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// A packet waits no longer.
     #[inline]
     pub(super) fn end_wait(&mut self, switch: u32, handle: Handle) {
-        let bytes = self.pool.get(handle).wire_bytes.max(self.config.slot);
-        self.used[switch as usize] -= u64::from(bytes);
+        let bytes = self.pool.get(handle).wire_bytes.max(self.config.buffer_cell);
+        self.used_bytes[switch as usize] -= u64::from(bytes);
         if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.release(handle, bytes);
         }

@@ -76,7 +76,7 @@ use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{
-    Header, Hop, Packet, Planes, Priority, Rate, Rng, Time, TransitPacket, Verdict,
+    Header, Packet, Planes, Priority, Rate, Rng, SwitchProgram, Time, TransitPacket, Verdict,
 };
 use stats::PathDigit;
 use watch::PortEventLog;
@@ -101,7 +101,7 @@ pub struct Fabric<H, P> {
     routes: Routes,
     /// Planes that endpoints of hosts are divided by.
     planes: Option<Arc<Planes>>,
-    hops: Vec<P>,
+    programs: Vec<P>,
     /// Time of each program's earliest timer event in the queue; empty without timers.
     timers: Vec<Time>,
     /// The port at the far end of each port's link; empty if it is not needed.
@@ -121,7 +121,7 @@ pub struct Fabric<H, P> {
     /// Switch ports with longer queues drop unscheduled packets.
     drop_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
-    used: Vec<u64>,
+    used_bytes: Vec<u64>,
     /// Part of a packet's path number for each switch.
     digits: Vec<PathDigit>,
     /// The next path number of each host's interface.
@@ -139,7 +139,7 @@ pub struct Fabric<H, P> {
     pub(crate) watch: PortEventLog<H>,
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns the fabric with hosts whose endpoints are divided by `planes`.
     pub fn with_planes(self, planes: Option<Arc<Planes>>) -> Self {
         Self { planes, ..self }
@@ -231,7 +231,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 (port < self.first_ports[switch as usize + 1]).then_some(port)
             }
         };
-        if P::ACTIVE && self.hops[switch as usize].is_on() {
+        if P::ACTIVE && self.programs[switch as usize].is_on() {
             // A source route may lead to what routing has no table for.
             let choices = match packet.marks.contains(Marks::SOURCE_ROUTED) {
                 false => self.routes.next(switch, dst),
@@ -239,15 +239,15 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             };
             let ingress = self.opposite[via as usize];
             let crossing = TransitPacket { now, ingress, egress, choices };
-            match self.hops[switch as usize].on_forward(crossing, packet) {
+            match self.programs[switch as usize].on_forward(crossing, packet) {
                 Verdict::Forward => {}
-                Verdict::Via(port) => egress = Some(port),
+                Verdict::Redirect(port) => egress = Some(port),
                 Verdict::Drop => {
                     self.discard(via, handle, DropReason::Program);
                     self.run_program(switch, now, wheel);
                     return;
                 }
-                Verdict::Keep => {
+                Verdict::Consume => {
                     self.consume(via, handle);
                     self.run_program(switch, now, wheel);
                     return;
@@ -404,13 +404,13 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     pub(crate) fn check_conservation(&self) {
         let s = &self.stats;
         let made = s.injected + s.duplicated;
-        let ended = s.delivered + s.dropped() + s.kept + self.pool.len() as u64;
+        let ended = s.delivered + s.dropped() + s.consumed + self.pool.len() as u64;
         assert!(
             made == ended,
             "{made} packets made, {ended} delivered, dropped, kept or in flight"
         );
         self.check_pfc();
-        self.ingress.check(self.used[..self.used.len() - 1].iter().sum());
+        self.ingress.check(self.used_bytes[..self.used_bytes.len() - 1].iter().sum());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Effects of faults on the packets of a fabric.
 
 use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Header, Hop, Time};
+use rampmeter_core::{Header, SwitchProgram, Time};
 
 use super::Fabric;
 
@@ -11,7 +11,7 @@ use crate::engine::event::{ARRIVE, packet_event};
 use crate::engine::{Handle, Wheel};
 use crate::topo::{LinkChange, Routes};
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Loses, doubles or delays a packet that the link has carried; `None` if it is lost.
     #[cold]
     pub(super) fn apply_faults(
@@ -36,7 +36,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let twin = self.pool.insert(copy, stamps.sent);
             *self.pool.stamps(twin) = stamps;
             self.stats.duplicated += 1;
-            self.record(number, |_| PortChange::Doubles { handle, twin });
+            self.record(number, |_| PortChange::Duplicate { handle, twin });
             wheel.push(packet_event(at + fate.twin_delay, ARRIVE, number, twin));
         }
         Some(at + fate.delay)
@@ -71,7 +71,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 if was_up != up {
                     self.record(number, |_| match up {
                         true => PortChange::Recovers,
-                        false => PortChange::Fails,
+                        false => PortChange::LinkDown,
                     });
                 }
                 if !up {

@@ -20,7 +20,7 @@
 //! Pause frames take no time on the link and are never lost.
 
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, Hop, Rate, Span, Time};
+use rampmeter_core::{Bytes, Header, Rate, Span, SwitchProgram, Time};
 
 use super::Fabric;
 use super::config::{Buffer, FabricConfig, PfcConfig, Switching};
@@ -128,7 +128,7 @@ pub(super) struct Pfc {
     /// Shared memory in use, and in all, by switch.
     pub(super) memory: Vec<(u64, u64)>,
     /// Since when each port has been paused.
-    pub(super) since: Vec<Time>,
+    pub(super) paused_since: Vec<Time>,
     /// By tier.
     stats: Vec<PfcStats>,
     /// Those at the end of the run.
@@ -137,8 +137,9 @@ pub(super) struct Pfc {
 
 impl Pfc {
     pub(super) fn disabled() -> Self {
-        let (gauges, memory, since, stats) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { config: None, gauges, memory, since, stats, deadlocks: None }
+        let (gauges, memory, paused_since, stats) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { config: None, gauges, memory, paused_since, stats, deadlocks: None }
     }
 
     /// Returns true if switches pause ports.
@@ -156,7 +157,7 @@ impl Pfc {
     }
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Sets priority flow control up, if the settings have it.
     ///
     /// # Panics
@@ -184,8 +185,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let total = &mut memory[self.ports[number].switch as usize].1;
             *total = total.saturating_sub(own);
         }
-        let (since, stats) = (vec![Time::ZERO; self.ports.len()], vec![]);
-        self.pfc = Pfc { config: Some(config), gauges, memory, since, stats, deadlocks: None };
+        let (paused_since, stats) = (vec![Time::ZERO; self.ports.len()], vec![]);
+        self.pfc =
+            Pfc { config: Some(config), gauges, memory, paused_since, stats, deadlocks: None };
         self.pfc.stats = vec![PfcStats::default(); self.stats.n_tiers()];
     }
 
@@ -261,7 +263,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         if switch as usize >= self.pfc.memory.len() {
             return;
         }
-        let bytes = u32::from(self.pool.get(handle).wire_bytes.max(self.config.slot));
+        let bytes = u32::from(self.pool.get(handle).wire_bytes.max(self.config.buffer_cell));
         let ingress = self.ingress_port(handle, &config);
         let (used, total) = &mut self.pfc.memory[switch as usize];
         let Some(ingress) = ingress else {
@@ -298,10 +300,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let stopped = if discipline::pauses_all(P::QUEUEING) { !0 } else { stopped };
         port.stopped = if pauses { stopped } else { 0 };
         if pauses {
-            self.pfc.since[number as usize] = now;
+            self.pfc.paused_since[number as usize] = now;
             return;
         }
-        self.pfc.stats[port.tier as usize].paused += now - self.pfc.since[number as usize];
+        self.pfc.stats[port.tier as usize].paused += now - self.pfc.paused_since[number as usize];
         if !port.woken {
             port.woken = true;
             wheel.push(event(port.busy_until.max(now), WAKE, number));
@@ -310,7 +312,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Counts the time until `now` for ports that are still paused.
     pub(crate) fn count_pauses(&mut self, now: Time) {
-        for (port, since) in self.ports.iter().zip(&mut self.pfc.since) {
+        for (port, since) in self.ports.iter().zip(&mut self.pfc.paused_since) {
             if port.stopped != 0 {
                 self.pfc.stats[port.tier as usize].paused += now - *since;
                 *since = now;
@@ -331,7 +333,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let headroom: u64 = self.pfc.gauges.iter().map(|g| u64::from(g.headroom)).sum();
         let shared: u64 = self.pfc.memory.iter().map(|m| m.0).sum();
-        let used: u64 = self.used[..self.used.len() - 1].iter().sum();
+        let used: u64 = self.used_bytes[..self.used_bytes.len() - 1].iter().sum();
         assert!(shared + headroom == used, "{shared} B shared, {headroom} B headroom of {used} B");
     }
 }

@@ -1,21 +1,21 @@
 //! The programs of switches: their facts, their packets, their timers, and new ones for switches
 //! that restart.
 
-use rampmeter_core::{Departure, Header, Hop, Packet, Purpose, Rng, SwitchFacts, Time};
+use rampmeter_core::{Departure, Header, Packet, Purpose, Rng, SwitchFacts, SwitchProgram, Time};
 
 use super::{Fabric, PortChange};
 use crate::engine::event::{PROGRAM, event};
 use crate::engine::{Handle, Wheel};
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// The program of a switch.
     pub fn program(&self, switch: u32) -> &P {
-        &self.hops[switch as usize]
+        &self.programs[switch as usize]
     }
 
     /// The programs of all switches, in their order.
     pub(crate) fn programs(&self) -> &[P] {
-        &self.hops
+        &self.programs
     }
 
     /// Returns the facts that the program of a switch is created with.
@@ -27,7 +27,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             number: switch,
             first_port: ports.first().map_or(0, |&port| port as u32),
             rates: ports.iter().map(|&port| self.rates[port]).collect(),
-            rng: Rng::new(seed, u64::from(switch), Purpose::Hop),
+            rng: Rng::new(seed, u64::from(switch), Purpose::SwitchProgram),
         }
     }
 
@@ -40,7 +40,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         now: Time,
         wheel: &mut Wheel,
     ) {
-        self.hops[switch as usize] = hop(self.switch_facts(switch, seed));
+        self.programs[switch as usize] = hop(self.switch_facts(switch, seed));
         if P::TIMERS {
             // An event of the old program means nothing to the new one.
             self.timers[switch as usize] = Time::NEVER;
@@ -62,7 +62,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return;
         }
         self.timers[switch as usize] = Time::NEVER;
-        let hop = &mut self.hops[switch as usize];
+        let hop = &mut self.programs[switch as usize];
         if hop.poll_timeout() <= now {
             hop.handle_timeout(now);
         }
@@ -72,7 +72,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Sends what a program has to send after an input, and sets its timer.
     #[inline]
     pub(super) fn run_program(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
-        while let Some((port, packet)) = self.hops[switch as usize].poll_transmit() {
+        while let Some((port, packet)) = self.programs[switch as usize].poll_transmit() {
             self.send_made(switch, port, packet, now, wheel);
         }
         if P::TIMERS {
@@ -82,10 +82,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
 
     /// Takes a packet out of the fabric that a program has kept.
     pub(super) fn consume(&mut self, via: u32, handle: Handle) {
-        self.record(via, |_| PortChange::Keeps { handle });
+        self.record(via, |_| PortChange::Consume { handle });
         self.pool.remove(handle);
         self.occupancy.forget(handle);
-        self.stats.kept += 1;
+        self.stats.consumed += 1;
     }
 
     /// Sends a packet that a program has made. Not inlined: most inputs make none.
@@ -107,7 +107,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     }
 
     fn set_program_timer(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
-        let deadline = self.hops[switch as usize].poll_timeout();
+        let deadline = self.programs[switch as usize].poll_timeout();
         if deadline == Time::NEVER {
             return;
         }
@@ -123,6 +123,6 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         let (of, rate) = (&self.ports[port as usize], self.rates[port as usize]);
         let departure = Departure { now, port, rate, queued: of.queued, sent: of.tx_bytes };
         let switch = of.switch as usize;
-        self.hops[switch].on_depart(departure, self.pool.get_mut(handle));
+        self.programs[switch].on_depart(departure, self.pool.get_mut(handle));
     }
 }

@@ -1,7 +1,7 @@
 //! Creation of an idle fabric.
 
 use rampmeter_core::fabric::MarkingPorts;
-use rampmeter_core::{Header, Hop, Purpose, Rate, Rng, SwitchFacts, Time};
+use rampmeter_core::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Time};
 
 use super::by_port::Marking;
 use super::collide::Occupancy;
@@ -18,7 +18,7 @@ use crate::engine::PacketPool;
 use crate::engine::event::PORTS_END;
 use crate::topo::{Node, Topology};
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// The idle fabric of `topology`, whose switches run what `hop` makes. Random choices are drawn
     /// from streams of `seed`.
     pub fn new(
@@ -45,18 +45,18 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
             port.faulty = faulty;
         }
-        let by_ingress = P::INGRESS || config.by_ingress || config.pfc.is_some();
+        let by_ingress = P::INGRESS || config.counts_ingress || config.pfc.is_some();
         let asked = P::ACTIVE || by_ingress;
         let opposite = if asked { routes.peer_ports(&topology) } else { Vec::new() };
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
-            hops: Vec::new(),
+            programs: Vec::new(),
             timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
             pfc: Pfc::disabled(),
             occupancy: Occupancy::new(&config, n_ports),
-            used: vec![0; n_switches as usize + 1],
+            used_bytes: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
             coins: match discipline::trims(P::QUEUEING) {
                 true => (0..n_switches).map(coin).collect(),
@@ -92,7 +92,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             watch: PortEventLog::new(),
         };
         fabric.start_pfc();
-        fabric.hops = (0..n_switches).map(|s| hop(fabric.switch_facts(s, seed))).collect();
+        fabric.programs = (0..n_switches).map(|s| hop(fabric.switch_facts(s, seed))).collect();
         fabric
     }
 }
@@ -137,7 +137,7 @@ impl PortTable {
             let name = tiers[usize::from(tier)].name.as_str();
             let own = || config.port_buffer(name, rate);
             let buffer = if queues_anyway { u32::MAX } else { own() };
-            let mut port = Port::new(rate, delay, to, switch, tier, (buffer, config.slot));
+            let mut port = Port::new(rate, delay, to, switch, tier, (buffer, config.buffer_cell));
             let is_core = to >= n_stations && switch < n_switches;
             let marks = config.marking_ports == MarkingPorts::All || is_core;
             let of_port = config.marking(name, rate);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::topo::{Node, Topology};
-use rampmeter_core::{Bytes, Header, Hop, Rate, Time};
+use rampmeter_core::{Bytes, Header, Rate, SwitchProgram, Time};
 
 use super::collide::Collisions;
 use super::port::Port;
@@ -130,7 +130,7 @@ pub struct FabricStats {
     /// Packets that reached their host.
     pub delivered: u64,
     /// Packets that programs of switches took out of the fabric.
-    pub kept: u64,
+    pub consumed: u64,
     /// Packets that found their port busy; `None` if packets may wait.
     pub collisions: Option<Collisions>,
     pub(super) tiers: Vec<TierStats>,
@@ -155,8 +155,8 @@ impl FabricStats {
     pub(super) fn new(tiers: Vec<TierStats>, is_memoryless: bool) -> Self {
         let (drops, peaks) = (BTreeMap::new(), vec![None; tiers.len()]);
         let collisions = is_memoryless.then(Collisions::default);
-        let (hops, injected, duplicated, delivered, kept) = (0, 0, 0, 0, 0);
-        Self { hops, injected, duplicated, delivered, kept, collisions, tiers, drops, peaks }
+        let (hops, injected, duplicated, delivered, consumed) = (0, 0, 0, 0, 0);
+        Self { hops, injected, duplicated, delivered, consumed, collisions, tiers, drops, peaks }
     }
 
     #[cold]
@@ -230,7 +230,7 @@ impl FabricStats {
     }
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// The names of the tiers, by number.
     pub fn tier_names(&self) -> Vec<&str> {
         self.stats.tiers.iter().map(|t| t.name.as_str()).collect()

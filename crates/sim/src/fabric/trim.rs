@@ -7,13 +7,13 @@
 
 use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, Priority, Time};
+use rampmeter_core::{Header, Priority, SwitchProgram, Time};
 
 use super::Fabric;
 use super::stats::DropReason;
 use crate::engine::{Handle, Wheel};
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns true if the packet may be queued at a switch's port, perhaps without its payload. If
     /// not, it has been returned or dropped.
     pub(super) fn trim_for_room(
@@ -31,7 +31,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             return self.header_fits(switch, egress, handle, now, wheel);
         }
         let data = port.queued - port.headers;
-        let used = self.used[switch as usize];
+        let used = self.used_bytes[switch as usize];
         if self.config.admits(data, port.buffer, used, bytes) {
             return true;
         }
@@ -60,10 +60,10 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     /// Cuts the payload off a packet.
     fn trim(&mut self, egress: u32, handle: Handle) {
         let packet = self.pool.get_mut(handle);
-        packet.wire_bytes = packet.wire_bytes.min(self.config.trim.to);
+        packet.wire_bytes = packet.wire_bytes.min(self.config.trim.trimmed_bytes);
         packet.payload.len = 0;
         packet.priority = Priority::HIGHEST;
-        packet.marks = packet.marks.with(Marks::TRIMMED);
+        packet.marks = packet.marks.union(Marks::TRIMMED);
         self.stats.count_trim(self.ports[egress as usize].tier);
     }
 
@@ -108,7 +108,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
     ) {
         let packet = self.pool.get_mut(handle);
         std::mem::swap(&mut packet.src, &mut packet.dst);
-        packet.marks = packet.marks.with(Marks::RETURNED);
+        packet.marks = packet.marks.union(Marks::RETURNED);
         let path = self.digits[switch as usize].of(packet.path);
         match self.routes.by_path(switch, packet.dst.get(), path) {
             Some(back) => self.defer_cut_through(switch, back, handle, now, wheel),

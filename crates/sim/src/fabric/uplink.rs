@@ -2,7 +2,7 @@
 
 use rampmeter_core::fabric::{SourceRoute, Spray};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Header, Hop, NodeId, Packet, Time};
+use rampmeter_core::{Bytes, Header, NodeId, Packet, SwitchProgram, Time};
 
 use super::stats::DropReason;
 use super::{Fabric, flow_hash};
@@ -25,7 +25,7 @@ pub(super) struct Load {
     ends: Time,
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// The host or arbiter whose interface a port is; the port itself if it is none.
     #[inline]
     pub(crate) fn owner(&self, port: u32) -> u32 {
@@ -66,7 +66,9 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
                 return true;
             };
             match self.routes.end(port) {
-                (_, Node::Switch(to)) => planes.of_switch(NodeId::new(host), to) == Some(plane),
+                (_, Node::Switch(to)) => {
+                    planes.plane_of_switch(NodeId::new(host), to) == Some(plane)
+                }
                 _ => true,
             }
         })

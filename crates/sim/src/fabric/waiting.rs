@@ -1,7 +1,7 @@
 //! Packets that wait: admission to a port's queue, and departure from it.
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Hop, Packet, Time};
+use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
 use super::discipline::{self, PortQueue};
 use super::stats::DropReason;
@@ -9,7 +9,7 @@ use super::{Fabric, PortChange};
 use crate::engine::event::{WAKE, event};
 use crate::engine::{Handle, Wheel};
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns the queued packets of a port.
     #[inline(always)]
     pub(super) fn port_queue(&mut self, number: u32) -> PortQueue<'_, H> {
@@ -142,7 +142,7 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
         }
         let packet = self.pool.get_mut(handle);
         let before = packet.marks;
-        packet.marks = before.experiencing_congestion();
+        packet.marks = before.mark_congestion();
         let packet = *packet;
         if packet.marks.contains(Marks::CONGESTION) {
             self.stats.count_mark(tier);
@@ -172,7 +172,12 @@ impl<H: Header, P: Hop<H>> Fabric<H, P> {
             let fits = if egress < self.n_interfaces {
                 port.queued + bytes <= port.buffer
             } else {
-                self.config.admits(port.queued, port.buffer, self.used[switch as usize], bytes)
+                self.config.admits(
+                    port.queued,
+                    port.buffer,
+                    self.used_bytes[switch as usize],
+                    bytes,
+                )
             };
             if fits {
                 return true;

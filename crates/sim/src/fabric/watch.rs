@@ -4,7 +4,7 @@
 //! the simulation passes the notes to its probe after each event. If it is not set, all of this
 //! compiles to nothing.
 
-use rampmeter_core::{Header, Hop, Packet, Time};
+use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric};
 use crate::engine::Handle;
@@ -17,7 +17,7 @@ pub struct PortEvent<H> {
     /// The port, numbered as in [`Routes::end`](crate::topo::Routes::end).
     pub port: u32,
     /// The event.
-    pub what: PortChange<H>,
+    pub change: PortChange<H>,
 }
 
 /// Event at a port. A handle identifies one packet until that has arrived or was dropped.
@@ -57,12 +57,12 @@ pub enum PortChange<H> {
         reason: DropReason,
     },
     /// A packet that its link has brought is taken out of the fabric by the program of a switch.
-    Keeps {
+    Consume {
         /// The packet.
         handle: Handle,
     },
     /// The packet on its link is cut off for another; the link is free.
-    Cuts {
+    CutOff {
         /// The packet.
         handle: Handle,
         /// The packet, as long as it was.
@@ -76,14 +76,14 @@ pub enum PortChange<H> {
         packet: Packet<H>,
     },
     /// The link doubles a packet.
-    Doubles {
+    Duplicate {
         /// The packet.
         handle: Handle,
         /// Its twin.
         twin: Handle,
     },
     /// Its link has failed.
-    Fails,
+    LinkDown,
     /// Its link works again.
     Recovers,
 }
@@ -101,12 +101,12 @@ impl<H> PortEventLog<H> {
     }
 }
 
-impl<H: Header, P: Hop<H>> Fabric<H, P> {
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Notes what happened at a port.
     #[inline(always)]
     pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
         if P::WATCHED {
-            let event = PortEvent { at: self.watch.now, port, what: what(self) };
+            let event = PortEvent { at: self.watch.now, port, change: what(self) };
             self.watch.events.push(event);
         }
     }

@@ -14,7 +14,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     pub(super) fn apply_outages(&mut self) {
         let has_rerouted = self.fabric.apply_outages(self.now, &mut self.wheel);
         for switch in self.fabric.switches_restarting(self.now) {
-            let hop = |switch| F::hop(&self.config, switch);
+            let hop = |switch| F::switch_program(&self.config, switch);
             self.fabric.reboot(switch, self.seed, hop, self.now, &mut self.wheel);
         }
         for arbiter in self.fabric.arbiters_restarting(self.now) {

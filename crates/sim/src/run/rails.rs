@@ -10,7 +10,7 @@ use crate::source::Source;
 impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
     /// Takes packets of an interface that queues, or of a host whose links must be checked.
     pub(super) fn serve(&mut self, station: u32) {
-        if station >= self.n_pulling {
+        if station >= self.n_pull_hosts {
             self.drain_endpoint(station);
         } else {
             self.pull_by_rails(station);

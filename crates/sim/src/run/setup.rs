@@ -35,7 +35,12 @@ impl<F: Family> StationSpec<'_, F> {
                 match self.planes.filter(|planes| planes.count(node) > 1) {
                     Some(planes) => {
                         let part = |plane| {
-                            F::Host::new(Arc::clone(&config), node, rng.part(plane as u64), now)
+                            F::Host::new(
+                                Arc::clone(&config),
+                                node,
+                                rng.substream(plane as u64),
+                                now,
+                            )
                         };
                         Role::Planes(Box::new(PlaneHost::new(node, Arc::clone(planes), part)))
                     }
@@ -69,7 +74,7 @@ where
     ) -> Self {
         let n_hosts = spec.topology.n_hosts();
         let n_stations = n_hosts + spec.topology.n_arbiters();
-        let n_pulling = match spec.fabric.interface {
+        let n_pull_hosts = match spec.fabric.interface {
             Interface::Queue => 0,
             Interface::Pull if spec.topology.has_several_links() => n_hosts,
             Interface::Pull => n_stations,
@@ -83,15 +88,16 @@ where
             StationSpec { clocks, seed, n_hosts, planes: planes.as_ref(), config: &config };
         let stations = (0..n_stations).map(|number| stations.station(number, &of_host)).collect();
         let has_rails = spec.topology.rails().iter().any(|&rails| rails > 1);
-        let n_plain = if has_rails || spec.fabric.has_pauses() { 0 } else { n_pulling };
+        let n_pull_fast_hosts =
+            if has_rails || spec.fabric.has_pauses() { 0 } else { n_pull_hosts };
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(width),
-            n_pulling,
-            n_plain,
+            n_pull_hosts,
+            n_pull_fast_hosts,
             stations,
             fabric: Fabric::new(spec.topology, spec.fabric, spec.faults, spec.seed, |switch| {
-                F::hop(&config, switch)
+                F::switch_program(&config, switch)
             })
             .with_planes(planes),
             arrivals,

@@ -1,6 +1,6 @@
 //! Results that a simulation exposes.
 
-use rampmeter_core::{Family, Hop, Time};
+use rampmeter_core::{Family, SwitchProgram, Time};
 
 use super::Sim;
 use crate::fabric::Fabric;
@@ -35,7 +35,7 @@ impl<F: Family, A, P> Sim<F, A, P> {
     }
 
     /// The fabric.
-    pub fn fabric(&self) -> &Fabric<F::Header, F::Hop> {
+    pub fn fabric(&self) -> &Fabric<F::Header, F::SwitchProgram> {
         &self.fabric
     }
 

@@ -45,13 +45,13 @@ pub(super) const MAX_NODES: u64 = 65_536;
 const MAX_LINKS: usize = 1_000_000;
 
 pub(super) fn check_count(
-    what: &'static str,
+    name: &'static str,
     got: u64,
     least: u64,
     expected: &'static str,
 ) -> Result<u32, TopologyError> {
     if got < least || got > MAX_NODES {
-        return Err(TopologyError::Count { what, expected, got });
+        return Err(TopologyError::Count { name, expected, got });
     }
     Ok(got as u32)
 }
@@ -65,8 +65,8 @@ impl Topology {
         wires: &LinkParameters,
     ) -> Result<Self, TopologyError> {
         if links.len() > MAX_LINKS {
-            let (what, expected, got) = ("links", "at most 1000000", links.len() as u64);
-            return Err(TopologyError::Count { what, expected, got });
+            let (name, expected, got) = ("links", "at most 1000000", links.len() as u64);
+            return Err(TopologyError::Count { name, expected, got });
         }
         let mut host_links = vec![Vec::new(); n_hosts as usize];
         for (idx, link) in links.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Topology {
         }
         let has_host = |part: &u32| first.keys().any(|parts| parts.contains(part));
         match parts.iter().position(|part| !has_host(part)) {
-            Some(switch) => Err(TopologyError::Unreached(switch as u32)),
+            Some(switch) => Err(TopologyError::UnreachableSwitch(switch as u32)),
             None => Ok(()),
         }
     }

@@ -6,7 +6,7 @@ use rampmeter_core::{Purpose, Rng, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CableDelays {
     /// The shortest.
-    pub(super) least: Span,
+    pub(super) min: Span,
     /// By how much they are longer at most.
     pub(super) spread: Span,
 }
@@ -19,7 +19,7 @@ impl CableDelays {
 
     /// Draws a cable.
     pub(super) fn draw(self, rng: &mut Rng) -> Span {
-        self.least + Span::from_ps(rng.below(self.spread.as_ps() as usize + 1) as u64)
+        self.min + Span::from_ps(rng.uniform_below(self.spread.as_ps() as usize + 1) as u64)
     }
 
     /// The cables from an arbiter to that number of racks.

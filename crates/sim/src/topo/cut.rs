@@ -100,7 +100,7 @@ impl Topology {
         let mut borders: BTreeMap<(u32, usize), CutLinks> = BTreeMap::new();
         for (number, link) in (0..).zip(&self.links) {
             let (Node::Host(host), Node::Switch(switch)) = (link.a, link.b) else { continue };
-            let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
+            let of = |planes: &Planes| planes.plane_of_switch(NodeId::new(host), switch);
             let plane = planes.as_ref().and_then(of).unwrap_or(0);
             let border = borders.entry((host, plane)).or_default();
             border.add(number, link, link.a);

@@ -9,20 +9,20 @@ use super::topology::Node;
 #[non_exhaustive]
 pub enum TopologyError {
     /// A count is out of range.
-    #[error("{what} must be {expected}, got {got}")]
+    #[error("{name} must be {expected}, got {got}")]
     Count {
         /// Name of the number.
-        what: &'static str,
+        name: &'static str,
         /// Its allowed values.
         expected: &'static str,
         /// The value.
         got: u64,
     },
     /// A rate or a delay is out of range.
-    #[error("{what} must be {expected}, got {got}")]
+    #[error("{name} must be {expected}, got {got}")]
     Number {
         /// Name of the number.
-        what: &'static str,
+        name: &'static str,
         /// Its allowed values.
         expected: &'static str,
         /// The value as it was written.
@@ -81,7 +81,7 @@ pub enum TopologyError {
     Forwarding(u32, u32),
     /// A switch that no host can reach.
     #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
-    Unreached(u32),
+    UnreachableSwitch(u32),
 }
 
 impl TopologyError {

@@ -20,7 +20,7 @@ impl Topology {
     ) -> Result<Self, TopologyError> {
         let racks = k / 2;
         let mut pod = leaf_spine(racks, 1, racks, racks, wires)?;
-        let cables = CableDelays { least: wires.propagation, spread };
+        let cables = CableDelays { min: wires.propagation, spread };
         for link in &mut pod.links {
             if let Node::Host(host) = link.a {
                 link.propagation = cables.draw(&mut CableDelays::stream(host));
@@ -66,8 +66,8 @@ impl Topology {
             let port = ports.to(self.rack(host), Node::Host(host))?;
             let place = places[rack];
             places[rack] += 1;
-            let (rack, cable) = (rack as u16, port.link.propagation);
-            Some(PodHost { rack, place, port: port.number, cable })
+            let (rack, propagation) = (rack as u16, port.link.propagation);
+            Some(PodHost { rack, place, port: port.number, propagation })
         });
         let hosts = hosts.collect::<Option<_>>()?;
         let trunks = || to_agg.iter().flatten().map(|port| port.link.propagation);
@@ -77,15 +77,15 @@ impl Topology {
             switch_latency: self.switch_latency,
             host_latency: self.host_latency,
             hosts,
-            trunks: (trunks().min()?, trunks().max()?),
-            arbiters: cables(&to_arbiter),
-            to_agg: numbers(&to_agg),
-            to_rack: numbers(&to_rack),
-            to_arbiter: numbers(&to_arbiter),
+            trunk_propagation: (trunks().min()?, trunks().max()?),
+            arbiter_propagation: cables(&to_arbiter),
+            ports_to_agg: numbers(&to_agg),
+            ports_to_rack: numbers(&to_rack),
+            ports_to_arbiter: numbers(&to_arbiter),
             first_host: 0,
-            to_core: Vec::new(),
-            agg_arbiters: Vec::new(),
-            agg_to_arbiter: Vec::new(),
+            ports_to_core: Vec::new(),
+            agg_arbiter_propagation: Vec::new(),
+            agg_ports_to_arbiter: Vec::new(),
         })
     }
 
@@ -99,7 +99,7 @@ impl Topology {
             return false;
         }
         let most = pod.hosts.iter().map(|host| usize::from(host.place) + 1).max();
-        most.is_some_and(|most| (2..=pod.to_rack.len()).contains(&most))
+        most.is_some_and(|most| (2..=pod.ports_to_rack.len()).contains(&most))
     }
 }
 
@@ -139,20 +139,20 @@ pub(super) mod tests {
         let topology = with_arbiters(build("kind = 'pod'\nk = 8"), ArbiterPlace::EveryRack, 2);
         let pod = topology.pod(HEADER).unwrap();
         assert_eq!((topology.n_hosts(), topology.n_switches()), (16, 8));
-        assert_eq!((pod.hosts.len(), pod.to_agg.len(), pod.to_rack.len()), (16, 4, 4));
+        assert_eq!((pod.hosts.len(), pod.ports_to_agg.len(), pod.ports_to_rack.len()), (16, 4, 4));
         for (host, of) in (0..).zip(&pod.hosts) {
             assert_eq!((u32::from(of.rack), u32::from(of.place)), (host / 4, host % 4));
             assert_eq!(leads_to(&topology, of.rack.into(), of.port), Node::Host(host));
         }
         for rack in 0..4u32 {
             for n in 0..4u32 {
-                let up = pod.to_agg[rack as usize][n as usize];
+                let up = pod.ports_to_agg[rack as usize][n as usize];
                 assert_eq!(leads_to(&topology, rack, up), Node::Switch(4 + n));
-                let down = pod.to_rack[n as usize][rack as usize];
+                let down = pod.ports_to_rack[n as usize][rack as usize];
                 assert_eq!(leads_to(&topology, 4 + n, down), Node::Switch(rack));
             }
             for arbiter in 0..2u32 {
-                let port = pod.to_arbiter[rack as usize][arbiter as usize];
+                let port = pod.ports_to_arbiter[rack as usize][arbiter as usize];
                 assert_eq!(leads_to(&topology, rack, port), Node::Arbiter(arbiter));
             }
         }
@@ -164,8 +164,8 @@ pub(super) mod tests {
         let topology = with_arbiters(build(text), ArbiterPlace::EveryRack, 2);
         let pod = topology.pod(HEADER).unwrap();
         let least = Span::from_ns(100);
-        let mut cables: Vec<Span> = pod.hosts.iter().map(|host| host.cable).collect();
-        cables.extend(pod.arbiters.iter().flatten());
+        let mut cables: Vec<Span> = pod.hosts.iter().map(|host| host.propagation).collect();
+        cables.extend(pod.arbiter_propagation.iter().flatten());
         assert!(cables.iter().all(|&cable| cable >= least && cable <= Span::from_ns(150)));
         let longest = cables.iter().max().unwrap();
         assert!(
@@ -174,11 +174,11 @@ pub(super) mod tests {
         cables.sort_unstable();
         cables.dedup();
         assert_eq!(cables.len(), 16 + 8, "whole picoseconds seldom agree");
-        assert_eq!(pod.trunks, (least, least));
+        assert_eq!(pod.trunk_propagation, (least, least));
         let again = with_arbiters(build(text), ArbiterPlace::EveryRack, 2);
         assert_eq!(again, topology);
         let even = build("kind = 'pod'\nk = 8\npropagation-ns = 100").pod(HEADER).unwrap();
-        assert!(even.hosts.iter().all(|host| host.cable == least));
+        assert!(even.hosts.iter().all(|host| host.propagation == least));
     }
 
     #[test]
@@ -231,6 +231,6 @@ pub(super) mod tests {
                     { between = ['s0', 's2'] }, { between = ['s1', 's2'] }]";
         let topology = with_arbiters(build(text), ArbiterPlace::EveryRack, 1);
         let pod = topology.pod(HEADER).unwrap();
-        assert_eq!(pod.arbiters, [[Span::from_ns(10)], [Span::from_ns(20)]]);
+        assert_eq!(pod.arbiter_propagation, [[Span::from_ns(10)], [Span::from_ns(20)]]);
     }
 }

@@ -1,7 +1,7 @@
 //! Fat-trees of pods: racks and aggregation switches of several pods, and core switches that join
 //! them (Fastpod §3.4).
 
-use rampmeter_core::fabric::{Core, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods, SourceRoute};
 use rampmeter_core::{Bytes, Span};
 
 use super::{Link, Node, Topology};
@@ -106,9 +106,9 @@ impl Topology {
             let switch = layout.cores[agg][place];
             let aggs: Vec<u32> = layout.pods.iter().map(|(_, aggs)| aggs[agg]).collect();
             let to = ports.between(&[switch], &switches(&aggs))?.remove(0);
-            let cable = to[0].link.propagation;
+            let propagation = to[0].link.propagation;
             let ports = to.iter().map(|port| port.number).collect();
-            Some(Core { switch, agg: agg as u16, place: place as u16, cable, ports })
+            Some(CoreSwitch { switch, agg: agg as u16, place: place as u16, propagation, ports })
         };
         let places = layout.cores.iter().enumerate();
         let places = places.flat_map(|(agg, of)| (0..of.len()).map(move |place| (agg, place)));
@@ -247,7 +247,7 @@ impl Topology {
                 rack: rack as u16,
                 place,
                 port: port.number,
-                cable: port.link.propagation,
+                propagation: port.link.propagation,
             })
         });
         let trunk = to_agg[0][0].link.propagation;
@@ -259,15 +259,15 @@ impl Topology {
             switch_latency: self.switch_latency,
             host_latency: self.host_latency,
             hosts: hosts.collect::<Option<_>>()?,
-            trunks: (trunk, trunk),
-            arbiters: cables(&of_racks),
-            to_agg: numbers(&to_agg),
-            to_rack: numbers(&to_rack),
-            to_arbiter: numbers(&of_racks),
+            trunk_propagation: (trunk, trunk),
+            arbiter_propagation: cables(&of_racks),
+            ports_to_agg: numbers(&to_agg),
+            ports_to_rack: numbers(&to_rack),
+            ports_to_arbiter: numbers(&of_racks),
             first_host,
-            to_core: to_core?,
-            agg_arbiters: cables(&of_aggs),
-            agg_to_arbiter: numbers(&of_aggs),
+            ports_to_core: to_core?,
+            agg_arbiter_propagation: cables(&of_aggs),
+            agg_ports_to_arbiter: numbers(&of_aggs),
         })
     }
 
@@ -316,17 +316,17 @@ mod tests {
             }
             for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 let (rack, agg) = (2 * p + a as u32, 6 + 2 * p + b as u32);
-                assert_eq!(leads_to(&topology, rack, pod.to_agg[a][b]), Node::Switch(agg));
-                assert_eq!(leads_to(&topology, agg, pod.to_rack[b][a]), Node::Switch(rack));
+                assert_eq!(leads_to(&topology, rack, pod.ports_to_agg[a][b]), Node::Switch(agg));
+                assert_eq!(leads_to(&topology, agg, pod.ports_to_rack[b][a]), Node::Switch(rack));
                 let agg = 6 + 2 * p + a as u32;
                 let core = 12 + 2 * a as u32 + b as u32;
-                assert_eq!(leads_to(&topology, agg, pod.to_core[a][b]), Node::Switch(core));
+                assert_eq!(leads_to(&topology, agg, pod.ports_to_core[a][b]), Node::Switch(core));
                 let port = cores[2 * a + b].ports[p as usize];
                 assert_eq!(leads_to(&topology, core, port), Node::Switch(agg));
                 let arbiter = Node::Arbiter(2 * p + b as u32);
                 let rack = 2 * p + a as u32;
-                assert_eq!(leads_to(&topology, rack, pod.to_arbiter[a][b]), arbiter);
-                assert_eq!(leads_to(&topology, agg, pod.agg_to_arbiter[a][b]), arbiter);
+                assert_eq!(leads_to(&topology, rack, pod.ports_to_arbiter[a][b]), arbiter);
+                assert_eq!(leads_to(&topology, agg, pod.agg_ports_to_arbiter[a][b]), arbiter);
             }
             let own = [2 * p, 2 * p + 1, 6 + 2 * p, 7 + 2 * p].map(Node::Switch);
             assert_eq!(topology.neighbours_of(Node::Arbiter(2 * p + 1)), own);
@@ -355,7 +355,7 @@ mod tests {
         };
         let topology = with_arbiters(build(&text(&links)), 2, 1);
         let Pods { pods, cores } = topology.pods(HEADER).unwrap();
-        assert_eq!(leads_to(&topology, 2, pods[1].to_agg[0][0]), Node::Switch(7));
+        assert_eq!(leads_to(&topology, 2, pods[1].ports_to_agg[0][0]), Node::Switch(7));
         assert_eq!(leads_to(&topology, 11, cores[3].ports[1]), Node::Switch(6));
         // A link that is missing, or that leads elsewhere, and it is no fat-tree.
         assert_eq!(build(&text(&links[..links.len() - 1])).n_pods(), 0);

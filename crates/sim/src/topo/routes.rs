@@ -20,7 +20,7 @@ pub struct Routes {
     /// Number of hosts and arbiters.
     n_stations: u32,
     /// The hosts and arbiters of the uplinks that follow those.
-    further: Vec<u32>,
+    extra_uplink_ends: Vec<u32>,
     /// Ports by which each end with several may send to each rack: (end, ports by rack), ends
     /// ascending.
     uplinks: Vec<(u32, Vec<Vec<u32>>)>,
@@ -71,7 +71,7 @@ impl Routes {
             choices: Vec::new(),
             n_hosts: topology.n_hosts(),
             n_stations: topology.n_stations,
-            further: wiring.further.clone(),
+            extra_uplink_ends: wiring.further.clone(),
             uplinks: Vec::new(),
             ends: Vec::new(),
         };
@@ -133,13 +133,14 @@ impl Routes {
     /// Returns the number of ports that are interfaces of hosts and arbiters.
     #[inline]
     pub(crate) fn n_interfaces(&self) -> u32 {
-        self.n_stations + self.further.len() as u32
+        self.n_stations + self.extra_uplink_ends.len() as u32
     }
 
     /// The host or arbiter whose interface a port is; the port itself if it is none.
     #[inline]
     pub(crate) fn owner(&self, port: u32) -> u32 {
-        let further = port.checked_sub(self.n_stations).and_then(|n| self.further.get(n as usize));
+        let further =
+            port.checked_sub(self.n_stations).and_then(|n| self.extra_uplink_ends.get(n as usize));
         further.copied().unwrap_or(port)
     }
 
@@ -173,8 +174,8 @@ impl Routes {
     /// All ports of a host or arbiter.
     pub(crate) fn uplinks_of(&self, end: u32) -> impl Iterator<Item = u32> + use<> {
         // The further uplinks are in the order of their ends.
-        let first = self.further.partition_point(|&of| of < end);
-        let count = self.further[first..].iter().take_while(|&&of| of == end).count();
+        let first = self.extra_uplink_ends.partition_point(|&of| of < end);
+        let count = self.extra_uplink_ends[first..].iter().take_while(|&&of| of == end).count();
         let start = self.n_stations + first as u32;
         std::iter::once(end).chain(start..start + count as u32)
     }

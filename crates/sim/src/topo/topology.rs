@@ -163,7 +163,7 @@ impl Topology {
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
         let (slowest, fastest) = self.arbiter_rates();
         for need in needs {
-            let rate = need.rate.of(slowest, fastest);
+            let rate = need.rate.resolve(slowest, fastest);
             let ends = match need.place {
                 ArbiterPlace::FirstRack => {
                     let rack = self.common_rack().0;

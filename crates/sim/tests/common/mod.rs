@@ -56,7 +56,7 @@ impl Header for BlastHeader {
             Self::Data { packets } => w.u8(0)?.u32(*packets)?,
             Self::Ack => w.u8(1)?,
         };
-        Ok(w.written())
+        Ok(w.position())
     }
 
     fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
@@ -66,7 +66,7 @@ impl Header for BlastHeader {
             1 => Self::Ack,
             other => return Err(WireError::UnknownType(other)),
         };
-        Ok((header, r.consumed()))
+        Ok((header, r.position()))
     }
 
     fn rank(&self) -> u32 {
@@ -87,9 +87,9 @@ impl Family for RankedBlast {
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = NoArbiter<BlastHeader, Segmentation>;
-    type Hop = RankProgram;
+    type SwitchProgram = RankProgram;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
+    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> RankProgram {
         RankProgram
     }
 }
@@ -102,9 +102,9 @@ impl Family for Blast {
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = NoArbiter<BlastHeader, Segmentation>;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
-    fn hop(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -175,11 +175,11 @@ impl Endpoint for BlastHost {
         Receipt::Fresh
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, packet: &Packet<BlastHeader>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<BlastHeader>) -> bool {
         let key = u64::from(packet.src.get()) << 32 | u64::from(packet.payload.msg.get());
         let seq = (packet.payload.offset / u64::from(self.cut.payload)) as u32;
         self.arrived.get(&key).is_some_and(|set| set.contains(seq))

@@ -65,7 +65,7 @@ fn route(ports: &[u16]) -> u16 {
 fn by_agg(pod: &Pod, src: u32, agg: usize, dst: u32) -> u16 {
     let (from, to) = (pod.hosts[src as usize], pod.hosts[dst as usize]);
     let (up, down) = (usize::from(from.rack), usize::from(to.rack));
-    route(&[pod.to_agg[up][agg], pod.to_rack[agg][down], to.port])
+    route(&[pod.ports_to_agg[up][agg], pod.ports_to_rack[agg][down], to.port])
 }
 
 /// Returns the time at which the last bit of a lone packet of `bytes` is received, over `links`
@@ -106,10 +106,10 @@ fn source_routes_reach_every_host_by_every_path_in_constant_time() {
 fn longer_cables_add_their_delay() {
     let topology = topology(200.0);
     let pod = topology.pod(Bytes::new(HEADER)).unwrap();
-    let (from, to) = (pod.hosts[1].cable, pod.hosts[2].cable);
+    let (from, to) = (pod.hosts[1].propagation, pod.hosts[2].propagation);
     assert_ne!(from, to);
     let path = by_agg(&pod, 1, 1, 2);
-    let to_arbiter = route(&[pod.to_arbiter[0][0]]);
+    let to_arbiter = route(&[pod.ports_to_arbiter[0][0]]);
     let sends = [
         Send { bytes: 1_500, path, ..Send::new(at(0), 1, 2) },
         Send { path: to_arbiter, ..Send::new(at(9_000_000), 1, ARBITER) },
@@ -120,14 +120,14 @@ fn longer_cables_add_their_delay() {
     let more = |cable: Span| cable.saturating_sub(short);
     assert_eq!(heard[0].at, at(0) + latency(4, 1_500) + more(from) + more(to));
     let last = |cable: Span| at(9_000_000) + latency(2, 64) + more(cable);
-    assert_eq!(heard[1].at, last(from) + more(pod.arbiters[0][0]));
-    assert_eq!(heard[2].at, last(to) + more(pod.arbiters[1][0]));
+    assert_eq!(heard[1].at, last(from) + more(pod.arbiter_propagation[0][0]));
+    assert_eq!(heard[2].at, last(to) + more(pod.arbiter_propagation[1][0]));
 }
 
 #[test]
 fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
     let pod = pod();
-    let has = pod.to_arbiter[0][0] + 1;
+    let has = pod.ports_to_arbiter[0][0] + 1;
     let sends = [
         Send { path: route(&[has]), ..Send::new(at(0), 0, 2) },
         Send { path: by_agg(&pod, 0, 0, 2), ..Send::new(at(9_000_000), 0, 2) },

@@ -37,14 +37,14 @@ fn unhindered(sends: &[Send], pod: &Pod) -> Vec<Time> {
         let Send { at, src, dst, bytes, .. } = sends[id];
         let to = pod.hosts[dst as usize];
         let (start, links, cable) = match src {
-            ARBITER => (at, 2, pod.arbiters[usize::from(to.rack)][0]),
+            ARBITER => (at, 2, pod.arbiter_propagation[usize::from(to.rack)][0]),
             _ => {
                 let start = at.max(free[src as usize]);
                 free[src as usize] = start + BYTE * u64::from(bytes);
-                (start, 4, pod.hosts[src as usize].cable)
+                (start, 4, pod.hosts[src as usize].propagation)
             }
         };
-        let more = cable.saturating_sub(short) + to.cable.saturating_sub(short);
+        let more = cable.saturating_sub(short) + to.propagation.saturating_sub(short);
         times[id] = start + latency(links, bytes.into()) + more;
     }
     times

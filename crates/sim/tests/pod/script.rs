@@ -35,7 +35,7 @@ impl Send {
     }
 
     fn packet(&self, id: u64) -> Packet<BlastHeader> {
-        let marks = Marks::ROUTED.with(Marks::SOURCE_ROUTED);
+        let marks = Marks::ROUTED.union(Marks::SOURCE_ROUTED);
         let len = if self.is_control { 0 } else { self.bytes };
         Packet {
             header: BlastHeader::Data { packets: 0 },
@@ -50,7 +50,7 @@ impl Send {
                 false => self.path,
             },
             priority: Priority::HIGHEST,
-            marks: if self.is_unscheduled { marks.with(Marks::UNSCHEDULED) } else { marks },
+            marks: if self.is_unscheduled { marks.union(Marks::UNSCHEDULED) } else { marks },
         }
     }
 }
@@ -73,13 +73,13 @@ impl Family for Scripted {
     type Header = BlastHeader;
     type Host = Station;
     type Arbiter = Station;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
     fn arbiter(config: Arc<Vec<Send>>, _: u32, node: NodeId, rng: Rng, now: Time) -> Station {
         Station::new(config, node, rng, now)
     }
 
-    fn hop(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
@@ -114,11 +114,11 @@ impl Endpoint for Station {
         Receipt::Ignored
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
         true
     }
 
@@ -158,7 +158,7 @@ pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> ScriptSim {
     spec.drain = Span::ZERO;
     let mut sim =
         Sim::<Scripted, _, _>::new(spec, Arc::new(sends), vec![arrival].into_iter(), NoProbe);
-    assert_eq!(sim.run(u64::MAX), Status::Censored);
+    assert_eq!(sim.run(u64::MAX), Status::TimedOut);
     let stats = sim.fabric().stats();
     assert_eq!(stats.injected + stats.duplicated, stats.delivered + stats.dropped());
     sim

@@ -127,7 +127,7 @@ fn a_lossless_network_has_a_deadlock_if_and_only_if_flows_do_not_end() {
     let (mut locked, mut free) = (0, 0);
     for seed in 0..80 {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let mut pick = |n: u32| rng.below(n as usize) as u32;
+        let mut pick = |n: u32| rng.uniform_below(n as usize) as u32;
         let n = 3 + pick(5);
         // Half of the networks are rings whose flows all have the same direction.
         let is_one_way = seed % 2 == 0;

@@ -115,13 +115,14 @@ impl Probe for Latency {
 fn random_graphs_of_hosts_carry_every_message() {
     for seed in 0..40 {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
-        let n = 2 + rng.below(8) as u32;
+        let n = 2 + rng.uniform_below(8) as u32;
         let mut links: Vec<[String; 2]> = Vec::new();
         for host in 1..n {
-            links.push([node('h', rng.below(host as usize) as u32), node('h', host)]);
+            links.push([node('h', rng.uniform_below(host as usize) as u32), node('h', host)]);
         }
-        for _ in 0..rng.below(6) {
-            let (a, b) = (rng.below(n as usize) as u32, rng.below(n as usize) as u32);
+        for _ in 0..rng.uniform_below(6) {
+            let (a, b) =
+                (rng.uniform_below(n as usize) as u32, rng.uniform_below(n as usize) as u32);
             if a != b {
                 links.push([node('h', a), node('h', b)]);
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{Blast, RankedBlast, Segmentation};
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, Hop, NodeId, Priority, Span, Time};
+use rampmeter_core::{Bytes, Header, NodeId, Priority, Span, SwitchProgram, Time};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::*;
 use rampmeter_testkit::{leaf_spine, star};
@@ -258,7 +258,7 @@ mod shared_memory {
     struct Queues(Vec<u32>);
 
     impl Probe for Queues {
-        fn on_sample<H: Header, P: Hop<H>>(
+        fn on_sample<H: Header, P: SwitchProgram<H>>(
             &mut self,
             now: Time,
             fabric: &mut Fabric<H, P>,

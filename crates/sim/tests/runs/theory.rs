@@ -49,7 +49,7 @@ fn mean_wait(rho: f64, packets: u64, seed: u64) -> f64 {
     let mut at = 0.0;
     let arrivals = (0..packets).map(move |_| {
         at += rng.exponential() * service / rho;
-        let src = NodeId::new(1 + rng.below(n - 1) as u32);
+        let src = NodeId::new(1 + rng.uniform_below(n - 1) as u32);
         Arrival::new(Time::from_ps(at as u64), src, NodeId::new(0), Bytes::new(1460))
     });
     let mut total = Total::default();
@@ -174,7 +174,7 @@ fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
             .map(|h| Arrival::new(Time::ZERO, NodeId::new(h), NodeId::new(0), Bytes::new(14_600)));
         let config = Arc::new(Segmentation::default());
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, NoProbe);
-        assert_eq!(sim.run(u64::MAX), Status::Censored);
+        assert_eq!(sim.run(u64::MAX), Status::TimedOut);
         let tiers = sim.fabric().tier_stats();
         let down = tiers.iter().find(|t| t.name == "tor-down").unwrap();
         assert_eq!(down.queue_max, Bytes::new(15_000));
@@ -214,7 +214,7 @@ fn push_out_drops_only_lower_priorities() {
         let config =
             Arc::new(Segmentation { urgent: Some(NodeId::new(5)), ..Segmentation::default() });
         let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals, Deliveries::default());
-        assert_eq!(sim.run(u64::MAX), Status::Censored);
+        assert_eq!(sim.run(u64::MAX), Status::TimedOut);
         let pushed: u64 = sim.fabric().tier_stats().iter().map(|t| t.drops[1]).sum();
         assert_eq!(pushed > 0, overflow == Overflow::PushOut);
         delivered.push(sim.into_probe().0);
@@ -261,7 +261,7 @@ fn routing_follows_failures_and_repairs() {
         [send(0, 100), send(45_000_000, 100), send(60_000_000, 100), send(110_000_000, 100)];
     let config = Arc::new(Segmentation::default());
     let mut sim = Sim::<Blast, _, _>::new(spec, config, arrivals.into_iter(), NoProbe);
-    assert_eq!(sim.run(u64::MAX), Status::Censored);
+    assert_eq!(sim.run(u64::MAX), Status::TimedOut);
     assert_eq!(sim.counters().delivered, 3);
     let lost: u64 = sim.fabric().tier_stats().iter().map(|t| t.drops[3]).sum();
     assert!(lost > 0 && lost < 60, "{lost} packets were on the failed links");
@@ -296,7 +296,7 @@ fn ports_that_queue_by_rank_drop_the_longest_message() {
     });
     let config = Arc::new(Segmentation::default());
     let mut sim = Sim::<RankedBlast, _, _>::new(spec, config, arrivals, Deliveries::default());
-    assert_eq!(sim.run(u64::MAX), Status::Censored);
+    assert_eq!(sim.run(u64::MAX), Status::TimedOut);
     let [_, pushed_out, ..] =
         sim.fabric().tier_stats().iter().find(|t| t.name == "tor-down").unwrap().drops;
     assert!(pushed_out > 0);
@@ -332,7 +332,7 @@ fn slots_make_buffers_count_packets() {
         spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
         spec.fabric.interface = Interface::Queue;
         spec.fabric.express = 0;
-        spec.fabric.slot = slot;
+        spec.fabric.buffer_cell = slot;
         spec.drain = Span::from_us(100);
         let arrivals = (0..1_000)
             .map(|_| Arrival::new(Time::ZERO, NodeId::new(0), NodeId::new(1), Bytes::new(60)));

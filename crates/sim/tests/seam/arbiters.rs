@@ -30,11 +30,11 @@ impl Endpoint for Controller {
         Receipt::Control
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
         true
     }
 
@@ -72,7 +72,7 @@ impl Family for ControlledFamily {
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = Controller;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
     fn arbiter(
         config: Arc<Segmentation>,
@@ -86,7 +86,7 @@ impl Family for ControlledFamily {
         Controller { number, to_call, ..Controller::new(config, node, rng, now) }
     }
 
-    fn hop(_config: &Arc<Segmentation>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Segmentation>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }

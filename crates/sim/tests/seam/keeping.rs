@@ -16,7 +16,7 @@ struct Keeps {
     is_on: bool,
 }
 
-impl Hop<BlastHeader> for Keeps {
+impl SwitchProgram<BlastHeader> for Keeps {
     const ACTIVE: bool = true;
     const TIMERS: bool = true;
 
@@ -33,7 +33,7 @@ impl Hop<BlastHeader> for Keeps {
         self.held.push_back((crossing.now + FOR, port, *packet));
         self.kept += 1;
         self.held_max = self.held_max.max(self.held.len() as u64);
-        Verdict::Keep
+        Verdict::Consume
     }
 
     fn poll_timeout(&self) -> Time {
@@ -68,10 +68,10 @@ fn packets_that_a_program_keeps_arrive_when_it_sends_them() {
     );
     // The end of the run has checked that no packet was lost track of.
     assert_eq!((kept.counters().delivered, passed.counters().delivered), (3, 3));
-    let n = kept.fabric().stats().kept;
+    let n = kept.fabric().stats().consumed;
     let (injected, delivered) = (kept.fabric().stats().injected, kept.fabric().stats().delivered);
     assert_eq!((n, injected, delivered), (delivered, 2 * n, passed.fabric().stats().delivered));
-    assert_eq!(passed.fabric().stats().kept, 0, "a program that is off sees nothing");
+    assert_eq!(passed.fabric().stats().consumed, 0, "a program that is off sees nothing");
     // The last message waits there, and its acknowledgement.
     assert_eq!(kept.now(), passed.now() + FOR * 2);
     let total = |of: &str, counters: &[(&str, u64)]| {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use common::{Blast, BlastHeader, BlastHost, Segmentation};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Departure, Endpoint, Event, Family, Header, Hop, Message, MsgId, NoArbiter, NodeId,
-    Packet, Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, Time,
+    Bytes, Departure, Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet,
+    Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, SwitchProgram, Time,
     TransitPacket, Verdict,
 };
 use rampmeter_sim::fabric::{DropReason, Fabric};
@@ -80,7 +80,7 @@ mod marks {
 
 /// The family of [`Blast`] with another program at switches.
 macro_rules! family {
-    ($family:ident, $hop:ty, $switch:ident => $make:expr) => {
+    ($family:ident, $program:ty, $switch:ident => $make:expr) => {
         struct $family;
 
         impl Family for $family {
@@ -89,9 +89,9 @@ macro_rules! family {
             type Header = BlastHeader;
             type Host = BlastHost;
             type Arbiter = NoArbiter<BlastHeader, Segmentation>;
-            type Hop = $hop;
+            type SwitchProgram = $program;
 
-            fn hop(_config: &Arc<Segmentation>, $switch: SwitchFacts) -> $hop {
+            fn switch_program(_config: &Arc<Segmentation>, $switch: SwitchFacts) -> $program {
                 $make
             }
         }
@@ -109,7 +109,7 @@ mod departures {
 
     const STAMP: u16 = 8;
 
-    impl<H> Hop<H> for Stamps {
+    impl<H> SwitchProgram<H> for Stamps {
         const ACTIVE: bool = false;
         const DEPARTURES: bool = true;
 
@@ -159,7 +159,7 @@ mod ingress {
     struct PortMaxima([u64; 4]);
 
     impl Probe for PortMaxima {
-        fn on_sample<H: Header, P: Hop<H>>(
+        fn on_sample<H: Header, P: SwitchProgram<H>>(
             &mut self,
             _now: Time,
             fabric: &mut Fabric<H, P>,
@@ -178,7 +178,7 @@ mod ingress {
         for overflow in [Overflow::TailDrop, Overflow::PushOut] {
             let mut spec = spec(4);
             spec.sample = Some(Span::from_ns(50));
-            spec.fabric.by_ingress = true;
+            spec.fabric.counts_ingress = true;
             spec.fabric.overflow = overflow;
             spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
             spec.faults.every_link =

@@ -13,7 +13,7 @@ struct Beats {
     is_due: bool,
 }
 
-impl Hop<BlastHeader> for Beats {
+impl SwitchProgram<BlastHeader> for Beats {
     const ACTIVE: bool = false;
     const TIMERS: bool = true;
 

@@ -9,16 +9,16 @@ struct Log(Vec<(Time, u32, String)>);
 
 impl Probe for Log {
     fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
-        let what = match event.what {
+        let what = match event.change {
             PortChange::Sends { from, until, .. } => format!("sends {from} {until}"),
             PortChange::Arrives { .. } => "arrives".to_owned(),
             PortChange::Queue { bytes } => format!("queue {bytes}"),
             PortChange::Drops { reason, .. } => format!("drops {reason:?}"),
             PortChange::Marks { packet, .. } => format!("marks {:?}", packet.marks),
-            PortChange::Cuts { .. } => "cuts".to_owned(),
-            PortChange::Doubles { .. } => "doubles".to_owned(),
-            PortChange::Keeps { .. } => "keeps".to_owned(),
-            PortChange::Fails => "fails".to_owned(),
+            PortChange::CutOff { .. } => "cuts".to_owned(),
+            PortChange::Duplicate { .. } => "doubles".to_owned(),
+            PortChange::Consume { .. } => "keeps".to_owned(),
+            PortChange::LinkDown => "fails".to_owned(),
             PortChange::Recovers => "recovers".to_owned(),
         };
         self.0.push((event.at, event.port, what));

@@ -164,7 +164,7 @@ struct ChakraImport<'a> {
     rows: Vec<RawRow>,
     rounds: Vec<Round>,
     /// Rows of each node, by rank and id.
-    of: Vec<HashMap<u64, Rows>>,
+    rows_of_node: Vec<HashMap<u64, Rows>>,
     /// Collectives of each group in the order of each rank's file.
     parts: BTreeMap<String, Vec<VecDeque<Part<'a>>>>,
     /// Number of computations without a duration.
@@ -184,7 +184,7 @@ impl<'a> ChakraImport<'a> {
             groups,
             rows: Vec::new(),
             rounds: Vec::new(),
-            of: Vec::new(),
+            rows_of_node: Vec::new(),
             parts: BTreeMap::new(),
             without_time: 0,
             empty: 0,
@@ -210,19 +210,19 @@ impl<'a> ChakraImport<'a> {
                     return Err(self.wrong(rank, node, "expected an id that no node before has"));
                 }
             }
-            self.of.push(of);
+            self.rows_of_node.push(of);
         }
         for (rank, trace) in self.ranks.iter().enumerate() {
             for node in &trace.nodes {
                 let mut after = BTreeSet::new();
                 for dependency in node.data_deps.iter().chain(&node.ctrl_deps) {
-                    let Some(rows) = self.of[rank].get(dependency) else {
+                    let Some(rows) = self.rows_of_node[rank].get(dependency) else {
                         let what = format!("deps: expected nodes of the rank, got {dependency}");
                         return Err(self.wrong(rank, node, &what));
                     };
                     after.insert(rows.end as u64);
                 }
-                let start = self.of[rank][&node.id].start;
+                let start = self.rows_of_node[rank][&node.id].start;
                 self.rows[start].extra.after.extend(after);
             }
         }
@@ -294,7 +294,7 @@ impl<'a> ChakraImport<'a> {
         for (rank, trace) in self.ranks.iter().enumerate() {
             for node in trace.nodes.iter().filter(|node| node.kind() == Some(Kind::Send)) {
                 let dst = self.peer(rank, node, "comm_dst")?;
-                let flow = self.of[rank][&node.id].end;
+                let flow = self.rows_of_node[rank][&node.id].end;
                 open.entry((rank, dst, tag(node))).or_default().push_back((node, flow));
             }
         }
@@ -314,7 +314,7 @@ impl<'a> ChakraImport<'a> {
                     let what = format!("comm_size: expected {other}, {of}, got {own}");
                     return Err(self.wrong(rank, node, &what));
                 }
-                let end = self.of[rank][&node.id].end;
+                let end = self.rows_of_node[rank][&node.id].end;
                 self.rows[end].extra.after.push(flow as u64);
             }
         }

@@ -32,7 +32,7 @@ pub(crate) fn read(source: &Source<'_>) -> Result<Import, TraceError> {
 
 fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceError> {
     let mut schedule = Schedule::default();
-    let mut place = StatementPosition::Outside;
+    let mut place = StatementPosition::TopLevel;
     let mut is_comment = false;
     for (text, number) in text.lines().zip(1..) {
         let line = Line { file, number };
@@ -42,26 +42,26 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
             let fields: Vec<&str> = statement.split_whitespace().collect();
             place = match (&fields[..], place) {
                 ([], place) => place,
-                (["num_ranks", n], StatementPosition::Outside) => {
+                (["num_ranks", n], StatementPosition::TopLevel) => {
                     schedule.n_ranks = Some(line.number("num_ranks", n)?);
                     place
                 }
-                (["rank", number], StatementPosition::Outside) => {
-                    StatementPosition::Before(line.number("rank", number)?)
+                (["rank", number], StatementPosition::TopLevel) => {
+                    StatementPosition::BeforeBrace(line.number("rank", number)?)
                 }
-                (["{"], StatementPosition::Before(rank)) => StatementPosition::Within(rank),
-                (["}"], StatementPosition::Within(_)) => {
+                (["{"], StatementPosition::BeforeBrace(rank)) => StatementPosition::InRank(rank),
+                (["}"], StatementPosition::InRank(_)) => {
                     schedule.end_rank(file)?;
-                    StatementPosition::Outside
+                    StatementPosition::TopLevel
                 }
-                (fields, StatementPosition::Within(rank)) => {
+                (fields, StatementPosition::InRank(rank)) => {
                     schedule.take(line, rank, fields)?;
                     place
                 }
-                ([first, ..], StatementPosition::Outside) => {
+                ([first, ..], StatementPosition::TopLevel) => {
                     return Err(line.wrong("line", "num_ranks or a rank", first));
                 }
-                ([first, ..], StatementPosition::Before(_)) => {
+                ([first, ..], StatementPosition::BeforeBrace(_)) => {
                     return Err(line.wrong("line", "{ after the number of a rank", first));
                 }
             };
@@ -77,10 +77,10 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
 /// The place of a statement.
 #[derive(Clone, Copy, Debug)]
 enum StatementPosition {
-    Outside,
+    TopLevel,
     /// Between the number of a rank and its brace.
-    Before(u64),
-    Within(u64),
+    BeforeBrace(u64),
+    InRank(u64),
 }
 
 /// Returns the part of a line that is no comment.
@@ -122,7 +122,7 @@ struct Operation {
     action: OperationWork,
     /// Operations that must have ended before, and those that must have started.
     after: Vec<usize>,
-    with: Vec<usize>,
+    start_with: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -155,8 +155,8 @@ impl Schedule {
         if let Some(label) = label {
             self.labels.entry(label.to_owned()).or_default().push(self.operations.len());
         }
-        let (after, with) = (Vec::new(), Vec::new());
-        self.operations.push(Operation { place: line.number, rank, action, after, with });
+        let (after, start_with) = (Vec::new(), Vec::new());
+        self.operations.push(Operation { place: line.number, rank, action, after, start_with });
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl Schedule {
             if is_after {
                 operation.after.push(earlier);
             } else {
-                operation.with.push(earlier);
+                operation.start_with.push(earlier);
             }
         }
         self.labels.clear();
@@ -207,7 +207,7 @@ impl Schedule {
                 let expected = format!("a rank below {n_ranks}");
                 return Err(line.wrong("rank", &expected, &operation.rank.to_string()));
             }
-            let waits = !operation.after.is_empty() || !operation.with.is_empty();
+            let waits = !operation.after.is_empty() || !operation.start_with.is_empty();
             if waits || !matches!(operation.action, OperationWork::Recv { .. }) {
                 *row = Some(n_rows);
                 n_rows += 1;
@@ -254,7 +254,7 @@ impl Schedule {
         let mut notes = Vec::new();
         // Calcs that nothing orders, by rank: two of them start together.
         let mut free_calcs: BTreeMap<u64, usize> = BTreeMap::new();
-        let is_free = |of: &&Operation| of.after.is_empty() && of.with.is_empty();
+        let is_free = |of: &&Operation| of.after.is_empty() && of.start_with.is_empty();
         for operation in self.operations.iter().filter(is_free) {
             if matches!(operation.action, OperationWork::Calc { .. }) {
                 *free_calcs.entry(operation.rank).or_default() += 1;
@@ -321,8 +321,8 @@ impl Schedule {
                     path.pop();
                     continue;
                 }
-                let Operation { place, after, with, .. } = &self.operations[idx];
-                match with.iter().find(|&&other| starts[other].is_none()) {
+                let Operation { place, after, start_with, .. } = &self.operations[idx];
+                match start_with.iter().find(|&&other| starts[other].is_none()) {
                     Some(other) if path.contains(other) => {
                         let line = Line { file, number: *place };
                         return Err(line.wrong("irequires", "no cycle of them", "one"));
@@ -331,7 +331,7 @@ impl Schedule {
                     None => {
                         let mut all = after.clone();
                         all.extend(
-                            with.iter().flat_map(|&o| starts[o].clone().unwrap_or_default()),
+                            start_with.iter().flat_map(|&o| starts[o].clone().unwrap_or_default()),
                         );
                         all.sort_unstable();
                         all.dedup();

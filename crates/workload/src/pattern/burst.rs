@@ -11,7 +11,7 @@ use super::HostSet;
 use super::draw::DrawState;
 use super::pairs::skip;
 use super::poisson::{Poisson, PoissonClock};
-use super::skewed::SkewedPairs;
+use super::skewed_all_to_all::SkewedPairs;
 use crate::flow::{Flow, FlowSource, Limit, merge};
 use crate::source::{Period, Process, Source};
 
@@ -64,9 +64,9 @@ impl FlowVolume {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Many senders, one receiver: incast.
-    In,
+    Incast,
     /// One sender, many receivers: outcast.
-    Out,
+    Outcast,
 }
 
 /// Incast or outcast: one host on one side, a fan of others, all at once.
@@ -89,7 +89,7 @@ pub struct Fan {
 impl Fan {
     fn fill(&self, arrival: Time, state: &mut DrawState, out: &mut Vec<Flow>) {
         let rng = &mut state.rng;
-        let hub = self.hub.map_or_else(|| rng.below(self.n_hosts as usize), NodeId::idx);
+        let hub = self.hub.map_or_else(|| rng.uniform_below(self.n_hosts as usize), NodeId::idx);
         // A partial shuffle of the others: the first n are a uniform choice in uniform order.
         let position = self.peers.position(NodeId::new(hub as u32));
         let hole = position.map_or(usize::MAX, |at| at as usize);
@@ -98,13 +98,13 @@ impl Fan {
             state.order = (0..others as u32).collect();
         }
         for i in 0..self.n {
-            let at = i as usize + rng.below(others - i as usize);
+            let at = i as usize + rng.uniform_below(others - i as usize);
             state.order.swap(i as usize, at);
             let other = self.peers.host(skip(state.order[i as usize] as usize, hole, 1) as u32);
             let hub = NodeId::new(hub as u32);
             let (src, dst) = match self.direction {
-                Direction::In => (other, hub),
-                Direction::Out => (hub, other),
+                Direction::Incast => (other, hub),
+                Direction::Outcast => (hub, other),
             };
             out.push(Flow::new(arrival, src, dst, self.volume.flow(i, self.n)));
         }

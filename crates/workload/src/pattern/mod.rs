@@ -12,9 +12,9 @@ pub mod hosts;
 pub mod pairs;
 pub mod poisson;
 pub mod rpc;
-pub mod skewed;
+pub mod simultaneous;
+pub mod skewed_all_to_all;
 #[cfg(test)]
 mod tests;
-pub mod together;
 
 pub use hosts::HostSet;

@@ -113,11 +113,11 @@ impl StaggeredPairs {
         let (in_rack, in_pod, n) = (rack_end - rack, pod_end - pod, self.near.len());
         let share = rng.unit();
         if share < self.rack_share || in_pod == n && in_pod == in_rack {
-            rack + skip(rng.below(in_rack - 1), src - rack, 1)
+            rack + skip(rng.uniform_below(in_rack - 1), src - rack, 1)
         } else if share < self.rack_share + self.pod_share || in_pod == n {
-            pod + skip(rng.below(in_pod - in_rack), rack - pod, in_rack)
+            pod + skip(rng.uniform_below(in_pod - in_rack), rack - pod, in_rack)
         } else {
-            skip(rng.below(n - in_pod), pod, in_pod)
+            skip(rng.uniform_below(n - in_pod), pod, in_pod)
         }
     }
 }
@@ -163,7 +163,7 @@ impl PairSource {
 
     /// Draws a sender and its receiver.
     pub(super) fn draw(&mut self) -> (u32, u32) {
-        let src = self.rng.below(self.n);
+        let src = self.rng.uniform_below(self.n);
         (src as u32, self.partner(src as u32))
     }
 
@@ -171,14 +171,16 @@ impl PairSource {
     pub(super) fn partner(&mut self, src: u32) -> u32 {
         let (src, n, rng) = (src as usize, self.n, &mut self.rng);
         let dst = match &self.law {
-            PairPattern::AllToAll => skip(rng.below(n - 1), src, 1),
+            PairPattern::AllToAll => skip(rng.uniform_below(n - 1), src, 1),
             PairPattern::Fixed(to) => return to[src],
             PairPattern::Staggered(staggered) => staggered.draw(src, rng),
             PairPattern::SameRack { rack } => {
                 let first = src / rack * rack;
-                first + skip(rng.below(rack - 1), src - first, 1)
+                first + skip(rng.uniform_below(rack - 1), src - first, 1)
             }
-            PairPattern::OtherRack { rack } => skip(rng.below(n - rack), src / rack * rack, *rack),
+            PairPattern::OtherRack { rack } => {
+                skip(rng.uniform_below(n - rack), src / rack * rack, *rack)
+            }
         };
         dst as u32
     }

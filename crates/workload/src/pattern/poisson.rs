@@ -131,9 +131,9 @@ pub struct OnOff {
     /// The flows, with the rate of arrivals over all time.
     pub poisson: Poisson,
     /// Mean length of a period in which a host sends.
-    pub on: Span,
+    pub on_mean: Span,
     /// Mean length of a period in which it does not.
-    pub off: Span,
+    pub off_mean: Span,
 }
 
 impl OnOff {
@@ -141,7 +141,7 @@ impl OnOff {
     pub fn flows(&self, seed: u64) -> impl Iterator<Item = Flow> + Send + use<> {
         let Poisson { ref pairs, ref hosts, ref sizes, arrivals_per_ps, stream, start } =
             self.poisson;
-        let (on, off) = (self.on.as_ps() as f64, self.off.as_ps() as f64);
+        let (on, off) = (self.on_mean.as_ps() as f64, self.off_mean.as_ps() as f64);
         let n = hosts.count();
         let gap = on / (on + off) * f64::from(n) / arrivals_per_ps;
         let mut clocks = Clocks { gap, on, off, rng: Rng::new(seed, stream, Purpose::Arrival) };

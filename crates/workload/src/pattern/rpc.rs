@@ -85,7 +85,7 @@ impl Rpc {
     /// Returns the flows under `seed`.
     pub fn graph(&self, seed: u64) -> Graph {
         let mut draft = CallGraphBuilder {
-            of: self,
+            rpc: self,
             builder: GraphBuilder::default(),
             servers: Rng::new(seed, self.stream, Purpose::Pair),
             sizes: Rng::new(seed, self.stream, Purpose::Size),
@@ -106,7 +106,7 @@ impl Rpc {
 }
 
 struct CallGraphBuilder<'a> {
-    of: &'a Rpc,
+    rpc: &'a Rpc,
     builder: GraphBuilder,
     servers: Rng,
     sizes: Rng,
@@ -118,17 +118,17 @@ struct CallGraphBuilder<'a> {
 impl CallGraphBuilder<'_> {
     fn closed(&mut self, client: NodeId, think: Span, concurrency: u32) {
         let mut before: Vec<Option<Call>> = vec![None; concurrency as usize];
-        for number in 0..self.of.calls {
+        for number in 0..self.rpc.calls {
             let slot = (number % concurrency) as usize;
             let delay = if before[slot].is_some() { self.time(think) } else { Span::ZERO };
-            before[slot] = Some(self.call(client, self.of.start, before[slot], delay));
+            before[slot] = Some(self.call(client, self.rpc.start, before[slot], delay));
         }
     }
 
     fn open(&mut self, client: NodeId, interval: Span) {
-        let mut at = self.of.start;
-        for number in 0..self.of.calls {
-            if number > 0 || self.of.times == TimeDistribution::Exponential {
+        let mut at = self.rpc.start;
+        for number in 0..self.rpc.calls {
+            if number > 0 || self.rpc.times == TimeDistribution::Exponential {
                 at = at.saturating_add(self.time(interval));
             }
             self.call(client, at, None, Span::ZERO);
@@ -137,7 +137,7 @@ impl CallGraphBuilder<'_> {
 
     /// Adds a call `delay` after the end of another one.
     fn call(&mut self, client: NodeId, at: Time, before: Option<Call>, delay: Span) -> Call {
-        let fan = self.of.fan;
+        let fan = self.rpc.fan;
         let ends: Vec<u32> =
             before.iter().flat_map(|b| b.first + b.fan..b.first + 2 * b.fan).collect();
         // One node depends on all responses, so that the requests of a call start together.
@@ -153,15 +153,15 @@ impl CallGraphBuilder<'_> {
         let call = Call { first: self.builder.len(), fan };
         let servers = self.draw(client);
         for &server in &servers {
-            let size = self.of.requests.sample(&mut self.sizes);
+            let size = self.rpc.requests.sample(&mut self.sizes);
             let request = self.flow(at, client, server, size, delay);
             if let Some(after) = after {
                 self.builder.wait(request, after);
             }
         }
         for (&server, request) in servers.iter().zip(call.first..) {
-            let size = self.of.responses.sample(&mut self.sizes);
-            let service = self.time(self.of.service);
+            let size = self.rpc.responses.sample(&mut self.sizes);
+            let service = self.time(self.rpc.service);
             let response = self.flow(at, server, client, size, service);
             self.builder.wait(response, request);
         }
@@ -175,15 +175,15 @@ impl CallGraphBuilder<'_> {
 
     /// Draws the servers of a call: a partial shuffle of all but the client.
     fn draw(&mut self, client: NodeId) -> Vec<NodeId> {
-        let servers = &self.of.servers;
+        let servers = &self.rpc.servers;
         let hole = servers.position(client).map_or(usize::MAX, |at| at as usize);
         let others = servers.count() as usize - usize::from(hole != usize::MAX);
-        let mut drawn = Vec::with_capacity(self.of.fan as usize);
+        let mut drawn = Vec::with_capacity(self.rpc.fan as usize);
         if self.order.len() != others {
             self.order = (0..others as u32).collect();
         }
-        for i in 0..self.of.fan as usize {
-            let at = i + self.servers.below(others - i);
+        for i in 0..self.rpc.fan as usize {
+            let at = i + self.servers.uniform_below(others - i);
             self.order.swap(i, at);
             drawn.push(servers.host(skip(self.order[i] as usize, hole, 1) as u32));
         }
@@ -191,7 +191,7 @@ impl CallGraphBuilder<'_> {
     }
 
     fn time(&mut self, mean: Span) -> Span {
-        match self.of.times {
+        match self.rpc.times {
             TimeDistribution::Fixed => mean,
             TimeDistribution::Exponential => {
                 let drawn = mean.as_ps() as f64 * self.times.exponential();

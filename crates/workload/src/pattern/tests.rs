@@ -9,7 +9,7 @@ use super::HostSet;
 use super::burst::{BatchPattern, Bursts, Direction, Fan, FlowVolume, Grid, PoissonIncast, Rounds};
 use super::pairs::Pairs;
 use super::poisson::{Load, OnOff, Poisson};
-use super::skewed::SkewedPairs;
+use super::skewed_all_to_all::SkewedPairs;
 use crate::flow::Flow;
 use crate::size::{SizeDist, named};
 
@@ -99,9 +99,10 @@ mod poisson {
         for on_ps in [1, 1_000, 1_000_000_000] {
             let poisson = process(Pairs::AllToAll { n_hosts: 8 }, 1e-6);
             let mean = 1.0 / poisson.arrivals_per_ps;
-            let (on, off) = (Span::from_ps(on_ps), Span::from_ps(3 * on_ps));
+            let (on_mean, off_mean) = (Span::from_ps(on_ps), Span::from_ps(3 * on_ps));
             let n = 20_000;
-            let times = OnOff { poisson, on, off }.flows(2).take(n).map(|flow| flow.arrival);
+            let times =
+                OnOff { poisson, on_mean, off_mean }.flows(2).take(n).map(|flow| flow.arrival);
             let last = times.last().unwrap().as_ps() as f64;
             let error = (last / n as f64 / mean - 1.0).abs();
             assert!(error < 4.0 / (n as f64).sqrt(), "on for {on_ps} ps: {error}");
@@ -180,8 +181,10 @@ mod burst {
 
     #[test]
     fn an_incast_has_distinct_senders_and_splits_the_total_exactly() {
-        let incast =
-            bursts(BatchPattern::Fan(fan(Direction::In, FlowVolume::Total(Bytes::new(103)))), 4000);
+        let incast = bursts(
+            BatchPattern::Fan(fan(Direction::Incast, FlowVolume::Total(Bytes::new(103)))),
+            4000,
+        );
         assert_eq!((incast.n_flows(), incast.mean_bytes()), (20_000, 20.6));
         let flows: Vec<Flow> = incast.flows(1).collect();
         for (round, flows) in flows.chunks(5).enumerate() {
@@ -198,7 +201,7 @@ mod burst {
     fn an_outcast_reverses_an_incast_and_keeps_a_given_hub() {
         let law = Fan {
             hub: Some(NodeId::new(3)),
-            ..fan(Direction::Out, FlowVolume::PerFlow(Bytes::new(9)))
+            ..fan(Direction::Outcast, FlowVolume::PerFlow(Bytes::new(9)))
         };
         let outcast = bursts(BatchPattern::Fan(law), 700);
         let flows: Vec<Flow> = outcast.flows(1).collect();
@@ -215,7 +218,7 @@ mod burst {
                 hub: Some(NodeId::new(hub)),
                 n: 2,
                 peers: peers.clone(),
-                ..fan(Direction::In, volume)
+                ..fan(Direction::Incast, volume)
             };
             let counts = pairs_of(bursts(BatchPattern::Fan(law), 2000).flows(1));
             assert!(
@@ -247,7 +250,7 @@ mod burst {
     fn poisson_incasts_offer_their_load() {
         let volume = FlowVolume::PerFlow(Bytes::new(125_560));
         let fan =
-            Fan { n: 50, n_hosts: 144, peers: HostSet::all(144), ..fan(Direction::In, volume) };
+            Fan { n: 50, n_hosts: 144, peers: HostSet::all(144), ..fan(Direction::Incast, volume) };
         let per_host = load(0.02).arrivals_per_ps(125_560.0);
         let incasts = PoissonIncast { fan, events_per_ps: per_host * 144.0 / 50.0, stream: 0 };
         let n = 20_000;

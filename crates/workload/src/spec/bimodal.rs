@@ -144,7 +144,7 @@ impl Source for Bimodal {
             let Reverse((arrival, src)) = next.pop()?;
             let sender = &mut senders[src as usize];
             next.push(Reverse((sender.arrival_after(arrival, &phases, &mut arrivals), src)));
-            let other = partners.below(n as usize - 1) as u32;
+            let other = partners.uniform_below(n as usize - 1) as u32;
             let dst = other + u32::from(other >= src);
             let size = sizes.sample(&mut lengths);
             Some(Flow::new(arrival, hosts.host(src), hosts.host(dst), size))

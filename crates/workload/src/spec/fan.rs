@@ -59,9 +59,9 @@ macro_rules! fans {
 
 fans! {
     /// Keys of `incast`.
-    IncastSpec In
+    IncastSpec Incast
     /// Keys of `outcast`.
-    OutcastSpec Out
+    OutcastSpec Outcast
 }
 
 /// The keys of both.

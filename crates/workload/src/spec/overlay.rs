@@ -54,7 +54,7 @@ impl Pattern for IncastOverlaySpec {
         let all = HostSet::all(checker.n());
         let poisson = Poisson::new(pairs, all.clone(), Arc::clone(&dist), &load, checker.stream());
         let fan = Fan {
-            direction: Direction::In,
+            direction: Direction::Incast,
             n,
             hub: None,
             volume: FlowVolume::PerFlow(size),

@@ -16,7 +16,7 @@ use crate::pattern::HostSet;
 use crate::pattern::burst::Rounds;
 use crate::pattern::pairs::{Pairs, StaggeredPairs};
 use crate::pattern::poisson::{OnOff, Poisson};
-use crate::pattern::together::SimultaneousFlows;
+use crate::pattern::simultaneous::SimultaneousFlows;
 
 /// Defines the keys of a pattern whose hosts have partners: the pattern's keys, and the common
 /// ones.
@@ -264,12 +264,12 @@ impl Checker<'_> {
         match (of.on_us, of.off_us) {
             (None, None) => Ok(CheckedPattern::with_sizes(vec![poisson], sizes)),
             (Some(on), Some(off)) => {
-                let on = self.span("on-us", on)?;
-                if on == Span::ZERO {
+                let on_mean = self.span("on-us", on)?;
+                if on_mean == Span::ZERO {
                     return self.wrong("on-us", "a time above 0", 0);
                 }
-                let off = self.span("off-us", off)?;
-                Ok(CheckedPattern::with_sizes(OnOff { poisson, on, off }, sizes))
+                let off_mean = self.span("off-us", off)?;
+                Ok(CheckedPattern::with_sizes(OnOff { poisson, on_mean, off_mean }, sizes))
             }
             (Some(_), None) => self.wrong("off-us", "a time with on-us", "none"),
             (None, Some(_)) => self.wrong("on-us", "a time with off-us", "none"),

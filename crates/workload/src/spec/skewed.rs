@@ -7,7 +7,7 @@ use super::HostsSpec;
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError, one};
 use crate::pattern::burst::BatchPattern;
-use crate::pattern::skewed::SkewedPairs;
+use crate::pattern::skewed_all_to_all::SkewedPairs;
 
 /// Keys of `skewed-all-to-all`. Rounds do not wait for each other.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]

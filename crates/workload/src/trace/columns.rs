@@ -74,7 +74,7 @@ impl TimeColumn {
     pub(super) fn find(time: &str, has: impl Fn(&str) -> bool) -> Option<Self> {
         UNITS.iter().find_map(|&(symbol, unit_ps)| {
             let name = Some(format!("{time}_{symbol}")).filter(|name| has(name))?;
-            Some(Self { name, unit: Unit::of_time(symbol)?, unit_ps })
+            Some(Self { name, unit: Unit::from_symbol(symbol)?, unit_ps })
         })
     }
 

@@ -26,6 +26,7 @@ mod columns;
 mod contents;
 mod csv;
 mod decimal;
+mod dependencies;
 mod format;
 mod hosts;
 mod number;
@@ -35,7 +36,6 @@ mod row;
 mod source;
 #[cfg(test)]
 mod tests;
-mod waiting;
 mod write;
 
 use std::path::Path;
@@ -153,12 +153,12 @@ pub fn read_with_notes(
     if rows.is_empty() {
         return without_flows("none");
     }
-    waiting::check_ids(&name, &rows).map_err(|error| error.in_columns(&fields))?;
+    dependencies::check_ids(&name, &rows).map_err(|error| error.in_columns(&fields))?;
     let order = if is_unordered { Order::Sort } else { check.order };
     let check = TraceRequirements { order, ..check };
     let named = |error| named(error, options.hosts.as_ref()).in_columns(&fields);
-    let trace = if is_graph || rows.iter().any(waiting::waits) {
-        let graph = waiting::graph(&name, &rows, rounds, check).map_err(named)?;
+    let trace = if is_graph || rows.iter().any(dependencies::waits) {
+        let graph = dependencies::graph(&name, &rows, rounds, check).map_err(named)?;
         if graph.n_flows() == 0 {
             return without_flows("computations alone");
         }

@@ -32,7 +32,7 @@ pub fn every_packet(file: &Path, wires: &[Wire]) -> Result<String, RunError> {
         let interface = writer.interface("h3", FRAME_MAX as u32)?;
         for (sample, number) in samples.iter().zip(1..) {
             let (bytes, original) = (sample.frame.captured(), sample.frame.original as u32);
-            let (at, direction) = (Time::from_ps(number * 1_000_001), Direction::Out);
+            let (at, direction) = (Time::from_ps(number * 1_000_001), Direction::Sent);
             writer.packet(&CapturedPacket { at, interface, direction, bytes, original })?;
         }
         writer.finish()?;
@@ -58,7 +58,7 @@ fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
     let session = 0xa1b2;
     for kind in [
         Kind::Hello { nonce },
-        Kind::Here { nonce },
+        Kind::HelloAck { nonce },
         Kind::Refused { msg },
         Kind::Corrupt { msg },
         Kind::Initiation { session },
@@ -161,13 +161,14 @@ fn sample(
     header: &[u8],
 ) -> Result<Sample, WireError> {
     let (src, dst) = (NodeId::new(3), NodeId::new(66_000));
-    let dst_life = match kind {
+    let dst_incarnation = match kind {
         Kind::Hello { .. } => None,
         _ => Some(Incarnation::new(0xfedc_ba98)),
     };
-    let src_life = Incarnation::new(0x1234_5678);
-    let protection = Protection::Bare;
-    let envelope = Envelope { transport, src, dst, src_life, dst_life, kind, protection };
+    let src_incarnation = Incarnation::new(0x1234_5678);
+    let protection = Protection::Unprotected;
+    let envelope =
+        Envelope { transport, src, dst, src_incarnation, dst_incarnation, kind, protection };
     for (name, value) in envelope_fields(&envelope) {
         fields.insert(format!("rampmeter.{name}"), value.into());
     }
@@ -182,7 +183,7 @@ fn sample(
         marks: Marks::NONE,
     };
     let frame = Frame::new(&envelope, &packet, |out| {
-        Writer::new(out).bytes(header).map(|written| written.written())
+        Writer::new(out).bytes(header).map(|written| written.position())
     })?;
     Ok(Sample { frame, fields })
 }
@@ -190,7 +191,7 @@ fn sample(
 fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
     let (code, word, fragment) = match envelope.kind {
         Kind::Hello { nonce } => (0, ("nonce", nonce), None),
-        Kind::Here { nonce } => (1, ("nonce", nonce), None),
+        Kind::HelloAck { nonce } => (1, ("nonce", nonce), None),
         Kind::Control { msg } => (2, ("msg", msg.get()), None),
         Kind::Data { msg, fragment } => {
             let kind = if fragment.digest.is_some() { 10 } else { 3 };
@@ -213,8 +214,8 @@ fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
         ("service", fragment.map_or(0, |f| f.service.into())),
         ("src", envelope.src.get()),
         ("dst", envelope.dst.get()),
-        ("src_life", envelope.src_life.get()),
-        ("dst_life", envelope.dst_life.map_or(0, Incarnation::get)),
+        ("src_life", envelope.src_incarnation.get()),
+        ("dst_life", envelope.dst_incarnation.map_or(0, Incarnation::get)),
         word,
     ];
     if let Some(Fragment { offset, size, digest, .. }) = fragment {

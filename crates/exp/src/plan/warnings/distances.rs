@@ -48,7 +48,7 @@ pub(crate) fn delayed_paths(
     control: Bytes,
 ) -> Option<Warning> {
     let path = topology.delayed_path(control)?;
-    let factor = path.most.as_ps() as f64 / path.least.as_ps().max(1) as f64;
+    let factor = path.max.as_ps() as f64 / path.min.as_ps().max(1) as f64;
     if factor < DELAYED {
         return None;
     }
@@ -60,8 +60,8 @@ pub(crate) fn delayed_paths(
          and switches choose among paths of equally many hops without regard to delay",
         from = names.node(Node::Host(path.ends.0)),
         to = names.node(Node::Host(path.ends.1)),
-        shortest_us = path.least.as_us_f64(),
-        longest_us = path.most.as_us_f64(),
+        shortest_us = path.min.as_us_f64(),
+        longest_us = path.max.as_us_f64(),
         factor = factor;
         link = link,
         more = more,

@@ -7,7 +7,7 @@ use rampmeter_sim::topo::ReturnPath;
 use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
 
 use crate::topology::names::NamesSpec;
-use crate::traffic::cut::Segmentation;
+use crate::traffic::segmentation::Segmentation;
 use crate::warning::{Warning, warning};
 
 /// Returns a warning if links of several rates serve the same peers: links between two switches,
@@ -20,7 +20,7 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Wa
         let together = match (link.a, link.b) {
             (Node::Switch(_), Node::Switch(_)) => Some((link.a.min(link.b), link.a.max(link.b), 0)),
             (Node::Host(host), Node::Switch(switch)) => {
-                let of = |planes: &Planes| planes.of_switch(NodeId::new(host), switch);
+                let of = |planes: &Planes| planes.plane_of_switch(NodeId::new(host), switch);
                 Some((link.a, link.a, planes.as_ref().and_then(of).unwrap_or(0)))
             }
             _ => None,

@@ -19,7 +19,7 @@ use super::valid::ValidPlan;
 use super::{Plan, by_port};
 use crate::record::sampling;
 use crate::topology::names::NamesSpec;
-use crate::traffic::cut::Segmentation;
+use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::{Warning, warning};
 
@@ -32,7 +32,7 @@ pub(super) struct PlanFacts<'a> {
     /// The rate of hosts that loads are shares of.
     pub(super) load_rate: Rate,
     pub(super) transport: &'a ValidTransport,
-    pub(super) cuts: &'a [Segmentation],
+    pub(super) segmentations: &'a [Segmentation],
     /// The path choice that the plan names.
     pub(super) spray: Option<Spray>,
     /// A warning if long links need more memory than the transport prefers.
@@ -128,7 +128,7 @@ impl PlanFacts<'_> {
             let unequal = links::unequal_links(topology, names);
             warnings.extend(unequal.map(|_| assumptions::unequal_slots(name)));
         }
-        let slow_returns = links::slow_returns(topology, names, name, self.cuts, slots);
+        let slow_returns = links::slow_returns(topology, names, name, self.segmentations, slots);
         warnings.extend(slow_returns);
     }
 
@@ -137,7 +137,7 @@ impl PlanFacts<'_> {
         let has_one_time = self.transport.ready.assumptions().one_round_trip;
         let sharing = has_one_time.then_some(self.plan.transport.name());
         let longest = self.sim.topology.clone().with_longest_links(&self.sim.faults.changes);
-        let (on, header) = ((&longest, self.names()), self.cuts[0].header);
+        let (on, header) = ((&longest, self.names()), self.segmentations[0].header);
         warnings.extend(distances::far_hosts(&self.network.delays, on, header, sharing));
         warnings.extend(distances::delayed_paths(on.0, on.1, header));
     }
@@ -146,7 +146,8 @@ impl PlanFacts<'_> {
     fn of_path_choice(&self, warnings: &mut Vec<Warning>) {
         let (topology, spec, ready) =
             (&self.sim.topology, &self.plan.transport, &self.transport.ready);
-        let spread = if self.cuts.len() > 1 { self.spray } else { Some(self.sim.fabric.spray) };
+        let spread =
+            if self.segmentations.len() > 1 { self.spray } else { Some(self.sim.fabric.spray) };
         if let Some(spray) = spread.filter(|_| ready.assumptions().in_order) {
             warnings.extend(path_choice::out_of_order(topology, spray, spec.name()));
         }

@@ -28,7 +28,7 @@ impl Draw<'_> {
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.below(of.len())]
+        of[self.0.uniform_below(of.len())]
     }
 
     /// A whole number from `least` to `most`, small and large ones alike.
@@ -53,7 +53,7 @@ impl Draw<'_> {
 
     fn topology(&mut self) -> (Table, u64) {
         let mut table = Table::new();
-        let (kind, hosts) = match self.0.below(6) {
+        let (kind, hosts) = match self.0.uniform_below(6) {
             0 => {
                 let hosts = self.int(2, 20);
                 table.insert("hosts".into(), hosts.into());
@@ -165,7 +165,7 @@ impl Draw<'_> {
         if self.chance(0.7) {
             return Table::new();
         }
-        let (memory, trims) = (self.0.below(3), self.chance(0.1));
+        let (memory, trims) = (self.0.uniform_below(3), self.chance(0.1));
         let mut table = self.by_schema("FabricSpec", &|key| match key {
             "buffer-bytes" => memory == 0,
             "shared-buffer-bytes" => memory == 1,
@@ -197,7 +197,9 @@ impl Draw<'_> {
     /// A value of a definition: a word of an enumeration, bytes of ports, or a table.
     fn by_definition(&mut self, name: &str, most: f64) -> Value {
         match self.1[name]["oneOf"].as_array() {
-            Some(words) => words[self.0.below(words.len())]["const"].as_str().unwrap().into(),
+            Some(words) => {
+                words[self.0.uniform_below(words.len())]["const"].as_str().unwrap().into()
+            }
             None if name == "PortBytesSpec" => self.int(0, most as u64).into(),
             None => self.by_schema(name, &|_| true).into(),
         }
@@ -208,7 +210,7 @@ impl Draw<'_> {
         let mut table = Table::new();
         table.insert("name".into(), of.name.into());
         if !of.presets.is_empty() {
-            let at = self.0.below(of.presets.len());
+            let at = self.0.uniform_below(of.presets.len());
             table.insert("preset".into(), of.presets[at].0.into());
         }
         if self.chance(0.5) {
@@ -240,12 +242,12 @@ impl Draw<'_> {
             KeyKind::Text | KeyKind::Table => {
                 unreachable!("no transport of the repository has one")
             }
-            KeyKind::Choice { names } => names[self.0.below(names.len())].0.clone().into(),
+            KeyKind::Choice { names } => names[self.0.uniform_below(names.len())].0.clone().into(),
         }
     }
 
     fn sizes(&mut self) -> Value {
-        match self.0.below(4) {
+        match self.0.uniform_below(4) {
             0 => self.pick(&["imc10", "homa-w1", "homa-w2", "homa-w3"]).into(),
             _ => {
                 let mut fixed = Table::new();
@@ -413,7 +415,7 @@ pub(super) fn random_plan(
     let (topology, hosts) = if seed % 8 == 7 { draw.pod() } else { draw.topology() };
     plan.insert("topology".into(), topology.into());
     plan.insert("fabric".into(), draw.fabric().into());
-    let of = &transports[draw.0.below(transports.len())];
+    let of = &transports[draw.0.uniform_below(transports.len())];
     plan.insert("transport".into(), draw.transport(of).into());
     plan.insert("workload".into(), draw.workload(hosts, 0).into());
     let mut run = Table::new();

@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::sharing::{AnyScheduler, SharingPolicy};
-use super::super::split::LeastShare;
+use super::super::split::MinShare;
 use super::{gbps, two_racks};
 use crate::central::{self, ControllerConfig, Order, Request};
 
@@ -30,8 +30,8 @@ fn new() -> Controller {
     with(CONFIG, SharingPolicy::Serial)
 }
 
-fn request(number: u32, dst: u32, kb: u64, heard: u32) -> Request {
-    Request { number, dst: NodeId::new(dst), left: Bytes::new(kb * 1_000), heard }
+fn request(number: u32, dst: u32, kb: u64, acked_order: u32) -> Request {
+    Request { number, dst: NodeId::new(dst), remaining: Bytes::new(kb * 1_000), acked_order }
 }
 
 /// An order: host, flow, number of the order, rate.
@@ -227,7 +227,7 @@ fn hosts_are_notified_when_links_fail() {
 
 #[test]
 fn flows_that_share_links_are_granted_the_remaining_capacity() {
-    let sharing = SharingPolicy::Split(LeastShare::from_milli(100).unwrap());
+    let sharing = SharingPolicy::Split(MinShare::from_milli(100).unwrap());
     let mut controller = with(CONFIG, sharing);
     let slow = controller.network().down(0, 4).unwrap();
     controller.set_capacity(us(0), slow, Some(gbps(6)));

@@ -6,14 +6,14 @@ use super::super::figure6::{PendingFlow, figure6};
 use super::super::network::{Member, Narrow, Network};
 use super::{flow, gbps, two_racks};
 use crate::central::Arrival;
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 
 /// Returns the rates in Gbit/s, zero for flows that are stopped.
 fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {
     let pending = |flow: &Arrival| PendingFlow {
         src: flow.src,
         dst: flow.dst,
-        left: RemainingSize::of(flow.left),
+        remaining: RemainingSize::from_bytes(flow.remaining),
     };
     let flows: Vec<PendingFlow> = flows.iter().map(pending).collect();
     let in_gbps = |rate: Option<Rate>| rate.map_or(0, |rate| rate.as_bps() / 1_000_000_000);
@@ -75,14 +75,14 @@ fn flows_of_a_link_that_is_down_are_stopped_and_hold_nothing() {
 #[test]
 fn remaining_sizes_are_exact_and_round_up_to_bytes() {
     let at_ns = |ns| Time::ZERO + Span::from_ns(ns);
-    let line = Line::new(RemainingSize::of(Bytes::new(10)), gbps(4), at_ns(5));
-    let left = |ns| line.left(gbps(4), at_ns(ns));
+    let line = Line::new(RemainingSize::from_bytes(Bytes::new(10)), gbps(4), at_ns(5));
+    let left = |ns| line.remaining(gbps(4), at_ns(ns));
     assert_eq!([5, 6, 7, 24, 25, 99].map(|ns| left(ns).bytes_ceil().get()), [10, 10, 9, 1, 0, 0]);
     assert!(left(6) < left(5) && left(26) < left(25));
     assert_eq!(line.end(gbps(4)), at_ns(25));
     // A third of a picosecond too early would not do.
     let line = Line::new(
-        RemainingSize::of(Bytes::new(1)),
+        RemainingSize::from_bytes(Bytes::new(1)),
         Rate::from_bps(3_000_000_000).unwrap(),
         at_ns(0),
     );

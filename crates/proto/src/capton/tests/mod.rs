@@ -16,7 +16,7 @@ use proptest::prelude::*;
 /// Returns a flow of `kb` kilobytes.
 fn flow(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
     let (src, dst) = (NodeId::new(src), NodeId::new(dst));
-    Arrival { id: FlowId(id), src, dst, left: Bytes::new(kb * 1_000) }
+    Arrival { id: FlowId(id), src, dst, remaining: Bytes::new(kb * 1_000) }
 }
 
 fn gbps(n: u64) -> Rate {

@@ -9,7 +9,7 @@ use super::super::figure6::{PendingFlow, figure6};
 use super::super::network::Network;
 use super::super::scheduler::Scheduler;
 use super::{any_network, capacity};
-use crate::central::left::{Line, RemainingSize};
+use crate::central::remaining::{Line, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl Model {
     fn advance(&mut self, now: Time) {
         for (_, flow, rate) in &mut self.flows {
             if let Some(rate) = *rate {
-                flow.left = Line::new(flow.left, rate, self.now).left(rate, now);
+                flow.remaining = Line::new(flow.remaining, rate, self.now).remaining(rate, now);
             }
         }
         self.now = now;
@@ -71,14 +71,14 @@ impl Model {
                 let n = self.network.n_hosts();
                 let (src, away) = (src % n, dst % (n - 1));
                 let (src, dst) = (NodeId::new(src), NodeId::new((src + 1 + away) % n));
-                let (id, left) = (FlowId(self.arrivals), Bytes::new(bytes));
+                let (id, remaining) = (FlowId(self.arrivals), Bytes::new(bytes));
                 self.arrivals += 1;
                 self.flows.push((
                     id,
-                    PendingFlow { src, dst, left: RemainingSize::of(left) },
+                    PendingFlow { src, dst, remaining: RemainingSize::from_bytes(remaining) },
                     None,
                 ));
-                scheduler.arrive(Arrival { id, src, dst, left })
+                scheduler.arrive(Arrival { id, src, dst, remaining })
             }
             Step::Complete(n) => {
                 let Some(n) = pick(&self.flows, n) else { return Vec::new() };
@@ -94,7 +94,7 @@ impl Model {
             }
             Step::Correct(n, bytes) => {
                 let Some(n) = pick(&self.flows, n) else { return Vec::new() };
-                self.flows[n].1.left = RemainingSize::of(Bytes::new(bytes));
+                self.flows[n].1.remaining = RemainingSize::from_bytes(Bytes::new(bytes));
                 scheduler.correct(self.flows[n].0, Bytes::new(bytes))
             }
             Step::Capacity(n, capacity) => {
@@ -117,7 +117,7 @@ impl Model {
     fn next_completion(&self) -> Option<Time> {
         let ends = self.flows.iter().filter_map(|&(_, flow, rate)| {
             let rate = rate?;
-            Some(Line::new(flow.left, rate, self.now).end(rate))
+            Some(Line::new(flow.remaining, rate, self.now).end(rate))
         });
         ends.min()
     }
@@ -149,7 +149,7 @@ proptest! {
             for &(id, flow, rate) in &model.flows {
                 prop_assert_eq!(scheduler.rate(id), rate, "{:?} {:?} after {:?}", id, flow, step);
                 prop_assert_eq!(told.get(&id).copied(), rate, "{:?} was told otherwise", id);
-                prop_assert_eq!(scheduler.left(id), Some(flow.left));
+                prop_assert_eq!(scheduler.remaining(id), Some(flow.remaining));
             }
             let next = scheduler.next_completion();
             prop_assert_eq!(next.map(|(end, _)| end), model.next_completion());
@@ -166,7 +166,7 @@ proptest! {
         let pending = ends.into_iter().map(|(src, away, bytes)| {
             let (src, dst) = (src % n, (src + 1 + away % (n - 1)) % n);
             let (src, dst) = (NodeId::new(src % n), NodeId::new(dst));
-            PendingFlow { src, dst, left: RemainingSize::of(Bytes::new(bytes)) }
+            PendingFlow { src, dst, remaining: RemainingSize::from_bytes(Bytes::new(bytes)) }
         });
         let flows: Vec<PendingFlow> = pending.collect();
         let rates = figure6(&network, &flows);

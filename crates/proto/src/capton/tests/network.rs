@@ -48,14 +48,14 @@ fn two_pods() -> Network {
     let hosts = (0..8).map(|host| of(host / 2, 10)).collect();
     let racks = (0..4).map(|rack| of(rack / 2, 20)).collect();
     let pods = vec![of(0, 40); 2];
-    Network::new(&[hosts, racks, pods], Narrow::Shrink).unwrap().with_ways(&[2, 4])
+    Network::new(&[hosts, racks, pods], Narrow::Shrink).unwrap().with_parallel_paths(&[2, 4])
 }
 
 #[test]
 fn members_have_the_capacity_of_the_remaining_links() {
     let mut network = two_pods();
     let set = |network: &mut Network, down: &LinksDown| {
-        let changed = network.without(down);
+        let changed = network.degraded_capacities(down);
         changed.iter().for_each(|&(link, capacity)| network.set_capacity(link, capacity));
         changed.len()
     };
@@ -83,7 +83,7 @@ fn members_have_the_capacity_of_the_remaining_links() {
 fn racks_without_known_links_keep_their_capacity() {
     let network = two_racks();
     let down = LinksDown { racks: vec![(0, 0)], pods: Vec::new() };
-    assert_eq!(network.without(&down), []);
+    assert_eq!(network.degraded_capacities(&down), []);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_shorter_flow_takes_the_place_of_a_longer_one_and_gives_it_back() {
     scheduler.advance(at_us(40));
     assert_eq!(changes(scheduler.complete(FlowId(2))), [(1, GO)]);
     // 25 kB were sent before, and nothing while it was stopped.
-    assert_eq!(scheduler.left(FlowId(1)).unwrap().bytes_ceil(), Bytes::new(100_000));
+    assert_eq!(scheduler.remaining(FlowId(1)).unwrap().bytes_ceil(), Bytes::new(100_000));
     assert_eq!(scheduler.next_completion(), Some((at_us(120), FlowId(1))));
 }
 
@@ -97,6 +97,6 @@ fn flows_that_are_not_known_change_nothing() {
     scheduler.arrive(flow(1, 0, 4, 10));
     assert_eq!(changes(scheduler.complete(FlowId(2))), []);
     assert_eq!(changes(scheduler.correct(FlowId(2), Bytes::new(1))), []);
-    assert_eq!((scheduler.rate(FlowId(2)), scheduler.left(FlowId(2))), (None, None));
+    assert_eq!((scheduler.rate(FlowId(2)), scheduler.remaining(FlowId(2))), (None, None));
     assert_eq!(scheduler.len(), 1);
 }

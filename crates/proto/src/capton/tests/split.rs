@@ -5,13 +5,13 @@ use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::figure6::{PendingFlow, figure6};
 use super::super::network::Network;
-use super::super::split::{LeastShare, SplitScheduler, split};
+use super::super::split::{MinShare, SplitScheduler, split};
 use super::{any_network, flow, gbps, two_racks};
-use crate::central::left::RemainingSize;
+use crate::central::remaining::RemainingSize;
 use crate::central::{Change, FlowId};
 
-fn least(milli: u32) -> LeastShare {
-    LeastShare::from_milli(milli).unwrap()
+fn least(milli: u32) -> MinShare {
+    MinShare::from_milli(milli).unwrap()
 }
 
 /// Flows between the hosts of these numbers modulo the number of hosts.
@@ -20,7 +20,7 @@ fn pending(network: &Network, ends: &[(u32, u32, u64)]) -> Vec<PendingFlow> {
     let pending = |&(src, away, bytes): &(u32, u32, u64)| PendingFlow {
         src: NodeId::new(src % n),
         dst: NodeId::new((src % n + 1 + away % (n - 1)) % n),
-        left: RemainingSize::of(Bytes::new(bytes)),
+        remaining: RemainingSize::from_bytes(Bytes::new(bytes)),
     };
     ends.iter().map(pending).collect()
 }
@@ -109,13 +109,13 @@ fn completions_are_predicted_from_remaining_bytes_at_each_rate() {
     scheduler.advance(at_us(60));
     let access = scheduler.network().down(0, 4).unwrap();
     scheduler.set_capacity(access, Some(gbps(5)));
-    assert_eq!(scheduler.left(FlowId(1)).unwrap().bytes_ceil(), Bytes::new(50_000));
+    assert_eq!(scheduler.remaining(FlowId(1)).unwrap().bytes_ceil(), Bytes::new(50_000));
     assert_eq!(scheduler.next_completion(), Some((at_us(140), FlowId(1))));
     assert_eq!(scheduler.rate(FlowId(1)), Some(gbps(5)));
 }
 
 #[test]
 fn least_shares_are_from_a_thousandth_to_the_whole() {
-    assert_eq!([0, 1_001].map(LeastShare::from_milli), [None, None]);
-    assert!([1, 1_000].map(LeastShare::from_milli).iter().all(Option::is_some));
+    assert_eq!([0, 1_001].map(MinShare::from_milli), [None, None]);
+    assert!([1, 1_000].map(MinShare::from_milli).iter().all(Option::is_some));
 }

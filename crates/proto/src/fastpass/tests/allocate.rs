@@ -77,7 +77,7 @@ fn a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have() {
     allocator.request(0, 1, 2);
     allocator.request(2, 1, 4);
     let mut out = Vec::new();
-    allocator.allocate_where(&mut out, |a| a.src != 0 || a.slot == 3);
+    allocator.allocate_if(&mut out, |a| a.src != 0 || a.slot == 3);
     out.sort_unstable();
     let of = |src: u16| out.iter().filter(|a| a.src == src).map(|a| a.slot).collect::<Vec<_>>();
     assert_eq!((of(0), of(2)), (vec![3], vec![0, 1, 2]));
@@ -87,11 +87,11 @@ fn a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have() {
 /// Destinations that represent several hosts take as many sources as the caller allows.
 #[test]
 fn several_sources_send_to_a_shared_destination() {
-    let mut allocator = Allocator::new(6, 1).that_shares(5);
+    let mut allocator = Allocator::new(6, 1).with_shared_destinations(5);
     (0..4).for_each(|src| allocator.request(src, 5, 1));
     (0..4).for_each(|src| allocator.request(src, 4, 1));
     let (mut out, mut room) = (Vec::new(), 2);
-    allocator.allocate_where(&mut out, |a| {
+    allocator.allocate_if(&mut out, |a| {
         let may = a.dst != 5 || room > 0;
         room -= u32::from(may && a.dst == 5);
         may
@@ -127,7 +127,7 @@ fn an_idle_pair_is_first_only_if_idle_time_is_recorded() {
         waits
     };
     assert_eq!(waits(Allocator::new(5, 1)), [3, 3]);
-    assert_eq!(waits(Allocator::new(5, 1).that_remembers()), [0, 0]);
+    assert_eq!(waits(Allocator::new(5, 1).with_history()), [0, 0]);
 }
 
 #[test]

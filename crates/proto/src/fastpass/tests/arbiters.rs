@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::super::wire::{Demand, FastpassHeader, List, Slot};
 use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations};
-use crate::parts::AttemptLimit;
 use crate::test_packet::control;
+use crate::toolkit::AttemptLimit;
 use rampmeter_core::{
     Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
     TenantId, Time,
@@ -32,7 +32,7 @@ fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
     };
     let config = FastpassConfig { arbiters: 2, ..config };
     let time = RATE.tx_time(allocations(2, config.header, config.batch));
-    Arc::new(config.on(&facts, None, time).unwrap())
+    Arc::new(config.derive(&facts, None, time).unwrap())
 }
 
 fn endpoint<E: Endpoint<Config = Fastpass>>(fastpass: &Arc<Fastpass>, node: NodeId) -> E {
@@ -170,7 +170,7 @@ fn a_batch_is_sent_when_it_has_been_computed() {
     let compute = Span::from_us(15);
     let config = FastpassConfig { compute: Some(compute), ..FastpassConfig::paper() };
     let (fastpass, at_once) = (fastpass_with(config), fastpass());
-    assert!(fastpass.ahead >= at_once.ahead + compute.div_floor(fastpass.slot));
+    assert!(fastpass.lead_slots >= at_once.lead_slots + compute.div_floor(fastpass.slot));
     let mut arbiter = endpoint::<FastpassArbiter>(&fastpass, ARBITER);
     // The watchdog is sent first.
     arbiter.handle_timeout(Time::ZERO);
@@ -198,7 +198,7 @@ fn a_computation_longer_than_a_batch_is_refused() {
         patience: Span::ZERO,
     };
     let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };
-    let bad = config.on(&facts, None, Span::ZERO).unwrap_err();
+    let bad = config.derive(&facts, None, Span::ZERO).unwrap_err();
     assert_eq!((bad.key.as_str(), bad.got.as_str()), ("compute-us", "21"));
 }
 

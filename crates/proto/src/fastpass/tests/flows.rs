@@ -2,7 +2,7 @@
 
 use super::super::flows::Flows;
 use super::super::{Fastpass, FastpassConfig};
-use crate::parts::Output;
+use crate::toolkit::Output;
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, FabricFacts, Message, MsgId, NodeId, Rate, Span, Time};
 
@@ -16,7 +16,7 @@ fn fastpass() -> Fastpass {
         n_pods: 0,
         patience: Span::ZERO,
     };
-    FastpassConfig::paper().on(&facts, None, Span::ZERO).unwrap()
+    FastpassConfig::paper().derive(&facts, None, Span::ZERO).unwrap()
 }
 
 /// Returns a search of all flows.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Hop, NodeId, Packet, SwitchFacts, Time, TransitPacket, Verdict};
+use rampmeter_core::{NodeId, Packet, SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict};
 
 use super::port::PodPort;
 use super::stats::CoreStats;
@@ -90,7 +90,7 @@ impl CoreSwitch {
         self.stats.cells_max = self.stats.cells_max.max(self.fastpod.in_cells(self.held));
         self.stats.queue_max = self.stats.queue_max.max(self.fastpod.in_cells(port.held()));
         self.plan(now, to);
-        Verdict::Keep
+        Verdict::Consume
     }
 
     fn on_schd(&mut self, now: Time, pod: u16, src: NodeId, header: &FastpodHeader) -> Verdict {
@@ -98,12 +98,12 @@ impl CoreSwitch {
         let Some((_, which)) = arbiter else { return Verdict::Drop };
         let port = &mut self.ports[usize::from(pod)];
         let Some(relays) = port.on_schd(now, which, header, &self.fastpod, self.number) else {
-            return Verdict::Keep;
+            return Verdict::Consume;
         };
         for &relay in relays.as_slice() {
             self.relay(now, pod, relay);
         }
-        Verdict::Keep
+        Verdict::Consume
     }
 
     /// Passes on that a message has arrived in the pod `from`.
@@ -161,7 +161,7 @@ impl CoreSwitch {
     }
 }
 
-impl Hop<FastpodHeader> for FastpodHop {
+impl SwitchProgram<FastpodHeader> for FastpodHop {
     const ACTIVE: bool = true;
     const TIMERS: bool = true;
 

@@ -17,8 +17,8 @@ pub(crate) fn cell_to_core(
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };
     let (pod, core) = (&pods[usize::from(fastpod.pod_of(src))], &cores[usize::from(core)]);
     let agg = usize::from(core.agg);
-    let up = pod.to_agg[usize::from(host(pod, src.into()).rack)][agg];
-    set(packet, &[up, pod.to_core[agg][usize::from(core.place)]]);
+    let up = pod.ports_to_agg[usize::from(host(pod, src.into()).rack)][agg];
+    set(packet, &[up, pod.ports_to_core[agg][usize::from(core.place)]]);
 }
 
 /// From a core switch to a host of a pod.
@@ -28,7 +28,7 @@ pub(crate) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<F
     let pod = &pods[usize::from(fastpod.pod_of(dst as u16))];
     let to = host(pod, dst);
     let agg = usize::from(cores[usize::from(core)].agg);
-    set(packet, &[pod.to_rack[agg][usize::from(to.rack)], to.port]);
+    set(packet, &[pod.ports_to_rack[agg][usize::from(to.rack)], to.port]);
 }
 
 /// Routes one of a core switch straight from the aggregation switch to an arbiter of a pod.
@@ -41,7 +41,7 @@ pub(crate) fn core_rts(
 ) {
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };
     let agg = usize::from(cores[usize::from(core)].agg);
-    set(packet, &[pods[usize::from(to)].agg_to_arbiter[agg][arbiter as usize]]);
+    set(packet, &[pods[usize::from(to)].agg_ports_to_arbiter[agg][arbiter as usize]]);
 }
 
 /// Routes one to a core switch from the aggregation switch of the arbiter's pod.
@@ -53,7 +53,7 @@ pub(crate) fn core_schd(
 ) {
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };
     let (pod, core) = (&pods[usize::from(from)], &cores[usize::from(core)]);
-    let n_racks = pod.to_agg.len() as u16;
-    let port = pod.to_core[usize::from(core.agg)][usize::from(core.place)];
+    let n_racks = pod.ports_to_agg.len() as u16;
+    let port = pod.ports_to_core[usize::from(core.agg)][usize::from(core.place)];
     set(packet, &[n_racks + core.agg, port]);
 }

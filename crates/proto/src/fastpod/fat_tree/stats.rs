@@ -1,6 +1,6 @@
 //! Counters of a core switch.
 
-use crate::parts::counters;
+use crate::toolkit::counters;
 
 counters! {
     /// Counters of a core switch.

@@ -6,11 +6,11 @@ mod memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Core, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods, SourceRoute};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, FabricFacts, Hop, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,
-    SwitchFacts, Time, TransitPacket, Verdict,
+    Bytes, FabricFacts, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,
+    SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict,
 };
 
 use super::core_switch::FastpodHop;
@@ -35,23 +35,23 @@ fn pods(n_pods: u16) -> Pods {
         switch_latency: Span::from_ns(250),
         host_latency: Span::from_ns(100),
         hosts: (0..N * N)
-            .map(|n| PodHost { rack: n / N, place: n % N, port: n % N, cable: CABLE })
+            .map(|n| PodHost { rack: n / N, place: n % N, port: n % N, propagation: CABLE })
             .collect(),
-        trunks: (CABLE, CABLE),
-        arbiters: vec![vec![CABLE]; N.into()],
-        to_agg: vec![(N..2 * N).collect(); N.into()],
-        to_rack: vec![(0..N).collect(); N.into()],
-        to_arbiter: vec![vec![2 * N]; N.into()],
+        trunk_propagation: (CABLE, CABLE),
+        arbiter_propagation: vec![vec![CABLE]; N.into()],
+        ports_to_agg: vec![(N..2 * N).collect(); N.into()],
+        ports_to_rack: vec![(0..N).collect(); N.into()],
+        ports_to_arbiter: vec![vec![2 * N]; N.into()],
         first_host: u32::from(number * N * N),
-        to_core: vec![(N..2 * N).collect(); N.into()],
-        agg_arbiters: vec![vec![CABLE]; N.into()],
-        agg_to_arbiter: vec![vec![2 * N]; N.into()],
+        ports_to_core: vec![(N..2 * N).collect(); N.into()],
+        agg_arbiter_propagation: vec![vec![CABLE]; N.into()],
+        agg_ports_to_arbiter: vec![vec![2 * N]; N.into()],
     };
-    let core = |n: u16| Core {
+    let core = |n: u16| CoreSwitch {
         switch: 100 + u32::from(n),
         agg: n / N,
         place: n % N,
-        cable: CABLE,
+        propagation: CABLE,
         ports: (0..n_pods).collect(),
     };
     Pods { pods: (0..n_pods).map(pod).collect(), cores: (0..N * N).map(core).collect() }
@@ -89,7 +89,7 @@ impl Bench {
     }
 
     fn program(fastpod: &Arc<Fastpod>) -> FastpodHop {
-        let rng = Rng::new(1, 0, Purpose::Hop);
+        let rng = Rng::new(1, 0, Purpose::SwitchProgram);
         let rates = vec![RATE; fastpod.n_pods().into()];
         let facts = SwitchFacts { number: 106, first_port: FIRST_PORT, rates, rng };
         FastpodHop::new(fastpod, &facts)
@@ -176,7 +176,7 @@ fn cell(src: u32, dst: u32, seq: u32) -> Packet<FastpodHeader> {
         wire_bytes: 1_500,
         path: 0,
         priority: Priority::new(1),
-        marks: Marks::ROUTED.with(Marks::SOURCE_ROUTED),
+        marks: Marks::ROUTED.union(Marks::SOURCE_ROUTED),
     }
 }
 
@@ -186,9 +186,9 @@ fn instants_are_those_of_the_arbiters_slots() {
     let mut bench = Bench::new(&fastpod(FastpodConfig::paper(), 2));
     let dst = 16 + 13;
     for seq in 0..4 {
-        assert_eq!(bench.give(at(9_000_000), 0, cell(3, dst, seq)), Verdict::Keep);
+        assert_eq!(bench.give(at(9_000_000), 0, cell(3, dst, seq)), Verdict::Consume);
     }
-    assert_eq!(bench.schd(at(10_000_000), 1, 5_000_000, nothing()), Verdict::Keep);
+    assert_eq!(bench.schd(at(10_000_000), 1, 5_000_000, nothing()), Verdict::Consume);
     bench.run(at(18_000_000));
     // Slot 37 starts at 37 slots and a hop by the arbiter's clock; place 2 is behind two cells.
     let (when, port, packet) = bench.sent.pop_front().unwrap();
@@ -229,7 +229,7 @@ fn short_packets_share_cells() {
     let dst = 16 + 13;
     let short = |seq| Packet { wire_bytes: 400, ..cell(3, dst, seq) };
     for seq in 0..4 {
-        assert_eq!(bench.give(at(9_000_000), 0, short(seq)), Verdict::Keep);
+        assert_eq!(bench.give(at(9_000_000), 0, short(seq)), Verdict::Consume);
     }
     bench.give(at(9_000_000), 0, cell(3, dst, 4));
     bench.schd(at(10_000_000), 1, 5_000_000, nothing());
@@ -339,7 +339,7 @@ fn misdirected_packets_are_dropped() {
     let fastpod = fastpod(FastpodConfig::paper(), 2);
     let mut bench = Bench::new(&fastpod);
     let mut free = cell(3, 20, 0);
-    free.marks = free.marks.with(Marks::UNSCHEDULED);
+    free.marks = free.marks.union(Marks::UNSCHEDULED);
     let acks: List<Ack, 3> = List::default();
     let rts = FastpodHeader::Rts {
         epoch: 2,
@@ -366,5 +366,5 @@ fn misdirected_packets_are_dropped() {
     for packet in [cell(3, 4, 0), cell(3, 40, 0), free, schd(1), rts] {
         assert_eq!(bench.give(at(1_000_000), 0, packet), Verdict::Drop, "{packet:?}");
     }
-    assert_eq!(bench.give(at(1_000_000), 0, schd(0)), Verdict::Keep);
+    assert_eq!(bench.give(at(1_000_000), 0, schd(0)), Verdict::Consume);
 }

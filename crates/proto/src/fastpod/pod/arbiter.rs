@@ -410,11 +410,11 @@ impl Endpoint for FastpodArbiter {
         self.clients.report(each);
     }
 
-    fn has_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {
         false
     }
 
-    fn has_arrived(&mut self, _packet: &Packet<FastpodHeader>) -> bool {
+    fn is_duplicate(&mut self, _packet: &Packet<FastpodHeader>) -> bool {
         true
     }
 

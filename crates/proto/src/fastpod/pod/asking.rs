@@ -242,7 +242,7 @@ impl HostDemands {
 
     fn due(&self, fastpod: &Fastpod) -> Time {
         let backoff = 1 << self.attempts.min(BACKOFF_MAX);
-        let doubled = |wait: Span| fastpod.attempt_limit.doubled(wait * backoff, wait);
+        let doubled = |wait: Span| fastpod.attempt_limit.double_interval(wait * backoff, wait);
         let after = |since: Time, wait: Span| since.saturating_add(doubled(wait));
         let quiet = self.unheard_since.min(self.missing_since);
         let answer = after(quiet, fastpod.retry).min(after(self.heard_at, fastpod.silence));

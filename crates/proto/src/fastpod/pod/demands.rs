@@ -80,7 +80,7 @@ impl Clients {
             n_hosts: n_hosts as u16,
             n_pods,
             failures: fastpod.pods.is_some().then(|| Failures::new(fastpod, pod, from)),
-            allocator: Allocator::new(all, 1).that_remembers().that_shares(n_ends),
+            allocator: Allocator::new(all, 1).with_history().with_shared_destinations(n_ends),
             colouring: EdgeColourer::default(),
             clients: (0..n_ends).map(|_| Client::default()).collect(),
             wanted: 0,

@@ -19,7 +19,7 @@ use super::timing::{Instant, Timing, instant};
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::repair::observations::HostObservations;
 use crate::fastpod::wire::{Ack, FastpodHeader, POD_FLAG};
-use crate::parts::{Announcement, Output, sides};
+use crate::toolkit::{Announcement, Output, sides};
 use open_slot::OpenSlot;
 
 /// Fastpod at one host.
@@ -278,16 +278,16 @@ impl Endpoint for FastpodHost {
 
     /// Holds a message back, except in pods: there every packet has its instant, and a hold has
     /// none.
-    fn hold(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
-            self.receiver.flows.hold(src, msg);
+            self.receiver.flows.pause(src, msg);
             self.out.send(src, msg, FastpodHeader::Hold { held: true });
         }
     }
 
-    fn release(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
-            self.receiver.flows.release(now, src, msg, self.fastpod.held_pause);
+            self.receiver.flows.resume(now, src, msg, self.fastpod.held_pause);
             self.out.send(src, msg, FastpodHeader::Hold { held: false });
         }
     }

@@ -13,7 +13,7 @@ use super::timing::Instant;
 use crate::fastpod::config::{Fastpod, Order};
 use crate::fastpod::packing::{CellTime, cells_of};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
-use crate::parts::{OutgoingFlow, OutgoingFlows, Output};
+use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// A message's own part.
 #[derive(Clone, Debug, Default)]
@@ -271,7 +271,7 @@ impl Queues {
             // Waits longer after each attempt.
             let rto = if dst & POD_FLAG == 0 { fastpod.rto } else { fastpod.rto_far };
             let wait = rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
-            let wait = fastpod.attempt_limit.doubled(wait, rto);
+            let wait = fastpod.attempt_limit.double_interval(wait, rto);
             self.flows.defer_timer(slot, now + wait);
         } else if fastpod.config.order == Order::Srpt {
             flow.state.key = (flow.packets - flow.state.next).into();
@@ -329,7 +329,8 @@ impl Queues {
     /// be sent without them until `until`.
     pub(crate) fn on_asked(&mut self, dst: u16, until: Instant) {
         for &(slot, msg) in &self.hopeful {
-            let flow = self.flows.of(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
+            let flow =
+                self.flows.get_current(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
             if let Some(flow) = flow {
                 flow.state.until.get_or_insert(until);
             }
@@ -357,7 +358,7 @@ impl Queues {
             flow.state.next > 0 || flow.state.free > 0 || flow.retry.attempts() > 0
         });
         if is_sent && let Some(flow) = self.remove(slot) {
-            out.say(Event::Completed { msg: flow.msg });
+            out.push_event(Event::Completed { msg: flow.msg });
         }
     }
 
@@ -382,13 +383,13 @@ impl Queues {
             return None;
         }
         let pause = now + fastpod.held_pause;
-        if flow.is_held == held {
+        if flow.is_paused == held {
             if held {
-                self.flows.hear_timer(slot, pause);
+                self.flows.on_response(slot, pause);
             }
             return None;
         }
-        flow.is_held = held;
+        flow.is_paused = held;
         flow.retry.reset();
         self.leave(slot);
         if held {
@@ -414,13 +415,13 @@ impl Queues {
         fastpod: &Fastpod,
         out: &mut Output<FastpodHeader>,
     ) -> Option<u16> {
-        let slot = self.flows.next_due_or_ask(now, fastpod.repeat_gap)?;
+        let slot = self.flows.next_due_or_probe(now, fastpod.repeat_gap)?;
         let flow = &mut self.flows[slot];
         let to = flow.state.to;
         if flow.state.next < flow.packets {
             return Some(to);
         }
-        let is_held = flow.is_held;
+        let is_held = flow.is_paused;
         if flow.retry.attempt(now, &fastpod.attempt_limit) {
             if is_held {
                 self.flows.defer_timer(slot, now + fastpod.held_pause);
@@ -429,7 +430,7 @@ impl Queues {
                 self.enter(slot, fastpod.config.order);
             }
         } else if let Some(flow) = self.remove(slot) {
-            out.say(Event::Failed { msg: flow.msg });
+            out.push_event(Event::Failed { msg: flow.msg });
         }
         Some(to)
     }
@@ -452,7 +453,7 @@ impl Queues {
     /// renumbered.
     pub(crate) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.dst == peer) {
-            out.say(Event::Failed { msg });
+            out.push_event(Event::Failed { msg });
         }
         self.flows.forget_peer(peer, out, |_, _| {});
     }
@@ -460,7 +461,7 @@ impl Queues {
     /// Fails every message with cells to send.
     pub(crate) fn fail_waiting(&mut self, out: &mut Output<FastpodHeader>) {
         for msg in self.fail(|flow| flow.state.next < flow.packets) {
-            out.say(Event::Failed { msg });
+            out.push_event(Event::Failed { msg });
         }
     }
 }

@@ -6,7 +6,7 @@ use rampmeter_core::{NodeId, Receipt, Time};
 use super::backlog::Backlog;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::wire::{ACKS_MAX, Ack, FastpodHeader, List};
-use crate::parts::{Announcement, ArrivingFlows, FlowStatus, Output};
+use crate::toolkit::{Announcement, ArrivingFlows, FlowStatus, Output};
 
 /// The messages that arrive at a host.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl Receiver {
                 None => return Receipt::Ignored,
             },
             FlowStatus::Abandoned => return Receipt::Ignored,
-            FlowStatus::Over => {
+            FlowStatus::Delivered => {
                 // The acknowledgement is lost or in flight: it is repeated once a round.
                 if seq + 1 == of.packets {
                     self.acknowledge(of);
@@ -47,11 +47,11 @@ impl Receiver {
         };
         let flow = &mut self.flows[slot];
         // Only a damaged packet is beyond the length that the first one of its flow carried.
-        if seq >= flow.of.packets {
+        if seq >= flow.announcement.packets {
             return Receipt::Ignored;
         }
-        flow.heard = now;
-        if !flow.got.insert(seq) {
+        flow.last_packet_at = now;
+        if !flow.received.insert(seq) {
             return Receipt::Duplicate;
         }
         if flow.remaining() == 0 {
@@ -64,10 +64,10 @@ impl Receiver {
     /// Handles a probe of a source whose message is held.
     pub(super) fn on_ask(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
         match self.flows.find(&of) {
-            FlowStatus::Over => self.acknowledge(of),
+            FlowStatus::Delivered => self.acknowledge(of),
             FlowStatus::Abandoned => {}
             FlowStatus::Arriving(_) | FlowStatus::New => {
-                let held = self.flows.is_held(of.src, of.msg);
+                let held = self.flows.is_paused(of.src, of.msg);
                 out.send(of.src, of.msg, FastpodHeader::Hold { held });
             }
         }

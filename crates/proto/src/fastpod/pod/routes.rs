@@ -23,7 +23,7 @@ pub(crate) fn host(pod: &Pod, node: u32) -> &PodHost {
 /// Aggregation switches to choose from.
 #[inline]
 pub(crate) fn aggs(fastpod: &Fastpod) -> usize {
-    pod(fastpod, 0).map_or(1, |pod| pod.to_rack.len())
+    pod(fastpod, 0).map_or(1, |pod| pod.ports_to_rack.len())
 }
 
 /// Creates a control packet to an end.
@@ -49,7 +49,7 @@ pub(crate) fn control(
 pub(crate) fn set(packet: &mut Packet<FastpodHeader>, ports: &[u16]) {
     let route = SourceRoute::new(ports).expect("ports of a pod have numbers in source routes");
     packet.path = route.path();
-    packet.marks = packet.marks.with(Marks::ROUTED).with(Marks::SOURCE_ROUTED);
+    packet.marks = packet.marks.union(Marks::ROUTED).union(Marks::SOURCE_ROUTED);
 }
 
 /// Routes a cell to a host of the pod by an aggregation switch, within a rack too (§5).
@@ -58,8 +58,8 @@ pub(crate) fn cell(fastpod: &Fastpod, src: u16, agg: u8, packet: &mut Packet<Fas
     let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
     let (from, to) = (host(pod, src.into()), host(pod, packet.dst.get()));
     let agg = usize::from(agg);
-    let up = pod.to_agg[usize::from(from.rack)][agg];
-    let down = pod.to_rack[agg][usize::from(to.rack)];
+    let up = pod.ports_to_agg[usize::from(from.rack)][agg];
+    let down = pod.ports_to_rack[agg][usize::from(to.rack)];
     set(packet, &[up, down, to.port]);
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn cell(fastpod: &Fastpod, src: u16, agg: u8, packet: &mut Packet<Fas
 pub(crate) fn rts(fastpod: &Fastpod, src: u16, arbiter: u32, packet: &mut Packet<FastpodHeader>) {
     let Some(pod) = pod(fastpod, fastpod.pod_of(src)) else { return };
     let rack = host(pod, src.into()).rack;
-    set(packet, &[pod.to_arbiter[usize::from(rack)][arbiter as usize]]);
+    set(packet, &[pod.ports_to_arbiter[usize::from(rack)][arbiter as usize]]);
 }
 
 /// Routes an SCHD from the receiver's rack to it. Arbiters name the link to the rack before.
@@ -87,5 +87,5 @@ pub(crate) fn watchdog(
     packet: &mut Packet<FastpodHeader>,
 ) {
     let Some(pod) = pod(fastpod, of) else { return };
-    set(packet, &[rack, pod.to_arbiter[usize::from(rack)][arbiter as usize]]);
+    set(packet, &[rack, pod.ports_to_arbiter[usize::from(rack)][arbiter as usize]]);
 }

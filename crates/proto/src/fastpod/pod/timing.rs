@@ -6,7 +6,7 @@
 //! and of core switches pass aggregation switches one switch later, and their receivers' racks two
 //! switches later. So do SCHDs, at the receiver's switch.
 
-use rampmeter_core::fabric::{Core, Pod, PodHost};
+use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost};
 use rampmeter_core::{FabricFacts, Span, Time};
 
 use super::slots::Slots;
@@ -74,10 +74,18 @@ fn most(spans: impl Iterator<Item = Span>) -> Span {
 impl Timing {
     /// Returns the times of a pod, which the core switches join to others. Slots are computed in
     /// `compute`.
-    pub(crate) fn of_pod(pod: &Pod, cores: &[Core], slots: Slots, compute: Span) -> Self {
+    pub(crate) fn of_pod(pod: &Pod, cores: &[CoreSwitch], slots: Slots, compute: Span) -> Self {
         let ends = ends_of_pod(pod, cores, slots.control);
         let leaves = leaves_of_pod(pod, slots.control);
-        Self::new(pod.hosts.len() as u32, ends, pod.arbiters.len(), leaves, slots, compute, 1)
+        Self::new(
+            pod.hosts.len() as u32,
+            ends,
+            pod.arbiter_propagation.len(),
+            leaves,
+            slots,
+            compute,
+            1,
+        )
     }
 
     /// Other networks have two hops between a host and an arbiter, and four between hosts.
@@ -297,19 +305,19 @@ fn to_host(pod: &Pod, cable: Span, control: Span) -> Span {
     control + cable + pod.host_latency
 }
 
-fn ends_of_pod(pod: &Pod, cores: &[Core], control: Span) -> Vec<End> {
+fn ends_of_pod(pod: &Pod, cores: &[CoreSwitch], control: Span) -> Vec<End> {
     let of_host = |host: &PodHost| End {
         leaf: host.rack,
         place: host.place,
-        up: to_switch(pod, host.cable),
-        down: to_host(pod, host.cable, control),
+        up: to_switch(pod, host.propagation),
+        down: to_host(pod, host.propagation, control),
     };
-    let n_racks = pod.arbiters.len() as u16;
-    let of_core = |core: &Core| End {
+    let n_racks = pod.arbiter_propagation.len() as u16;
+    let of_core = |core: &CoreSwitch| End {
         leaf: n_racks + core.agg,
         place: core.place,
-        up: to_switch(pod, core.cable),
-        down: to_switch(pod, core.cable),
+        up: to_switch(pod, core.propagation),
+        down: to_switch(pod, core.propagation),
     };
     pod.hosts.iter().map(of_host).chain(cores.iter().map(of_core)).collect()
 }
@@ -317,12 +325,13 @@ fn ends_of_pod(pod: &Pod, cores: &[Core], control: Span) -> Vec<End> {
 fn leaves_of_pod(pod: &Pod, control: Span) -> Vec<Leaf> {
     let both = |&cable: &Span| (to_switch(pod, cable), to_host(pod, cable, control));
     // If trunks differ, guard bands allow for half of that either way on each of the two.
-    let (near, far) = (to_switch(pod, pod.trunks.0), to_switch(pod, pod.trunks.1));
+    let (near, far) =
+        (to_switch(pod, pod.trunk_propagation.0), to_switch(pod, pod.trunk_propagation.1));
     let leaf = |cables: &Vec<Span>, from_ends, to_ends| Leaf {
         from_ends,
         to_ends,
         arbiters: cables.iter().map(both).collect(),
     };
-    let racks = pod.arbiters.iter().map(|cables| leaf(cables, Span::ZERO, near + far));
-    racks.chain(pod.agg_arbiters.iter().map(|cables| leaf(cables, near, near))).collect()
+    let racks = pod.arbiter_propagation.iter().map(|cables| leaf(cables, Span::ZERO, near + far));
+    racks.chain(pod.agg_arbiter_propagation.iter().map(|cables| leaf(cables, near, near))).collect()
 }

@@ -18,7 +18,7 @@ use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::routes::aggs;
 use crate::fastpod::pod::slot_grant::SlotGrant;
 use crate::fastpod::wire::COVERED;
-use crate::parts::counters;
+use crate::toolkit::counters;
 
 /// Losses without a success between them that convict a link: by several others, or by one that
 /// has had successes.

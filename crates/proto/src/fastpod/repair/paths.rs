@@ -276,7 +276,7 @@ mod tests {
             is_up in any::<bool>(),
         ) {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
-            let link = Link { is_up, rack: rng.below(n) as u16, agg: rng.below(n) as u8 };
+            let link = Link { is_up, rack: rng.uniform_below(n) as u16, agg: rng.uniform_below(n) as u8 };
             let mut paths = Paths::new(n, n);
             paths.set_whole(link, false);
             let placed =
@@ -291,17 +291,17 @@ mod tests {
             let mut paths = Paths::new(n, n);
             let mut link = || Link {
                 is_up: rng.chance(0.5),
-                rack: rng.below(n) as u16,
-                agg: rng.below(n) as u8,
+                rack: rng.uniform_below(n) as u16,
+                agg: rng.uniform_below(n) as u8,
             };
             let broken: BTreeSet<Link> = (0..broken.min(n - 1)).map(|_| link()).collect();
             broken.iter().for_each(|&link| paths.set_whole(link, false));
             for _ in 0..4 {
                 let mut ways = matching(n, &mut rng);
                 for way in &mut ways {
-                    match rng.below(4) {
-                        0 => (way.up, way.agg) = (None, Some(rng.below(n) as u8)),
-                        1 => (way.down, way.agg) = (None, Some(rng.below(n) as u8)),
+                    match rng.uniform_below(4) {
+                        0 => (way.up, way.agg) = (None, Some(rng.uniform_below(n) as u8)),
+                        1 => (way.down, way.agg) = (None, Some(rng.uniform_below(n) as u8)),
                         _ => {}
                     }
                 }

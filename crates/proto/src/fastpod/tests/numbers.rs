@@ -6,7 +6,7 @@ use super::*;
 use crate::fastpod::packing::CellTime;
 use crate::fastpod::pod::queues::{NUMBERS, Queues};
 use crate::fastpod::wire::FastpodHeader;
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// A message that is in flight while 65 536 others complete is acknowledged by its number, and
 /// none of them is.

@@ -26,11 +26,11 @@ pub(super) const CABLE: Span = Span::from_ns(1_000);
 /// `racks` racks of `per_rack` hosts below as many aggregation switches. Cables of hosts and
 /// arbiters are longer by up to `spread`.
 pub(super) fn pod(racks: u16, per_rack: u16, arbiters: u16, spread: Span, rng: &mut Rng) -> Pod {
-    let mut cable = || CABLE + Span::from_ps(rng.below(spread.as_ps() as usize + 1) as u64);
+    let mut cable = || CABLE + Span::from_ps(rng.uniform_below(spread.as_ps() as usize + 1) as u64);
     let place = |n: u16| (n / per_rack, n % per_rack);
     let host = |n| {
         let (rack, place) = place(n);
-        PodHost { rack, place, port: place, cable: cable() }
+        PodHost { rack, place, port: place, propagation: cable() }
     };
     let hosts = (0..racks * per_rack).map(host).collect();
     let of_racks = |first: u16, n: u16| vec![(first..first + n).collect(); racks.into()];
@@ -40,15 +40,15 @@ pub(super) fn pod(racks: u16, per_rack: u16, arbiters: u16, spread: Span, rng: &
         switch_latency: SWITCH,
         host_latency: HOST,
         hosts,
-        trunks: (CABLE, CABLE),
-        arbiters: (0..racks).map(|_| (0..arbiters).map(|_| cable()).collect()).collect(),
-        to_agg: of_racks(per_rack, per_rack),
-        to_rack: vec![(0..racks).collect(); per_rack.into()],
-        to_arbiter: of_racks(2 * per_rack, arbiters),
+        trunk_propagation: (CABLE, CABLE),
+        arbiter_propagation: (0..racks).map(|_| (0..arbiters).map(|_| cable()).collect()).collect(),
+        ports_to_agg: of_racks(per_rack, per_rack),
+        ports_to_rack: vec![(0..racks).collect(); per_rack.into()],
+        ports_to_arbiter: of_racks(2 * per_rack, arbiters),
         first_host: 0,
-        to_core: Vec::new(),
-        agg_arbiters: Vec::new(),
-        agg_to_arbiter: Vec::new(),
+        ports_to_core: Vec::new(),
+        agg_arbiter_propagation: Vec::new(),
+        agg_ports_to_arbiter: Vec::new(),
     }
 }
 
@@ -302,16 +302,16 @@ impl Run {
         let port = self.take_port(id);
         let number = |to: &Vec<Vec<u16>>| to[usize::from(rack)].iter().position(|&p| p == port);
         let is_host = |host: &PodHost| host.rack == rack && host.port == port;
-        if let Some(agg) = number(&pod.to_agg) {
+        if let Some(agg) = number(&pod.ports_to_agg) {
             self.start(Port::Rack(rack, port), id, CABLE, What::AtAgg(agg as u16, id));
-        } else if let Some(arbiter) = number(&pod.to_arbiter) {
-            let delay = pod.arbiters[usize::from(rack)][arbiter];
+        } else if let Some(arbiter) = number(&pod.ports_to_arbiter) {
+            let delay = pod.arbiter_propagation[usize::from(rack)][arbiter];
             let to = What::Deliver(self.fastpod.n_hosts + arbiter as u32, id);
             self.start(Port::Rack(rack, port), id, delay, to);
         } else {
             let host = pod.hosts.iter().position(is_host).expect("a port of the rack");
             let to = What::Deliver(host as u32, id);
-            self.start(Port::Rack(rack, port), id, pod.hosts[host].cable, to);
+            self.start(Port::Rack(rack, port), id, pod.hosts[host].propagation, to);
         }
     }
 
@@ -396,16 +396,16 @@ impl Run {
                 self.packets.remove(&id);
                 return;
             }
-            let late = Span::from_ns(self.rng.below(2_000) as u64);
+            let late = Span::from_ns(self.rng.uniform_below(2_000) as u64);
             let at = self.now + tx + Span::from_us(4) + late;
             return self.push(at, What::Deliver(packet.dst.get(), id));
         };
         let (rack, delay, link) = match pod.hosts.get(packet.src.idx()) {
-            Some(host) => (host.rack, host.cable, 0),
+            Some(host) => (host.rack, host.propagation, 0),
             None => {
                 let rack = self.take_port(id);
                 let arbiter = (node - self.fastpod.n_hosts) as usize;
-                (rack, pod.arbiters[usize::from(rack)][arbiter], rack)
+                (rack, pod.arbiter_propagation[usize::from(rack)][arbiter], rack)
             }
         };
         self.start(Port::Node(node, link), id, delay, What::AtRack(rack, id));

@@ -49,7 +49,7 @@ impl Connection {
     /// Returns the segment that a recovery retransmits if there is nothing else to send. These are
     /// segments that may be lost, and once the end of the flight (RFC 6675 §4, NextSeg's rules 3
     /// and 4). RACK has a timer and a probe for these.
-    pub(super) fn rest(&mut self, tcp: &Tcp) -> Option<Next> {
+    pub(super) fn rescue_segment(&mut self, tcp: &Tcp) -> Option<Next> {
         if tcp.config.loss_detection != LossDetection::DupAck
             || !matches!(self.recovery, Recovery::Fast(_))
         {

@@ -42,7 +42,7 @@ impl Connection {
     pub(super) fn set_timers(&mut self, now: Time, has_advanced: bool, tcp: &Tcp) {
         if self.board.is_empty() {
             self.rto_at = Time::NEVER;
-            if self.is_shut() {
+            if self.is_window_closed() {
                 self.rto_at = now.saturating_add(self.timeout(tcp));
             }
         } else if has_advanced {
@@ -68,24 +68,24 @@ impl Connection {
         if self.rto_at > now {
             return Due::Nothing;
         }
-        if self.unheard == 0 {
-            self.unheard_since = now;
+        if self.n_unanswered == 0 {
+            self.unanswered_since = now;
         }
-        (self.timeouts, self.unheard) = (self.timeouts + 1, self.unheard + 1);
-        let silence = now.saturating_since(self.unheard_since);
-        let is_over = tcp.attempt_limit.is_over(self.unheard, silence);
+        (self.timeouts, self.n_unanswered) = (self.timeouts + 1, self.n_unanswered + 1);
+        let silence = now.saturating_since(self.unanswered_since);
+        let is_over = tcp.attempt_limit.is_over(self.n_unanswered, silence);
         if !self.is_open {
             self.rto_at = now.saturating_add(self.timeout(tcp));
-            return if is_over { Due::GivenUp } else { Due::Syn };
+            return if is_over { Due::Abort } else { Due::Syn };
         }
         if self.board.is_empty() {
             // A receiver with a closed window is probed as long as it answers (RFC 9293 §3.8.6.1).
-            (self.is_probing, self.rto_at) = (self.is_shut(), Time::NEVER);
+            (self.is_probing, self.rto_at) = (self.is_window_closed(), Time::NEVER);
             return Due::Nothing;
         }
         stats.timeouts += 1;
         if is_over {
-            return Due::GivenUp;
+            return Due::Abort;
         }
         if self.grant == Grant::Stopped {
             // Missing segments are retransmitted once the connection may send.
@@ -94,7 +94,7 @@ impl Connection {
             return Due::Nothing;
         }
         // The byte that probes a closed window is no evidence of congestion.
-        if !self.is_shut() {
+        if !self.is_window_closed() {
             self.control.on_timeout(now, self.flight(), self.timeouts == 1);
         }
         self.board.lose(|_| Some(true));

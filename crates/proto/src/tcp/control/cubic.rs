@@ -7,9 +7,9 @@ use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
 use super::hystart::{Growth, HyStart};
 
 /// Growth of the function, in segments per cubic second (RFC 9438 §4.1, C).
-const SCALE: f64 = 0.4;
+const C_CUBIC: f64 = 0.4;
 /// Share of the window that remains after a loss (RFC 9438 §4.6, beta).
-const LEFT: f64 = 0.7;
+const BETA_CUBIC: f64 = 0.7;
 
 /// Minimum growth of the window in a round trip before the first loss, as a share. Without it the
 /// function would start too slowly (Linux and ns-3; not in the RFC).
@@ -25,7 +25,7 @@ pub struct Cubic {
     /// The window at the last loss, or less (W_max).
     w_max: f64,
     /// The window before the last loss (cwnd_prior).
-    prior: f64,
+    cwnd_prior: f64,
     /// True if the window grows by at least 5 % a round trip before the first loss.
     early_growth: bool,
     /// True if the window is at least that of NewReno.
@@ -45,7 +45,7 @@ struct Epoch {
     /// The window at which it is flat.
     origin: f64,
     /// Estimate of NewReno's window (W_est).
-    reno: f64,
+    w_est: f64,
 }
 
 impl Cubic {
@@ -55,13 +55,13 @@ impl Cubic {
         let cwnd = reno.cwnd as f64 / reno.mss as f64;
         let hystart = HyStart::new(start.slow_start_exit);
         let &Start { early_growth, reno_friendly, reno_catch_up, .. } = start;
-        let (w_max, prior, epoch) = (0.0, 0.0, None);
+        let (w_max, cwnd_prior, epoch) = (0.0, 0.0, None);
         Self {
             reno,
             hystart,
             cwnd,
             w_max,
-            prior,
+            cwnd_prior,
             early_growth,
             reno_friendly,
             reno_catch_up,
@@ -73,13 +73,13 @@ impl Cubic {
     /// W_cubic), in segments.
     fn target(epoch: &Epoch, since: Span) -> f64 {
         let t = since.as_secs_f64() - epoch.k;
-        SCALE * t * t * t + epoch.origin
+        C_CUBIC * t * t * t + epoch.origin
     }
 
     fn begin(&self, now: Time) -> Epoch {
         let origin = self.w_max.max(self.cwnd);
-        let k = libm::cbrt((origin - self.cwnd) / SCALE);
-        Epoch { start: now, k, origin, reno: self.cwnd }
+        let k = libm::cbrt((origin - self.cwnd) / C_CUBIC);
+        Epoch { start: now, k, origin, w_est: self.cwnd }
     }
 
     /// Congestion avoidance (RFC 9438 §4.2 to §4.5): `segments` were acknowledged.
@@ -87,11 +87,11 @@ impl Cubic {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(now));
         let (since, before) = (now.saturating_since(epoch.start), self.cwnd);
         // As fast as NewReno with the same average window (RFC 9438 §4.3).
-        let has_caught_up = self.reno_catch_up && epoch.reno >= self.prior;
-        let slope = if has_caught_up { 1.0 } else { 3.0 * (1.0 - LEFT) / (1.0 + LEFT) };
-        epoch.reno += slope * segments / self.cwnd;
-        if self.reno_friendly && Self::target(&epoch, since) < epoch.reno {
-            self.cwnd = self.cwnd.max(epoch.reno);
+        let has_caught_up = self.reno_catch_up && epoch.w_est >= self.cwnd_prior;
+        let slope = if has_caught_up { 1.0 } else { 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC) };
+        epoch.w_est += slope * segments / self.cwnd;
+        if self.reno_friendly && Self::target(&epoch, since) < epoch.w_est {
+            self.cwnd = self.cwnd.max(epoch.w_est);
         } else {
             let ahead = Self::target(&epoch, since + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
             self.cwnd += (ahead - self.cwnd) / self.cwnd * segments;
@@ -112,9 +112,9 @@ impl Cubic {
 
     /// Reduces the window after a loss and stores its earlier value (RFC 9438 §4.6, §4.7).
     fn remember(&mut self) {
-        self.prior = self.cwnd;
+        self.cwnd_prior = self.cwnd;
         let has_less = self.cwnd < self.w_max;
-        self.w_max = if has_less { self.cwnd * (1.0 + LEFT) / 2.0 } else { self.cwnd };
+        self.w_max = if has_less { self.cwnd * (1.0 + BETA_CUBIC) / 2.0 } else { self.cwnd };
         self.epoch = None;
     }
 
@@ -123,8 +123,8 @@ impl Cubic {
         self.reno.ssthresh = self.reno.cwnd;
     }
 
-    fn left(in_flight: u64) -> u64 {
-        (in_flight as f64 * LEFT) as u64
+    fn reduced_window(in_flight: u64) -> u64 {
+        (in_flight as f64 * BETA_CUBIC) as u64
     }
 
     fn follow(&mut self) {
@@ -149,7 +149,7 @@ impl CongestionControl for Cubic {
         let mut bytes = acked.bytes;
         if self.reno.is_slow_start() {
             match self.hystart.on_ack(acked, self.reno.cwnd, self.reno.mss) {
-                Growth::By(grown) => bytes = self.reno.grow_fast(grown),
+                Growth::Bytes(grown) => bytes = self.reno.grow_fast(grown),
                 Growth::End => self.end_slow_start(),
             }
             self.follow();
@@ -162,7 +162,7 @@ impl CongestionControl for Cubic {
 
     fn on_loss(&mut self, _now: Time, in_flight: u64) {
         self.remember();
-        self.reno.cut(Self::left(in_flight));
+        self.reno.cut(Self::reduced_window(in_flight));
         self.follow();
     }
 
@@ -174,7 +174,7 @@ impl CongestionControl for Cubic {
     fn on_timeout(&mut self, _now: Time, in_flight: u64, is_first: bool) {
         (self.w_max, self.epoch) = (0.0, None);
         self.hystart.restart();
-        self.reno.collapse(Self::left(in_flight), is_first);
+        self.reno.collapse(Self::reduced_window(in_flight), is_first);
         self.follow();
     }
 

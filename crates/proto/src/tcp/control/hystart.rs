@@ -20,7 +20,7 @@ const TRAIN_GAP_MAX: Span = Span::from_us(2_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Grow by this many bytes.
-    By(u64),
+    Bytes(u64),
     /// End.
     End,
 }
@@ -66,7 +66,7 @@ impl HyStart {
     /// `mss`.
     pub fn on_ack(&mut self, acked: &AckEffect, cwnd: u64, mss: u64) -> Growth {
         if self.exit == SlowStartExit::Never {
-            return Growth::By(acked.bytes);
+            return Growth::Bytes(acked.bytes);
         }
         if let Some(rtt) = acked.rtt {
             self.path_min = Some(self.path_min.map_or(rtt, |min| min.min(rtt)));
@@ -91,11 +91,11 @@ impl HyStart {
             self.samples += 1;
         }
         if self.exit == SlowStartExit::HystartPp {
-            self.by_delay(acked)
+            self.check_delay(acked)
         } else if is_long {
             Growth::End
         } else {
-            Growth::By(acked.bytes)
+            Growth::Bytes(acked.bytes)
         }
     }
 
@@ -110,9 +110,9 @@ impl HyStart {
 
     /// RFC 9406 §4.2. The RFC's bounds of an eighth of the round trip, 4 and 16 ms, are for the
     /// Internet; here an eighth counts as it is.
-    fn by_delay(&mut self, acked: &AckEffect) -> Growth {
+    fn check_delay(&mut self, acked: &AckEffect) -> Growth {
         let (Some(last), Some(current)) = (self.last_min, self.current_min) else {
-            return Growth::By(acked.bytes);
+            return Growth::Bytes(acked.bytes);
         };
         match self.conservative {
             Some((_, baseline)) => {
@@ -127,7 +127,7 @@ impl HyStart {
             }
         }
         let divisor = if self.conservative.is_some() { GROWTH_DIVISOR } else { 1 };
-        Growth::By(acked.bytes / divisor)
+        Growth::Bytes(acked.bytes / divisor)
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             growth
         };
         for una in 1..=10 {
-            assert_eq!(ack(una, 100), Growth::By(1), "{una}");
+            assert_eq!(ack(una, 100), Growth::Bytes(1), "{una}");
         }
         assert_eq!(ack(12, 160), Growth::End);
     }

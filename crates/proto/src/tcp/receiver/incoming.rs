@@ -9,7 +9,7 @@ use super::super::control::Algorithm;
 use super::super::seq::{Range, Ranges, unwrap, wrap};
 use super::super::wire::{List, SackBlock, TcpHeader};
 use super::arrival::Arrival;
-use crate::parts::Output;
+use crate::toolkit::Output;
 
 /// A message in the stream.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +29,14 @@ pub(super) struct IncomingConnection {
     /// The first byte that has not arrived (RCV.NXT).
     pub(super) next: u64,
     /// Ranges that have arrived above.
-    pub(super) early: Ranges,
+    pub(super) out_of_order: Ranges,
     /// Messages of which something has arrived and something is missing, in order.
     pub(super) messages: VecDeque<Inbound>,
     /// The message of which a packet arrived last.
     pub(super) latest: MsgId,
     /// The place of the FIN, once it has arrived.
     pub(super) fin: Option<u64>,
-    pub(super) heard: Time,
+    pub(super) last_segment_at: Time,
     /// True if it counts as in flight: not between messages, if connections stay.
     pub(super) is_busy: bool,
     /// Segments that have arrived and are not acknowledged, and when they have to be.
@@ -48,14 +48,14 @@ pub(super) struct IncomingConnection {
     /// True if the last segment was marked (RFC 8257 §3.2, DCTCP.CE).
     pub(super) was_marked: bool,
     /// True if acknowledgements echo a mark until the sender has reacted (RFC 3168 §6.1.3).
-    pub(super) echoes: bool,
+    pub(super) echoes_ece: bool,
     /// A segment that has arrived twice and was not reported (RFC 2883).
-    pub(super) twice: Option<Range>,
+    pub(super) duplicate: Option<Range>,
     /// Number of consecutive segments that contradict received ones.
     pub(super) conflicts: u32,
     /// Messages for which there is no room, by the first byte that is not taken: the window ends at
     /// the first of them.
-    pub(super) held: BTreeMap<u64, MsgId>,
+    pub(super) paused: BTreeMap<u64, MsgId>,
 }
 
 /// Treatment of the message that a segment names.
@@ -77,26 +77,29 @@ impl IncomingConnection {
             initial,
             is_disputed: false,
             next: 1,
-            early: Ranges::default(),
+            out_of_order: Ranges::default(),
             messages: VecDeque::new(),
             latest: MsgId::default(),
             fin: None,
-            heard: now,
+            last_segment_at: now,
             is_busy: true,
             pending: 0,
             ack_at: Time::NEVER,
             reminders: 0,
             was_marked: false,
-            echoes: false,
-            twice: None,
+            echoes_ece: false,
+            duplicate: None,
             conflicts: 0,
-            held: BTreeMap::new(),
+            paused: BTreeMap::new(),
         }
     }
 
     /// Returns true if no data and no FIN has arrived.
     pub(super) fn is_untouched(&self) -> bool {
-        self.next == 1 && self.early.is_empty() && self.messages.is_empty() && self.fin.is_none()
+        self.next == 1
+            && self.out_of_order.is_empty()
+            && self.messages.is_empty()
+            && self.fin.is_none()
     }
 
     /// Takes the initial sequence number from the first segment, if SYNs differed in it. The first
@@ -110,7 +113,7 @@ impl IncomingConnection {
     /// Bytes above `next` that are taken.
     pub(super) fn window(&self, tcp: &Tcp) -> u32 {
         let buffer = tcp.receive_buffer;
-        match self.held.first_key_value() {
+        match self.paused.first_key_value() {
             Some((first, _)) => first.saturating_sub(self.next).min(buffer) as u32,
             None => buffer as u32,
         }
@@ -127,8 +130,8 @@ impl IncomingConnection {
     pub(super) fn acknowledge(&mut self, tcp: &Tcp, out: &mut Output<TcpHeader>) {
         let number = |offset: u64| wrap(offset, self.initial);
         let mut sack = List::default();
-        let twice = self.twice.take().into_iter();
-        for (start, end) in twice.chain(self.early.iter()) {
+        let twice = self.duplicate.take().into_iter();
+        for (start, end) in twice.chain(self.out_of_order.iter()) {
             if !sack.push(SackBlock { start: number(start), end: number(end) }) {
                 break;
             }
@@ -137,7 +140,7 @@ impl IncomingConnection {
             conn: self.number,
             ack: number(self.next),
             window: self.window(tcp),
-            ece: self.echoes,
+            ece: self.echoes_ece,
             sack,
         };
         (self.pending, self.ack_at) = (0, Time::NEVER);
@@ -152,11 +155,11 @@ impl IncomingConnection {
             if self.was_marked != arrival.is_marked && self.pending > 0 {
                 self.acknowledge(tcp, out);
             }
-            (self.was_marked, self.echoes) = (arrival.is_marked, arrival.is_marked);
+            (self.was_marked, self.echoes_ece) = (arrival.is_marked, arrival.is_marked);
             return;
         }
-        self.echoes &= !arrival.cwr;
-        self.echoes |= arrival.is_marked;
+        self.echoes_ece &= !arrival.cwr;
+        self.echoes_ece |= arrival.is_marked;
     }
 
     /// Enters the message of a segment, if it is new and something of it is missing.

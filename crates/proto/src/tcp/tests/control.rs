@@ -203,8 +203,8 @@ fn growth_by_round() -> impl FnMut(u64) -> Growth {
 #[test]
 fn hystart_ends_slow_start_when_round_trips_grow() {
     let mut growth = growth_by_round();
-    assert_eq!([growth(100), growth(110)], [Growth::By(MSS); 2]);
-    assert_eq!([growth(130), growth(130)], [Growth::By(MSS / 4); 2]);
+    assert_eq!([growth(100), growth(110)], [Growth::Bytes(MSS); 2]);
+    assert_eq!([growth(130), growth(130)], [Growth::Bytes(MSS / 4); 2]);
     let later: Vec<Growth> = (0..6).map(|_| growth(130)).collect();
     assert_eq!(later.last(), Some(&Growth::End));
 }
@@ -213,6 +213,6 @@ fn hystart_ends_slow_start_when_round_trips_grow() {
 #[test]
 fn hystart_resumes_slow_start_when_round_trips_are_short_again() {
     let mut growth = growth_by_round();
-    assert_eq!([growth(100), growth(130)], [Growth::By(MSS), Growth::By(MSS / 4)]);
-    assert_eq!(growth(100), Growth::By(MSS));
+    assert_eq!([growth(100), growth(130)], [Growth::Bytes(MSS), Growth::Bytes(MSS / 4)]);
+    assert_eq!(growth(100), Growth::Bytes(MSS));
 }

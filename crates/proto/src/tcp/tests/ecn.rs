@@ -15,7 +15,7 @@ fn dctcp() -> TcpConfig {
     }
 }
 
-const CE: Marks = Marks::ECN_CAPABLE.with(Marks::CONGESTION);
+const CE: Marks = Marks::ECN_CAPABLE.union(Marks::CONGESTION);
 const SIZE: u64 = 100_000;
 
 #[test]

@@ -26,8 +26,8 @@ fn held_segment(script: &mut Script, start: u64) -> Packet<TcpHeader> {
 /// Refuses a segment, as a driver without space does.
 fn refuse_room(script: &mut Script, start: u64) {
     let packet = held_segment(script, start);
-    assert!(!script.host.has_delivered(script.now, &packet));
-    script.host.hold(script.now, PEER, HELD);
+    assert!(!script.host.touch_if_delivered(script.now, &packet));
+    script.host.pause(script.now, PEER, HELD);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn the_window_ends_at_the_first_message_without_a_buffer() {
     // Its sender probes, and is answered each time.
     refuse_room(&mut script, after(5));
     assert_eq!(script.sent(), ["ack 5001 window 0"]);
-    script.host.release(script.now, PEER, HELD);
+    script.host.resume(script.now, PEER, HELD);
     assert_eq!(script.sent(), ["ack 5001"]);
     let packet = held_segment(&mut script, after(5));
     assert_eq!(script.host.handle_packet(script.now, &packet), Receipt::Fresh);
@@ -62,7 +62,7 @@ fn a_message_without_a_buffer_ends_with_its_connection() {
     script.control(TcpHeader::Reset { conn: 0 });
     assert_eq!(script.host.messages(), Some((0, 0)));
     script.sent();
-    script.host.release(script.now, PEER, HELD);
+    script.host.resume(script.now, PEER, HELD);
     assert!(script.sent().is_empty() && script.events().is_empty());
 }
 
@@ -108,7 +108,7 @@ fn window_updates_repeat_until_data_arrives() {
     script.syn(1).sent();
     refuse_room(&mut script, 1);
     script.sent();
-    script.host.release(script.now, PEER, HELD);
+    script.host.resume(script.now, PEER, HELD);
     let mut times = Vec::new();
     for us in (0..1_000_000).step_by(500) {
         if !script.at(us).sent().is_empty() {
@@ -118,7 +118,7 @@ fn window_updates_repeat_until_data_arrives() {
     assert_eq!(times, [0, 3_000, 9_000, 21_000, 45_000, 93_000, 189_000]);
     refuse_room(&mut script, 1);
     script.sent();
-    script.host.release(script.now, PEER, HELD);
+    script.host.resume(script.now, PEER, HELD);
     assert_eq!(script.sent().len(), 1);
     script.data((1, 1_001), 5_000);
     assert_eq!(script.sent().len(), 1);

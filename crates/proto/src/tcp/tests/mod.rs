@@ -73,7 +73,7 @@ impl Script {
             patience: Span::ZERO,
         };
         let ecn = config.ecn;
-        let tcp = Arc::new(config.on(&facts, Vec::new()).unwrap());
+        let tcp = Arc::new(config.derive(&facts, Vec::new()).unwrap());
         let window = tcp.receive_buffer as u32;
         let rng = Rng::new(1, 0, Purpose::Test);
         let host = TcpHost::new(tcp, HOST, rng, Time::ZERO);

@@ -111,10 +111,10 @@ fn a_message_without_a_buffer_closes_the_window_until_its_release() {
     script.data((1, 1_001), SIZE);
     script.sent();
     let now = script.now;
-    script.host.hold(now, PEER, MsgId::new(7));
+    script.host.pause(now, PEER, MsgId::new(7));
     assert_eq!(script.data((1_001, 2_001), SIZE), Receipt::Ignored);
     assert_eq!(script.sent(), ["ack 1001 window 0"]);
-    script.host.release(now, PEER, MsgId::new(7));
+    script.host.resume(now, PEER, MsgId::new(7));
     assert_eq!(script.sent(), ["ack 1001"]);
     assert_eq!(script.data((1_001, 2_001), SIZE), Receipt::Fresh);
 }
@@ -147,6 +147,6 @@ fn a_message_that_is_longer_than_the_stream_can_be_is_ignored() {
     let payload = PayloadRef { msg: MsgId::new(7), offset: 0, len: MSS as u16 };
     let packet =
         Packet { payload, ..crate::test_packet::control(header, 7, PEER.get(), HOST.get()) };
-    assert!(!script.host.has_delivered(script.now, &packet));
+    assert!(!script.host.touch_if_delivered(script.now, &packet));
     assert_eq!(script.data((1, 1 + MSS), MSS), Receipt::Fresh);
 }

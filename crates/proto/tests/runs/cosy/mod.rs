@@ -5,7 +5,7 @@ mod theorems;
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Family, Purpose, Rate, Rng, Span, TenantId, Time};
-use rampmeter_proto::beside::{Beside, Both};
+use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig};
 use rampmeter_proto::cosy::config::PathFacts;
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyFamily, analysis};
 use rampmeter_proto::phost::{PhostConfig, PhostFamily};
@@ -19,7 +19,7 @@ fn on(config: CosyConfig, topology: &Topology) -> Cosy {
     let delays = topology.delays(config.payload + config.header, config.header);
     let Shape { switches, ratio, ports, .. } = topology.shape(&delays);
     let facts = delays.facts();
-    config.on(&facts, PathFacts { switches, ratio, ports }).unwrap()
+    config.derive(&facts, PathFacts { switches, ratio, ports }).unwrap()
 }
 
 fn run(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> (Status, Vec<FlowRecord>) {
@@ -125,14 +125,14 @@ fn assert_promises_kept_beside(
 ) -> Observations {
     let config = CosyConfig { best_effort: Some(Bytes::new(1_500)), ..config };
     let upper = Arc::new(on(config, &spec.topology));
-    let lower = Arc::new(PhostConfig::paper().on(&facts(&spec.topology)).unwrap());
-    let both = Both { upper: Arc::clone(&upper), lower };
+    let lower = Arc::new(PhostConfig::paper().derive(&facts(&spec.topology)).unwrap());
+    let both = CoexistingConfig { upper: Arc::clone(&upper), lower };
     let best_effort = mixed(&spec.topology, 0.4, arrivals.len() as u64, spec.seed + 1_000_000);
     let tenant = TenantId::new(1);
     let best_effort = best_effort.into_iter().map(|arrival| Arrival { tenant, ..arrival });
     let mut arrivals: Vec<Arrival> = arrivals.into_iter().chain(best_effort).collect();
     arrivals.sort_by_key(|arrival| arrival.at);
-    check::<Beside<CosyFamily, PhostFamily>>(&upper, Arc::new(both), spec, arrivals)
+    check::<Coexisting<CosyFamily, PhostFamily>>(&upper, Arc::new(both), spec, arrivals)
 }
 
 /// §4: best-effort traffic has no effect on messages with a promise, even if its packets are longer
@@ -161,9 +161,9 @@ fn repeated_requests_of_short_messages_break_no_promise() {
         let flow = |_| {
             // 1.2 of what all links carry, at 5000 bytes a message.
             at += 5_000.0 * 8e12 / (100e9 * n as f64 * 1.2) * rng.exponential();
-            let src = rng.below(n);
-            let dst = (src + 1 + rng.below(n - 1)) % n;
-            arrival(at as u64, src as u32, dst as u32, 1 + rng.below(9_000) as u64)
+            let src = rng.uniform_below(n);
+            let dst = (src + 1 + rng.uniform_below(n - 1)) % n;
+            arrival(at as u64, src as u32, dst as u32, 1 + rng.uniform_below(9_000) as u64)
         };
         let arrivals = (0..100_000).map(flow).collect();
         let seen = assert_promises_kept(config, spec, arrivals);
@@ -181,9 +181,9 @@ fn mixed(topology: &Topology, load: f64, flows: u64, seed: u64) -> Vec<Arrival> 
     let mut at = 0.0;
     let flow = |_| {
         at += gap * rng.exponential();
-        let src = rng.below(n);
-        let dst = (src + 1 + rng.below(n - 1)) % n;
-        arrival(at as u64, src as u32, dst as u32, 1_000 * (8 + rng.below(505) as u64))
+        let src = rng.uniform_below(n);
+        let dst = (src + 1 + rng.uniform_below(n - 1)) % n;
+        arrival(at as u64, src as u32, dst as u32, 1_000 * (8 + rng.uniform_below(505) as u64))
     };
     (0..flows).map(flow).collect()
 }
@@ -206,21 +206,21 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
     let mut total = Observations::default();
     for seed in 1.. {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
-        let config = CosyConfig { slots: 1 + rng.below(16) as u32, ..CosyConfig::paper() };
+        let config = CosyConfig { slots: 1 + rng.uniform_below(16) as u32, ..CosyConfig::paper() };
         let config = if rng.chance(0.2) { CosyConfig::rsvp() } else { config };
         let topology = topologies[seed as usize % 2].clone();
         let load = 0.2 + rng.unit();
         let arrivals = mixed(&topology, load, (wanted / 1_000).clamp(1_000, 20_000), seed);
         let mut spec = SimSpec { paranoid: false, ..spec(topology, seed) };
-        let seen = match rng.below(4) {
+        let seen = match rng.uniform_below(4) {
             0 => assert_promises_kept_beside(config, spec, arrivals),
             1 => {
                 let last = arrivals[arrivals.len() - 1].at.as_ps() as usize;
                 let n_links = spec.topology.links().len();
                 for _ in 0..3 {
-                    let from = Time::from_ps(rng.below(last) as u64);
-                    let until = from + Span::from_us(1 + rng.below(1_000) as u64);
-                    let target = Target::Link(rng.below(n_links) as u32);
+                    let from = Time::from_ps(rng.uniform_below(last) as u64);
+                    let until = from + Span::from_us(1 + rng.uniform_below(1_000) as u64);
+                    let target = Target::Link(rng.uniform_below(n_links) as u32);
                     spec.faults.outages.push(Outage { target, from, until });
                 }
                 assert_promises_kept(config, spec, arrivals)

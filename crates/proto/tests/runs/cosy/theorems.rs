@@ -93,12 +93,12 @@ fn a_matching_is_admitted_at_the_rate_of_the_theorem() {
                 let mut to: Vec<u32> = (0..n).collect();
                 loop {
                     for i in (1..to.len()).rev() {
-                        to.swap(i, rng.below(i + 1));
+                        to.swap(i, rng.uniform_below(i + 1));
                     }
                     let rack = |host| topology.rack(host);
                     for src in 0..n as usize {
                         if rack(to[src]) == rack(src as u32) {
-                            to.swap(src, rng.below(n as usize));
+                            to.swap(src, rng.uniform_below(n as usize));
                         }
                     }
                     if (0..n).all(|src| rack(to[src as usize]) != rack(src)) {
@@ -143,8 +143,8 @@ fn an_overloaded_network_carries_the_load_of_the_theorem() {
         let gap = 128_000.0 * 1500.0 / 1460.0 * 8e12 / (100e9 * n as f64 * load);
         let flow = |_| {
             at += gap * rng.exponential();
-            let src = rng.below(n);
-            let dst = (src + 1 + rng.below(n - 1)) % n;
+            let src = rng.uniform_below(n);
+            let dst = (src + 1 + rng.uniform_below(n - 1)) % n;
             arrival(at as u64, src as u32, dst as u32, size.get())
         };
         let arrivals: Vec<Arrival> = (0..20_000).map(flow).collect();

@@ -105,7 +105,7 @@ impl DecryptionKeys {
             Ok((envelope, _)) if envelope.protection == Protection::Sealed => envelope,
             _ => return Decryption::NotEncrypted,
         };
-        let head_len = Envelope::clear_len_of(datagram);
+        let head_len = Envelope::cleartext_len(datagram);
         let Some((rest, trailer)) = datagram.split_last_chunk_mut::<SEALED>() else {
             return Decryption::WrongTag;
         };

@@ -18,13 +18,13 @@
 //! Other modules: `keys` (private and public keys), `key_log` (session keys, to decrypt captures),
 //! `handshake` (its two messages), `session` (state that both ends derive from a handshake).
 
-mod allowance;
 mod cookie;
 mod handshake;
 mod key_log;
 mod keys;
 mod pairs;
 mod session;
+mod token_bucket;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -356,7 +356,7 @@ fn open(
     }
     plain.clear();
     plain.extend_from_slice(datagram);
-    let (head, body) = plain.split_at_mut(Envelope::clear_len_of(datagram));
+    let (head, body) = plain.split_at_mut(Envelope::cleartext_len(datagram));
     if !session.open(head, body, &trailer) {
         counts.forged += 1;
         return false;

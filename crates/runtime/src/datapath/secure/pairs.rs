@@ -22,7 +22,7 @@
 //! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
 //! | initiations sent, the earliest due first | [`BEGIN_EVERY`], [`BEGIN_BURST`] |
 //! | handshakes for packets of unknown sessions, of each peer | [`NUDGE_EVERY`] |
-//! | datagrams queued until there is a session | [`KEPT_MAX`] a peer, [`KEPT_BYTES_MAX`] |
+//! | datagrams queued until there is a session | [`QUEUED_MAX`] a peer, [`QUEUED_BYTES_MAX`] |
 
 mod answers;
 
@@ -32,12 +32,12 @@ use rampmeter_core::rng::mix;
 use rampmeter_core::{NodeId, Span, Time};
 use ring::rand::SystemRandom;
 
-use super::allowance::TokenBucket;
 use super::cookie::{self, CODE, CookieMac, CookieStore};
 use super::handshake::{self, HandshakeParties, InitiatorState};
 use super::key_log::KeyLog;
 use super::keys::{PrivateKey, PublicKey};
 use super::session::{Session, SessionKeys};
+use super::token_bucket::TokenBucket;
 use crate::datapath::{Rail, Report, Route};
 use rampmeter_core::envelope::{Envelope, Incarnation, Kind, Protection, TransportId};
 
@@ -51,8 +51,8 @@ const ATTEMPTS: u32 = 8;
 const NUDGE_EVERY: Span = Span::from_us(1_000_000);
 /// Maximum number of datagrams to one peer that are queued until there is a session, and of bytes
 /// of those to all peers.
-const KEPT_MAX: usize = 16;
-const KEPT_BYTES_MAX: usize = 16 << 20;
+const QUEUED_MAX: usize = 16;
+const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Initiations that are answered without a cookie: the interval of the token bucket, and its size
 /// in addition to one token per peer.
 const ANSWERS_EVERY: Span = Span::from_us(5_000);
@@ -136,9 +136,9 @@ struct Pair {
     current: Option<Session>,
     previous: Option<Session>,
     next: Option<Session>,
-    calling: Option<OutgoingHandshake>,
+    outgoing_handshake: Option<OutgoingHandshake>,
     /// Time of the latest initiation of the peer, by its clock.
-    heard: u64,
+    latest_initiation: u64,
     /// Limit of answers to initiations with a cookie.
     proven: TokenBucket,
     /// Earliest time of a handshake because of a packet without a session.
@@ -154,8 +154,8 @@ impl Default for Pair {
             current: None,
             previous: None,
             next: None,
-            calling: None,
-            heard: 0,
+            outgoing_handshake: None,
+            latest_initiation: 0,
             proven: TokenBucket::new(PROVEN_EVERY, PROVEN_BURST),
             nudge_at: Time::ZERO,
             cookie: None,
@@ -167,14 +167,14 @@ impl Default for Pair {
 /// A handshake that this node has begun.
 #[derive(Debug)]
 struct OutgoingHandshake {
-    begun: Option<InitiatorState>,
+    initiator: Option<InitiatorState>,
     id: u16,
     key: PublicKey,
     first_code: CookieMac,
     /// Time of the next initiation, and the pause after it.
-    at: Time,
+    next_at: Time,
     pause: Span,
-    left: u32,
+    attempts_remaining: u32,
 }
 
 impl Pairs {
@@ -239,8 +239,8 @@ impl Pairs {
             if pair.keys.iter().any(|key| !keys.contains(key)) {
                 // The sessions may belong to the removed key.
                 self.kept_bytes -= bytes_of(&pair.kept);
-                let Pair { heard, proven, .. } = *pair;
-                *pair = Pair { heard, proven, ..Pair::default() };
+                let Pair { latest_initiation, proven, .. } = *pair;
+                *pair = Pair { latest_initiation, proven, ..Pair::default() };
             }
             pair.keys = keys;
         }
@@ -285,7 +285,7 @@ impl Pairs {
             Some(session) if session.is_alive(now) => session.is_due(now),
             _ => return None,
         };
-        if is_due && pair.calling.is_none() {
+        if is_due && pair.outgoing_handshake.is_none() {
             self.call(now, peer);
         }
         self.pairs[peer.idx()].current.as_mut()
@@ -300,7 +300,7 @@ impl Pairs {
     pub(super) fn queue_datagram(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
         let bytes = self.kept_bytes + datagram.len();
-        let is_kept = pair.kept.len() < KEPT_MAX && bytes <= KEPT_BYTES_MAX;
+        let is_kept = pair.kept.len() < QUEUED_MAX && bytes <= QUEUED_BYTES_MAX;
         if is_kept {
             pair.kept.push_back((route, datagram.to_vec()));
             self.kept_bytes = bytes;
@@ -313,17 +313,17 @@ impl Pairs {
     fn call(&mut self, now: Time, peer: NodeId) {
         let Some(pair) = self.pairs.get_mut(peer.idx()) else { return };
         let Some(&key) = pair.keys.first() else { return };
-        match &mut pair.calling {
-            Some(calling) => calling.left = ATTEMPTS,
+        match &mut pair.outgoing_handshake {
+            Some(calling) => calling.attempts_remaining = ATTEMPTS,
             None => {
-                pair.calling = Some(OutgoingHandshake {
-                    begun: None,
+                pair.outgoing_handshake = Some(OutgoingHandshake {
+                    initiator: None,
                     id: 0,
                     key,
                     first_code: [0; CODE],
-                    at: now,
+                    next_at: now,
                     pause: PAUSE_MIN,
-                    left: ATTEMPTS,
+                    attempts_remaining: ATTEMPTS,
                 });
                 self.due.insert((now, peer.get()));
                 self.fire(now);
@@ -337,11 +337,13 @@ impl Pairs {
             && at <= now
         {
             let pair = self.pairs.get_mut(idx as usize);
-            let calling = pair.and_then(|pair| pair.calling.as_mut());
-            match calling.filter(|calling| calling.at == at) {
+            let calling = pair.and_then(|pair| pair.outgoing_handshake.as_mut());
+            match calling.filter(|calling| calling.next_at == at) {
                 // The handshake of this entry has ended.
                 None => {}
-                Some(OutgoingHandshake { left: 0, .. }) => self.abort_handshake(NodeId::new(idx)),
+                Some(OutgoingHandshake { attempts_remaining: 0, .. }) => {
+                    self.abort_handshake(NodeId::new(idx))
+                }
                 Some(_) if !self.begins.take(now) => return,
                 Some(_) => self.initiate(now, NodeId::new(idx)),
             }
@@ -352,7 +354,7 @@ impl Pairs {
     /// Ends a handshake that was not answered, and drops the datagrams that were queued for it.
     fn abort_handshake(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
-        pair.calling = None;
+        pair.outgoing_handshake = None;
         self.kept_bytes -= bytes_of(&pair.kept);
         pair.kept = VecDeque::new();
     }
@@ -380,19 +382,19 @@ impl Pairs {
         let ends =
             HandshakeParties { transport: self.transport, initiator: self.node, responder: peer };
         let pair = &mut self.pairs[peer.idx()];
-        let Some(calling) = &mut pair.calling else { return };
+        let Some(calling) = &mut pair.outgoing_handshake else { return };
         // A peer that changes its key has several: they are used round-robin.
-        let turn = (ATTEMPTS - calling.left) as usize % pair.keys.len().max(1);
+        let turn = (ATTEMPTS - calling.attempts_remaining) as usize % pair.keys.len().max(1);
         calling.key = pair.keys.get(turn).copied().unwrap_or(calling.key);
-        calling.left = calling.left.saturating_sub(1);
-        calling.at = now + calling.pause;
+        calling.attempts_remaining = calling.attempts_remaining.saturating_sub(1);
+        calling.next_at = now + calling.pause;
         calling.pause = (calling.pause * 2).min(PAUSE_MAX);
-        self.due.insert((calling.at, peer.get()));
+        self.due.insert((calling.next_at, peer.get()));
         let Some((begun, noise)) = handshake::begin(&ends, &self.key, &calling.key, id, time)
         else {
             return;
         };
-        (calling.begun, calling.id) = (Some(begun), id);
+        (calling.initiator, calling.id) = (Some(begun), id);
         let (key, cookie) = (calling.key, pair.cookie);
         let mut message = self.message(peer, Kind::Initiation { session: id }, &noise);
         let first = cookie::first_code(&key, &message);
@@ -402,7 +404,7 @@ impl Pairs {
             _ => [0; CODE],
         };
         message.extend(second);
-        if let Some(calling) = &mut self.pairs[peer.idx()].calling {
+        if let Some(calling) = &mut self.pairs[peer.idx()].outgoing_handshake {
             calling.first_code = first;
         }
         self.messages.push_back((peer, Rail::Any, message));
@@ -414,10 +416,10 @@ impl Pairs {
             transport: self.transport,
             src: self.node,
             dst,
-            src_life: self.incarnation,
-            dst_life: None,
+            src_incarnation: self.incarnation,
+            dst_incarnation: None,
             kind,
-            protection: Protection::Bare,
+            protection: Protection::Unprotected,
         };
         let mut message = vec![0; envelope.wire_len()];
         envelope.encode(&mut message).expect("room for the envelope");
@@ -431,7 +433,8 @@ impl Pairs {
         let sessions = || [&pair.current, &pair.previous, &pair.next].into_iter().flatten();
         loop {
             let id = u16::from_ne_bytes(cookie::random(&self.rng));
-            let is_called = pair.calling.as_ref().is_some_and(|calling| calling.id == id);
+            let is_called =
+                pair.outgoing_handshake.as_ref().is_some_and(|calling| calling.id == id);
             if !is_called && sessions().all(|session| session.id != id) {
                 return id;
             }
@@ -468,7 +471,7 @@ impl Pairs {
         let Some(pair) = self.pairs.get_mut(src.idx()) else { return };
         if pair.next.as_ref().is_some_and(|session| session.id == id) {
             pair.previous = std::mem::replace(&mut pair.current, pair.next.take());
-            pair.calling = None;
+            pair.outgoing_handshake = None;
             self.release(src);
         }
     }
@@ -491,7 +494,9 @@ impl Pairs {
 
     /// Returns the remaining attempts of each handshake that this node has begun.
     pub(super) fn attempts_left(&self) -> impl Iterator<Item = u32> {
-        self.pairs.iter().filter_map(|pair| Some(pair.calling.as_ref()?.left))
+        self.pairs
+            .iter()
+            .filter_map(|pair| Some(pair.outgoing_handshake.as_ref()?.attempts_remaining))
     }
 
     pub(super) fn queued_bytes(&self) -> usize {

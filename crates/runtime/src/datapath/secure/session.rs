@@ -74,7 +74,7 @@ pub(super) struct Session {
     receive: PacketKey,
     /// Number of the next packet.
     next: u64,
-    seen: Window,
+    replay_window: Window,
     born: Time,
     is_initiator: bool,
 }
@@ -96,7 +96,7 @@ impl Session {
             send: PacketKey::new(&agreed.keys.0),
             receive: PacketKey::new(&agreed.keys.1),
             next: 0,
-            seen: Window::default(),
+            replay_window: Window::default(),
             born: now,
             is_initiator: agreed.is_initiator,
         }
@@ -118,7 +118,7 @@ impl Session {
         let number = self.next;
         self.next += 1;
         out[PROTECTION_AT] = 2;
-        let head = Envelope::clear_len_of(&out[..len]);
+        let head = Envelope::cleartext_len(&out[..len]);
         let (datagram, trailer) = out[..len + SEALED].split_at_mut(len);
         let (head, body) = datagram.split_at_mut(head);
         let tag = self
@@ -135,14 +135,14 @@ impl Session {
 
     /// Returns true if a packet with this number has been opened before, or is too old to decide.
     pub(super) fn is_duplicate(&self, number: u64) -> bool {
-        !self.seen.is_new(number)
+        !self.replay_window.is_new(number)
     }
 
     /// Decrypts `body` and returns true, if the other end has sealed it with `head`.
     pub(super) fn open(&mut self, head: &[u8], body: &mut [u8], trailer: &Trailer) -> bool {
         let is_opened = self.receive.open(head, body, trailer);
         if is_opened {
-            self.seen.enter(trailer.number);
+            self.replay_window.enter(trailer.number);
         }
         is_opened
     }

@@ -70,10 +70,10 @@ fn envelope(src: usize) -> Envelope {
         transport: TransportId(1),
         src: NodeId::new(src as u32),
         dst: NodeId::new(1 - src as u32),
-        src_life: Incarnation::new(5),
-        dst_life: Some(Incarnation::new(6)),
+        src_incarnation: Incarnation::new(5),
+        dst_incarnation: Some(Incarnation::new(6)),
         kind: Kind::Data { msg: MsgId::new(9), fragment },
-        protection: Protection::Bare,
+        protection: Protection::Unprotected,
     }
 }
 

@@ -57,7 +57,7 @@ impl UdpConfig {
 /// Packets of one batch, in each direction.
 const BATCH: usize = 64;
 /// Maximum number of coalesced packets that are received at once.
-const JOINED_BATCH: usize = 16;
+const COALESCED_BATCH: usize = 16;
 
 /// Packets over UDP sockets.
 #[derive(Debug)]
@@ -107,8 +107,8 @@ impl UdpDatapath {
         let (tx, rx) = if config.segment_offload {
             sys::enable_gro(&control)?;
             sys::enable_gro(&data)?;
-            let tx = TxBatch::new(BATCH, datagram_max, sys::JOINED_MAX);
-            (tx, RxBatch::with_gro(JOINED_BATCH, datagram_max))
+            let tx = TxBatch::new(BATCH, datagram_max, sys::COALESCED_MAX);
+            (tx, RxBatch::with_gro(COALESCED_BATCH, datagram_max))
         } else {
             (TxBatch::new(BATCH, datagram_max, 1), RxBatch::new(BATCH, datagram_max))
         };

@@ -16,8 +16,8 @@ use socket2::{SockAddr, Socket};
 type Ancillary = [u64; 6];
 
 /// Maximum number and bytes of packets of a coalesced send, by the system's rules.
-pub(super) const JOINED_MAX: usize = 64;
-const JOINED_BYTES_MAX: usize = 65_507;
+pub(super) const COALESCED_MAX: usize = 64;
+const COALESCED_BYTES_MAX: usize = 65_507;
 
 /// Makes packets longer than the path allows an error, without fragmentation.
 pub(super) fn forbid_fragments(socket: &Socket, is_v4: bool) -> io::Result<()> {
@@ -86,7 +86,7 @@ pub(super) struct TxBatch {
     stride: usize,
     capacity: usize,
     /// Maximum number of packets that may be coalesced.
-    joined_max: usize,
+    coalesced_max: usize,
     /// Socket whose packets are not coalesced, if there is one.
     alone: Option<usize>,
     /// Slots in the order of sending.
@@ -108,15 +108,15 @@ impl std::fmt::Debug for TxBatch {
 }
 
 impl TxBatch {
-    /// Allocates `capacity` packets of up to `stride` bytes, of which up to `joined_max` may be
+    /// Allocates `capacity` packets of up to `stride` bytes, of which up to `coalesced_max` may be
     /// coalesced.
-    pub(super) fn new(capacity: usize, stride: usize, joined_max: usize) -> Self {
+    pub(super) fn new(capacity: usize, stride: usize, coalesced_max: usize) -> Self {
         Self {
             slots: Vec::with_capacity(capacity),
             buffers: vec![0; capacity * stride].into(),
             stride,
             capacity,
-            joined_max,
+            coalesced_max,
             alone: None,
             order: Vec::with_capacity(capacity),
             heads: Vec::with_capacity(capacity),
@@ -186,7 +186,7 @@ impl TxBatch {
                     let n_packets = self.headers[from].msg_hdr.msg_iovlen;
                     if n_packets > 1 && is_not_joinable(&error) {
                         // From now on one by one.
-                        self.joined_max = 1;
+                        self.coalesced_max = 1;
                         self.order.drain(..n_done);
                         self.prepare();
                         (from, n_done) = (0, 0);
@@ -248,7 +248,7 @@ impl TxBatch {
     /// Returns the number of packets that are sent as one, from the `at`-th on. They have one
     /// socket, address, class and length, except that the last may be shorter.
     fn segment_count(&self, at: usize) -> usize {
-        let waiting = || self.order[at..].iter().take(self.joined_max).map(|&i| &self.slots[i]);
+        let waiting = || self.order[at..].iter().take(self.coalesced_max).map(|&i| &self.slots[i]);
         let Some(first) = waiting().next() else { return 0 };
         if self.alone == Some(first.socket) {
             return 1;
@@ -259,7 +259,7 @@ impl TxBatch {
                 && slot.addr == first.addr
                 && slot.ancillary == first.ancillary;
             let is_no_longer = (1..=first.len).contains(&slot.len);
-            if n > 0 && !(is_alike && is_no_longer && bytes + slot.len <= JOINED_BYTES_MAX) {
+            if n > 0 && !(is_alike && is_no_longer && bytes + slot.len <= COALESCED_BYTES_MAX) {
                 break;
             }
             n += 1;
@@ -361,7 +361,7 @@ impl RxBatch {
 
     /// Allocates buffers for `capacity` datagrams of maximum coalesced length.
     pub(super) fn with_gro(capacity: usize, datagram_max: usize) -> Self {
-        Self::with_stride(capacity, datagram_max, JOINED_BYTES_MAX)
+        Self::with_stride(capacity, datagram_max, COALESCED_BYTES_MAX)
     }
 
     fn with_stride(capacity: usize, datagram_max: usize, stride: usize) -> Self {

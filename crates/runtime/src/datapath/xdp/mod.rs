@@ -149,10 +149,10 @@ const QUEUE_FRAMES: u32 = 256;
 /// First source port: above the ports that servers use by default.
 const FIRST_PORT: u16 = 49_152;
 /// Number of attempts to open a resource that is not quite released, and the pause between them.
-const TRIES: usize = 100;
+const ATTEMPTS_MAX: usize = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Maximum wait for link addresses at the start in ms.
-const ASKING_MS: usize = 100;
+const RESOLVE_MS_MAX: usize = 100;
 /// Pause before the next attempt to send packets that the interface refused.
 const BUSY: Span = Span::from_us(50);
 
@@ -277,7 +277,7 @@ impl XdpDatapath {
     fn resolve_peers(&mut self) {
         self.neighbours.read_table();
         self.neighbours.resolve_unknown();
-        for _ in 0..ASKING_MS {
+        for _ in 0..RESOLVE_MS_MAX {
             if self.neighbours.n_unknown() == 0 {
                 break;
             }
@@ -432,7 +432,7 @@ fn reserve(addr: SocketAddrV4) -> io::Result<UdpSocket> {
 /// kernel releases them with a delay, and a starting process may hold copies of descriptors for a
 /// moment.
 fn while_busy<T>(mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    for _ in 1..TRIES {
+    for _ in 1..ATTEMPTS_MAX {
         match open() {
             Err(error) if is_busy(&error) => thread::sleep(PAUSE),
             result => return result,

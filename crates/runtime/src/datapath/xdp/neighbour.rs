@@ -15,11 +15,11 @@ use super::frame::Mac;
 use super::netlink::{Link, Netlink};
 
 /// Interval of reads of the kernel's table while a peer's address is missing.
-const LOOK: Span = Span::from_us(10_000);
+const READ_INTERVAL: Span = Span::from_us(10_000);
 /// Interval of reads otherwise.
 const REFRESH: Span = Span::from_us(5_000_000);
 /// Number of peers that are resolved again at each refresh.
-const REFRESHED: usize = 4;
+const REFRESH_BATCH: usize = 4;
 /// Discard service: it sends no answer.
 const DISCARD: u16 = 9;
 
@@ -31,10 +31,10 @@ pub(super) struct Neighbours {
     kernel: UdpSocket,
     /// Peers by number.
     peers: Vec<Option<Peer>>,
-    next_look: Time,
+    next_read_at: Time,
     next_refresh: Time,
     /// Index of the peer that is resolved again next.
-    turn: usize,
+    next_index: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,8 +58,9 @@ impl Neighbours {
         peers: impl Iterator<Item = Option<Ipv4Addr>>,
     ) -> io::Result<Self> {
         let peers = peers.map(|ip| ip.map(|ip| Peer { ip, hop: None, mac: None })).collect();
-        let (next_look, next_refresh) = (Time::ZERO, Time::ZERO);
-        let mut this = Self { netlink, link, kernel, peers, next_look, next_refresh, turn: 0 };
+        let (next_read_at, next_refresh) = (Time::ZERO, Time::ZERO);
+        let mut this =
+            Self { netlink, link, kernel, peers, next_read_at, next_refresh, next_index: 0 };
         for idx in 0..this.peers.len() {
             this.route(idx)?;
         }
@@ -79,10 +80,10 @@ impl Neighbours {
     /// Handles a dropped packet to a peer without link address: requests the address, unless it was
     /// requested a moment before. Returns true if addresses have changed.
     pub(super) fn request_address(&mut self, now: Time, peer: usize) -> bool {
-        if now < self.next_look {
+        if now < self.next_read_at {
             return false;
         }
-        self.next_look = now + LOOK;
+        self.next_read_at = now + READ_INTERVAL;
         // Without a route now, there may be one later.
         let _ = self.route(peer);
         let has_changed = self.read_table();
@@ -98,10 +99,10 @@ impl Neighbours {
             return false;
         }
         self.next_refresh = now + REFRESH;
-        for _ in 0..REFRESHED.min(self.peers.len()) {
-            let _ = self.route(self.turn);
-            self.trigger_resolution(self.turn);
-            self.turn = (self.turn + 1) % self.peers.len();
+        for _ in 0..REFRESH_BATCH.min(self.peers.len()) {
+            let _ = self.route(self.next_index);
+            self.trigger_resolution(self.next_index);
+            self.next_index = (self.next_index + 1) % self.peers.len();
         }
         self.read_table()
     }

@@ -8,14 +8,14 @@ use super::socket::{Frame, Frames, Xsk};
 use crate::datapath::ArrivedPacket;
 
 /// Maximum number of packets that are removed from the ring at once.
-const TAKEN: usize = 256;
+const TAKE_MAX: usize = 256;
 
 /// Packets that arrive at one queue. Their frames are returned to their socket.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) xsk: Xsk,
     /// Packets that have just been removed from the ring.
-    taken: Frames,
+    received: Frames,
     /// Data packets that are not delivered yet.
     waiting: Frames,
     waiting_max: usize,
@@ -25,8 +25,8 @@ impl Queue {
     /// Creates a queue whose socket has `rx_frames` for receiving.
     pub(super) fn new(xsk: Xsk, rx_frames: usize) -> Self {
         let waiting_max = rx_frames / 2;
-        let waiting = Frames::with_capacity(waiting_max + TAKEN);
-        Self { xsk, taken: Frames::with_capacity(TAKEN), waiting, waiting_max }
+        let waiting = Frames::with_capacity(waiting_max + TAKE_MAX);
+        Self { xsk, received: Frames::with_capacity(TAKE_MAX), waiting, waiting_max }
     }
 
     /// Returns true if data packets are to be delivered.
@@ -44,9 +44,9 @@ impl Queue {
     ) -> usize {
         let mut n = 0;
         if self.waiting.len() < self.waiting_max {
-            self.xsk.receive(&mut self.taken);
+            self.xsk.receive(&mut self.received);
         }
-        while let Some(frame) = self.taken.pop() {
+        while let Some(frame) = self.received.pop() {
             if frame::port_to(&frame) == Some(control) {
                 self.deliver(frame, malformed, each);
                 n += 1;

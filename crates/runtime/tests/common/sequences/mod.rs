@@ -208,8 +208,8 @@ fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
         };
         let keys = T::Keys::default();
         let n = HOSTS as usize + T::needs(&keys, &facts).arbiters.len();
-        let place = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
-        let config = T::configure(keys, &Site { facts, place, lower: None });
+        let deployment = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config: Rc<dyn Any> = Rc::new(Arc::new(config.expect("a transport of hosts")));
         (n, config)
     };
@@ -312,13 +312,14 @@ impl Bed {
         let Some(left) = self.packets_left.checked_sub(1) else { return };
         (self.packets_left, self.is_touched) = (left, true);
         let (src, dst) = (self.src, NodeId::new(0));
-        let src_life = match src {
+        let src_incarnation = match src {
             HOSTILE => Incarnation::new(1_000 + self.life),
             arbiter => Incarnation::new(10 + arbiter.get()),
         };
-        let dst_life = Some(Incarnation::new(10));
-        let (transport, protection) = (TRANSPORT, Protection::Bare);
-        let envelope = Envelope { transport, src, dst, src_life, dst_life, kind, protection };
+        let dst_incarnation = Some(Incarnation::new(10));
+        let (transport, protection) = (TRANSPORT, Protection::Unprotected);
+        let envelope =
+            Envelope { transport, src, dst, src_incarnation, dst_incarnation, kind, protection };
         let mut bytes = [0; 1_472];
         let Ok(read) = envelope.encode(&mut bytes) else { return };
         let len = body.len().min(bytes.len() - read);
@@ -371,10 +372,10 @@ impl Bed {
                 transport: TRANSPORT,
                 src: HOSTILE,
                 dst,
-                src_life: Incarnation::new(1_000 + self.life),
-                dst_life: Some(Incarnation::new(10 + dst.get())),
-                kind: Kind::Here { nonce },
-                protection: Protection::Bare,
+                src_incarnation: Incarnation::new(1_000 + self.life),
+                dst_incarnation: Some(Incarnation::new(10 + dst.get())),
+                kind: Kind::HelloAck { nonce },
+                protection: Protection::Unprotected,
             };
             let mut bytes = [0; Envelope::LEN_MAX];
             let len = envelope.encode(&mut bytes).expect("there is room");

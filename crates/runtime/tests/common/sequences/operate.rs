@@ -112,7 +112,7 @@ impl Bed {
     fn note(&mut self, input: &mut Input<'_>) {
         let msg = MsgId::new(u32::from(input.u8() % 8));
         let kind = match input.u8() % 4 {
-            0 => Kind::Here { nonce: input.u32() },
+            0 => Kind::HelloAck { nonce: input.u32() },
             _ => Kind::Refused { msg },
         };
         self.send(kind, &[]);

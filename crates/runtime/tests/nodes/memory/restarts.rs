@@ -21,15 +21,15 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
         let mut numbers = [0; 3];
         let mut submitted = Vec::new();
         for _ in 0..60 {
-            let src = rng.below(3);
-            let dst = (src + 1 + rng.below(2)) % 3;
+            let src = rng.uniform_below(3);
+            let dst = (src + 1 + rng.uniform_below(2)) % 3;
             if bed.submit(src, dst, mixed_size(&mut rng), numbers[src]) {
                 let life = bed.nodes[src].as_ref().unwrap().life;
                 submitted.push((src as u32, life, numbers[src]));
                 numbers[src] += 1;
             }
             if rng.chance(0.05) {
-                let node = rng.below(3);
+                let node = rng.uniform_below(3);
                 if bed.nodes[node].is_some() {
                     bed.kill(node);
                 } else {
@@ -37,7 +37,7 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
                     numbers[node] = 0;
                 }
             }
-            bed.run_until(bed.now + Span::from_us(rng.below(2_000) as u64));
+            bed.run_until(bed.now + Span::from_us(rng.uniform_below(2_000) as u64));
         }
         for node in 0..3 {
             if bed.nodes[node].is_none() {

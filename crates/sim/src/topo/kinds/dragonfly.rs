@@ -50,9 +50,9 @@ pub struct Dragonfly {
 
 impl Kind for Dragonfly {
     fn build(&self) -> Result<Topology, TopologyError> {
-        let of = |what, got| match (1..=1024).contains(&got) {
+        let of = |name, got| match (1..=1024).contains(&got) {
             true => Ok(got as u32),
-            false => Err(TopologyError::Count { what, expected: "1 to 1024", got }),
+            false => Err(TopologyError::Count { name, expected: "1 to 1024", got }),
         };
         let switches = of("switches-per-group", self.switches_per_group)?;
         let hosts = of("hosts-per-switch", self.hosts_per_switch)?;
@@ -60,7 +60,7 @@ impl Kind for Dragonfly {
         let groups = self.groups.unwrap_or(u64::from(global) + 1);
         if !(2..=u64::from(global) + 1).contains(&groups) {
             let expected = "2 to switches-per-group x global-links + 1";
-            return Err(TopologyError::Count { what: "groups", expected, got: groups });
+            return Err(TopologyError::Count { name: "groups", expected, got: groups });
         }
         let n_switches = groups * u64::from(switches);
         let n_switches = check_count("groups x switches-per-group", n_switches, 1, "1 to 65536")?;

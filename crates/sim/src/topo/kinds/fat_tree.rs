@@ -45,12 +45,12 @@ impl Kind for FatTree {
         let k = self.k;
         if !(2..=64).contains(&k) || !k.is_multiple_of(2) {
             let expected = "an even number from 2 to 64";
-            return Err(TopologyError::Count { what: "k", expected, got: k });
+            return Err(TopologyError::Count { name: "k", expected, got: k });
         }
         let pods = self.pods.unwrap_or(k);
         if !(2..=k).contains(&pods) {
             let expected = "2 to k";
-            return Err(TopologyError::Count { what: "pods", expected, got: pods });
+            return Err(TopologyError::Count { name: "pods", expected, got: pods });
         }
         let wires = LinkParameters::new(
             self.access_gbps,

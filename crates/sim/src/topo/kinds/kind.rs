@@ -51,21 +51,21 @@ pub(crate) fn processing() -> f64 {
 }
 
 /// Gbit/s to a rate; integer bits per second.
-pub(crate) fn rate(what: &'static str, gbps: f64) -> Result<Rate, TopologyError> {
+pub(crate) fn rate(name: &'static str, gbps: f64) -> Result<Rate, TopologyError> {
     let bps = (gbps * 1e9).round();
     let valid = (1e3..=1e14).contains(&bps);
     valid.then(|| Rate::from_bps(bps as u64)).flatten().ok_or_else(|| TopologyError::Number {
-        what,
+        name,
         expected: "a rate from 0.000001 to 100000 Gbit/s",
         got: gbps.to_string(),
     })
 }
 
 /// Nanoseconds to a span; whole picoseconds.
-pub(crate) fn delay(what: &'static str, ns: f64) -> Result<Span, TopologyError> {
+pub(crate) fn delay(name: &'static str, ns: f64) -> Result<Span, TopologyError> {
     if !(0.0..=1e9).contains(&ns) {
         let expected = "a delay from 0 to 1000000000 ns";
-        return Err(TopologyError::Number { what, expected, got: ns.to_string() });
+        return Err(TopologyError::Number { name, expected, got: ns.to_string() });
     }
     Ok(Span::from_ps((ns * 1e3).round() as u64))
 }

@@ -56,8 +56,8 @@ impl Kind for LeafSpine {
         let hosts = u64::from(racks) * u64::from(per_rack);
         check_count("racks x hosts-per-rack", hosts, 2, "2 to 65536")?;
         if !(1..=64).contains(&self.rails) {
-            let (what, expected) = ("rails", "1 to 64");
-            return Err(TopologyError::Count { what, expected, got: self.rails });
+            let (name, expected) = ("rails", "1 to 64");
+            return Err(TopologyError::Count { name, expected, got: self.rails });
         }
         check_count("racks x rails", u64::from(racks) * self.rails, 1, "1 to 65536")?;
         let wires = LinkParameters::new(

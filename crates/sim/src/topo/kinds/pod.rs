@@ -42,7 +42,7 @@ impl Kind for Pod {
         let k = self.k;
         if !(4..=32).contains(&k) || !k.is_multiple_of(2) {
             let expected = "an even number from 4 to 32";
-            return Err(TopologyError::Count { what: "k", expected, got: k });
+            return Err(TopologyError::Count { name: "k", expected, got: k });
         }
         rate("gbps", self.gbps)?;
         let spread = delay("cable-spread-ns", self.cable_spread_ns)?;

@@ -8,8 +8,10 @@ use super::{Operation, RoundBuilder, part};
 impl RoundBuilder<'_> {
     /// In step `s` host `i` sends part `i - s`, which it received in step `s - 1`.
     pub(super) fn ring(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
-        let steps = if self.of.operation == Operation::AllReduce { 2 * (n - 1) } else { n - 1 };
+        let (n, chunks, size) =
+            (self.collective.hosts.count(), self.collective.chunks, self.collective.size);
+        let steps =
+            if self.collective.operation == Operation::AllReduce { 2 * (n - 1) } else { n - 1 };
         let mut before = Vec::new();
         for step in 0..steps {
             let mut sent = Vec::with_capacity((n * chunks) as usize);
@@ -30,8 +32,9 @@ impl RoundBuilder<'_> {
     /// Up: a host sends once it has received from all its children. Down: it sends once it has
     /// received from its parent; the root sends once it has received from all its children.
     pub(super) fn tree(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
-        let levels = self.of.levels();
+        let (n, chunks, size) =
+            (self.collective.hosts.count(), self.collective.chunks, self.collective.size);
+        let levels = self.collective.levels();
         for chunk in 0..chunks {
             let bytes = part(size.get(), chunks, chunk);
             let mut heard: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
@@ -39,7 +42,7 @@ impl RoundBuilder<'_> {
                 let far = 1 << level;
                 (0..n).step_by(2 * far).map(move |low| (low, low + far as u32))
             };
-            if self.of.operation == Operation::AllReduce {
+            if self.collective.operation == Operation::AllReduce {
                 for level in 0..levels {
                     for (parent, child) in pairs(level).filter(|&(_, child)| child < n) {
                         let flow = self.send(child, parent, bytes, &heard[child as usize]);
@@ -61,11 +64,11 @@ impl RoundBuilder<'_> {
     /// Adds halving and doubling: a host sends when it has received all messages of the steps
     /// before.
     pub(super) fn halving_doubling(&mut self) -> Bytes {
-        let (n, size) = (self.of.hosts.count(), self.of.size);
-        let levels = self.of.levels();
+        let (n, size) = (self.collective.hosts.count(), self.collective.size);
+        let levels = self.collective.levels();
         let bytes = |from: u32, to: u32| (from..to).map(|i| part(size.get(), n, i)).sum();
         let mut heard: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
-        let operation = self.of.operation;
+        let operation = self.collective.operation;
         let halving = (0..levels).rev().map(|level| (1 << level, true));
         let doubling = (0..levels).map(|level| (1 << level, false));
         let halving = halving.filter(|_| operation != Operation::AllGather);
@@ -88,7 +91,8 @@ impl RoundBuilder<'_> {
 
     /// Adds a chain: each host forwards each chunk as soon as it has received it.
     pub(super) fn chain(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
+        let (n, chunks, size) =
+            (self.collective.hosts.count(), self.collective.chunks, self.collective.size);
         for chunk in 0..chunks {
             let mut before = None;
             for host in 0..n - 1 {
@@ -101,7 +105,8 @@ impl RoundBuilder<'_> {
 
     /// Each host but the last computes on each chunk, one after the other, and forwards it.
     pub(super) fn pipeline(&mut self) -> Bytes {
-        let (n, chunks, size) = (self.of.hosts.count(), self.of.chunks, self.of.size);
+        let (n, chunks, size) =
+            (self.collective.hosts.count(), self.collective.chunks, self.collective.size);
         let mut computed: Vec<Option<u32>> = vec![None; n as usize];
         for chunk in 0..chunks {
             let mut received = None;
@@ -118,7 +123,7 @@ impl RoundBuilder<'_> {
 
     /// Adds all flows at once; each host begins with the next one and ends with the one before it.
     pub(super) fn direct(&mut self, rng: &mut Rng) -> Bytes {
-        let n = self.of.hosts.count();
+        let n = self.collective.hosts.count();
         let demands = self.demands(rng);
         for by in 1..n {
             for src in 0..n {
@@ -129,8 +134,8 @@ impl RoundBuilder<'_> {
                 }
             }
         }
-        if self.of.operation == Operation::AllToAll {
-            return self.of.size;
+        if self.collective.operation == Operation::AllToAll {
+            return self.collective.size;
         }
         let others = |(src, row): (usize, &Vec<u64>)| -> u64 {
             (0..).zip(row).filter(|&(dst, _)| dst != src).map(|(_, bytes)| bytes).sum()

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, TenantId, Time};
 
 use super::HostSet;
-use super::skewed::shares;
+use super::skewed_all_to_all::shares;
 use crate::flow::Flow;
 use crate::graph::{Graph, GraphBuilder, Round};
 use crate::source::{Source, join_graphs};
@@ -116,7 +116,7 @@ impl Collective {
         for number in 0..self.rounds {
             let first = builder.len();
             let mut draft =
-                RoundBuilder { of: self, builder: &mut builder, gates: gates.as_deref() };
+                RoundBuilder { collective: self, builder: &mut builder, gates: gates.as_deref() };
             let bytes = match (self.algorithm, self.operation) {
                 (Algorithm::Ring, _) => draft.ring(),
                 (Algorithm::Tree, _) => draft.tree(),
@@ -179,7 +179,7 @@ impl Collective {
 
 /// A round in the making. Hosts are numbered from zero.
 struct RoundBuilder<'a> {
-    of: &'a Collective,
+    collective: &'a Collective,
     builder: &'a mut GraphBuilder,
     /// Node that each host must complete before it begins; `None` in the first round.
     gates: Option<&'a [u32]>,
@@ -188,12 +188,12 @@ struct RoundBuilder<'a> {
 impl RoundBuilder<'_> {
     /// Adds a flow of `size` bytes from `src` to `dst`, which depends on `after`.
     fn send(&mut self, src: u32, dst: u32, size: u64, after: &[u32]) -> u32 {
-        let delay = if after.is_empty() { Span::ZERO } else { self.of.compute };
+        let delay = if after.is_empty() { Span::ZERO } else { self.collective.compute };
         self.send_after(src, dst, size, after, delay)
     }
 
     fn send_after(&mut self, src: u32, dst: u32, size: u64, after: &[u32], delay: Span) -> u32 {
-        let Collective { ref hosts, start, .. } = *self.of;
+        let Collective { ref hosts, start, .. } = *self.collective;
         let flow = Flow::new(start, hosts.host(src), hosts.host(dst), Bytes::new(size));
         let node = self.builder.flow(flow, delay);
         self.wait(node, src, after);
@@ -201,7 +201,7 @@ impl RoundBuilder<'_> {
     }
 
     fn compute(&mut self, host: u32, after: &[u32]) -> u32 {
-        let Collective { ref hosts, start, compute, .. } = *self.of;
+        let Collective { ref hosts, start, compute, .. } = *self.collective;
         let node = self.builder.computation(hosts.host(host), start, compute);
         self.wait(node, host, after);
         node
@@ -216,9 +216,9 @@ impl RoundBuilder<'_> {
 
     /// Returns the bytes from each host to each other one, row by row; the diagonal is zero.
     fn demands(&self, rng: &mut Rng) -> Vec<Vec<u64>> {
-        let n = self.of.hosts.count();
-        let size = self.of.size;
-        match &*self.of.demand {
+        let n = self.collective.hosts.count();
+        let size = self.collective.size;
+        match &*self.collective.demand {
             Demand::Even => {
                 let row: Vec<u64> = (0..n).map(|dst| part(size.get(), n, dst)).collect();
                 vec![row; n as usize]

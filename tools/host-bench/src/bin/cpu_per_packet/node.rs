@@ -56,7 +56,7 @@ fn lengths() -> (Bytes, Bytes) {
 pub(crate) fn dcpim(facts: &FabricFacts) -> Dcpim {
     let (payload, header) = lengths();
     let config = DcpimConfig { payload, header, ..DcpimConfig::paper() };
-    config.on(facts).expect("a good configuration")
+    config.derive(facts).expect("a good configuration")
 }
 
 /// Returns pHost as the daemon configures it: tokens outlive the round trip.
@@ -65,7 +65,7 @@ pub(crate) fn phost(facts: &FabricFacts) -> Phost {
     let packet = facts.access_rate.tx_time(payload + header);
     let token_lifetime_milli = Some((RTT.as_ps() * 1_000 / packet.as_ps()) as u32);
     let config = PhostConfig { payload, header, token_lifetime_milli, ..PhostConfig::paper() };
-    config.on(facts).expect("a good configuration")
+    config.derive(facts).expect("a good configuration")
 }
 
 /// Sends `bytes` from one node to the other, in messages. `open` opens the datapath of a host, on
@@ -138,7 +138,7 @@ fn run<E: Endpoint, D: Datapath>(
         spray: rampmeter_core::fabric::Spray::Random,
         run: UdpConfig::RUN,
         gather: NodeConfig::GATHER,
-        busy_poll: BusyPoll::MOST,
+        busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
         patience: limit,

@@ -36,7 +36,7 @@ impl Sources {
     fn new(fastpod: &Arc<Fastpod>, to: Option<u16>, seed: u64) -> Self {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let n_pods = fastpod.n_pods();
-        let offsets = (0..n_pods).map(|_| rng.below(50_000_000) as u64).collect();
+        let offsets = (0..n_pods).map(|_| rng.uniform_below(50_000_000) as u64).collect();
         let (bench, rooms) = (Bench::new(fastpod), vec![0; n_pods.into()]);
         let mut sources = Self { bench, offsets, rooms, under_way: BTreeMap::new(), n: 0, rng, to };
         for pod in 0..n_pods {
@@ -85,7 +85,7 @@ impl Sources {
                 Came::Tick(pod, slot) => self.tick(now, pod, slot),
                 Came::Cell(from, to, wire_bytes) => {
                     let (n, from_host) = (u32::from(N * N), u32::from(from * N * N));
-                    let dst = u32::from(to) * n + self.rng.below(n as usize) as u32;
+                    let dst = u32::from(to) * n + self.rng.uniform_below(n as usize) as u32;
                     let packet = Packet { wire_bytes, ..cell(from_host, dst, 0) };
                     self.bench.give(now, from, packet);
                 }
@@ -103,7 +103,7 @@ impl Sources {
             self.bench.schd(now, pod, offset, nothing());
         }
         let n_pods = usize::from(fastpod.n_pods());
-        let to = self.to.unwrap_or_else(|| self.rng.below(n_pods) as u16);
+        let to = self.to.unwrap_or_else(|| self.rng.uniform_below(n_pods) as u16);
         if self.rooms[usize::from(pod)] & 1 << to == 0 {
             return;
         }
@@ -114,8 +114,8 @@ impl Sources {
             let at = self.global(pod, start + i128::from(position.as_ps()));
             let mut time = CellTime::default();
             let any = |rng: &mut Rng| {
-                let most = [100, 1_437][rng.below(2)];
-                64 + rng.below(most) as u16
+                let most = [100, 1_437][rng.uniform_below(2)];
+                64 + rng.uniform_below(most) as u16
             };
             let mut bytes = if fastpod.config.packing { any(&mut self.rng) } else { 1_500 };
             while let Some(begin) = time.place(bytes, &fastpod) {
@@ -169,7 +169,7 @@ fn overflows_are_counted() {
     let fastpod = fastpod(config, 2);
     let mut bench = Bench::new(&fastpod);
     for n in 0..fastpod.core_cells_max() {
-        assert_eq!(bench.give(at(1), 0, cell(0, 20, n as u32)), Verdict::Keep);
+        assert_eq!(bench.give(at(1), 0, cell(0, 20, n as u32)), Verdict::Consume);
     }
     assert_eq!(bench.give(at(1), 0, cell(0, 20, 0)), Verdict::Drop);
     assert_eq!(bench.counter("core_overflows"), 1);

@@ -59,7 +59,7 @@ impl Clients {
         let mut allocations = std::mem::take(&mut self.allocations);
         let mut allocator = std::mem::take(&mut self.allocator);
         allocations.clear();
-        allocator.allocate_where(&mut allocations, |a| {
+        allocator.allocate_if(&mut allocations, |a| {
             let path = if is_probing(a) { None } else { self.path(now, a, &mut is_taken) };
             paths.extend(path);
             path.is_some()

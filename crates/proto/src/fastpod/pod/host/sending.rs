@@ -249,9 +249,9 @@ impl FastpodHost {
         let Some(mut packet) = self.queues.unscheduled(dst, at + offset, &self.fastpod) else {
             return;
         };
-        let agg = self.rng.below(routes::aggs(&self.fastpod)) as u8;
+        let agg = self.rng.uniform_below(routes::aggs(&self.fastpod)) as u8;
         routes::cell(&self.fastpod, self.node, agg, &mut packet);
-        packet.marks = packet.marks.with(Marks::UNSCHEDULED);
+        packet.marks = packet.marks.union(Marks::UNSCHEDULED);
         self.stats.cells_unscheduled += 1;
         self.ready.push_back((local(at), packet));
     }

@@ -112,8 +112,8 @@ impl Run {
         let packet = self.packets.get_mut(&id).expect("it is in flight");
         let rack = |host: NodeId| usize::from(pod.hosts[host.idx()].rack);
         let (from, to) = (rack(packet.src), rack(packet.dst));
-        let up = pod.to_agg[from][usize::from(agg)];
-        let down = pod.to_rack[usize::from(agg)][to];
+        let up = pod.ports_to_agg[from][usize::from(agg)];
+        let down = pod.ports_to_rack[usize::from(agg)][to];
         let route = SourceRoute::new(&[up, down, pod.hosts[packet.dst.idx()].port]);
         packet.path = route.expect("a route of the pod").path();
     }
@@ -125,6 +125,6 @@ impl Run {
         let port = |packet: &P| SourceRoute::split(packet.path).0;
         self.packets
             .get(&id)
-            .is_some_and(|packet| pod.to_agg[usize::from(rack)].contains(&port(packet)))
+            .is_some_and(|packet| pod.ports_to_agg[usize::from(rack)].contains(&port(packet)))
     }
 }

@@ -34,7 +34,7 @@ impl Pairs {
         let Envelope { transport, src, dst, kind, .. } = *envelope;
         let is_for_here = dst == self.node && src != self.node;
         let is_known = self.pairs.get(src.idx()).is_some_and(|pair| !pair.keys.is_empty());
-        if envelope.protection != Protection::Bare || !is_for_here || !is_known {
+        if envelope.protection != Protection::Unprotected || !is_for_here || !is_known {
             return Err(HandshakeRefusal::Forged);
         }
         if transport != self.transport {
@@ -42,7 +42,7 @@ impl Pairs {
         }
         let body = &arrived.bytes[envelope.wire_len()..];
         let is_awaited = |session| {
-            let calling = self.pairs[src.idx()].calling.as_ref();
+            let calling = self.pairs[src.idx()].outgoing_handshake.as_ref();
             calling.is_some_and(|calling| calling.id == session)
         };
         let handled = match kind {
@@ -89,14 +89,14 @@ impl Pairs {
             self.report(src, Report::OtherKey);
             return None;
         }
-        if read.time <= pair.heard {
+        if read.time <= pair.latest_initiation {
             self.on_old_initiation(now, src);
             return Some(());
         }
         let time = read.time;
         let (agreed, response) = read.respond(self.new_id(src))?;
         let pair = &mut self.pairs[src.idx()];
-        pair.heard = time;
+        pair.latest_initiation = time;
         pair.next = Some(Session::new(now, &agreed));
         self.on_agreed(src, &agreed);
         let message = self.message(src, Kind::Response { session }, &response);
@@ -172,10 +172,10 @@ impl Pairs {
 
     fn on_response(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
         let pair = &mut self.pairs[src.idx()];
-        let calling = pair.calling.as_mut()?;
-        let agreed = calling.begun.as_mut()?.finish(body)?;
+        let calling = pair.outgoing_handshake.as_mut()?;
+        let agreed = calling.initiator.as_mut()?.finish(body)?;
         let key = calling.key;
-        pair.calling = None;
+        pair.outgoing_handshake = None;
         pair.previous = pair.current.replace(Session::new(now, &agreed));
         // The key in present use by the peer is tried first.
         if let Some(place) = pair.keys.iter().position(|other| *other == key) {
@@ -197,7 +197,7 @@ impl Pairs {
 
     fn on_cookie(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
         let pair = &mut self.pairs[src.idx()];
-        let calling = pair.calling.as_mut()?;
+        let calling = pair.outgoing_handshake.as_mut()?;
         let cookie = cookie::taken(&calling.key, &calling.first_code, body)?;
         pair.cookie = Some((cookie, now + COOKIE_AGE));
         Some(())

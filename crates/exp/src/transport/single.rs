@@ -1,0 +1,200 @@
+//! One transport in the registry: its keys, and its configurations for the hosts of a network.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rampmeter_core::envelope::TransportId;
+use rampmeter_core::fabric::{FabricNeeds, Spray};
+use rampmeter_core::wire::Wire;
+use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Queueing, Rate, SwitchProgram};
+use rampmeter_proto::Segmentation;
+use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
+use rampmeter_proto::mixed::Member;
+use rampmeter_proto::transport::{
+    Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport,
+};
+use toml::Table;
+
+use super::erased::{
+    ErasedKeys, MixedPart, RegistryEntry, RunnableTransport, TransportInfo, presets,
+};
+use crate::simulation::status::CompletedRun;
+use crate::simulation::{Configs, SimulationTask, simulate_family};
+
+/// The entry of transport `T`.
+pub(super) fn entry<T: Transport>() -> RegistryEntry {
+    RegistryEntry {
+        name: T::NAME,
+        lower: None,
+        wire: || Some(Wire::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE)),
+        about: about::<T>,
+        read: |table| {
+            let preset = table.preset_name::<T::Keys>().to_owned();
+            Ok(Arc::new(OneKeys::<T> { preset, keys: table.keys()? }))
+        },
+    }
+}
+
+/// Describes transport `T`.
+pub(super) fn about<T: Transport>() -> TransportInfo {
+    TransportInfo {
+        name: T::NAME,
+        title: T::TITLE,
+        summary: T::SUMMARY,
+        wire: Some(T::WIRE.0),
+        presets: presets::<T::Keys>(),
+        keys: key_infos::<T::Keys>(),
+        has_round_trips: true,
+        best_effort: Vec::new(),
+    }
+}
+
+/// The keys of transport `T`, as read from a table.
+pub(super) struct OneKeys<T: Transport> {
+    pub(super) preset: String,
+    pub(super) keys: T::Keys,
+}
+
+impl<T: Transport> ErasedKeys for OneKeys<T> {
+    fn values(&self) -> (String, Table) {
+        (self.preset.clone(), values(&self.keys))
+    }
+
+    fn setting(&self) -> Option<Setting> {
+        T::Keys::SETTINGS.iter().find(|of| of.preset == self.preset).copied()
+    }
+
+    fn segmentation(&self) -> Segmentation {
+        T::segmentation(&self.keys)
+    }
+
+    fn reply_bytes(&self) -> Bytes {
+        T::reply_bytes(&self.keys)
+    }
+
+    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
+        T::needs(&self.keys, facts)
+    }
+
+    fn queueing(&self) -> Queueing {
+        T::SwitchProgram::QUEUEING
+    }
+
+    fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
+        Ok(Arc::new(self.configured(site)?))
+    }
+
+    fn member(
+        &self,
+        number: u8,
+        site: &Site,
+        spray: Option<Spray>,
+        class: u8,
+    ) -> Result<MixedPart, BadKey> {
+        Member::check::<T>()?;
+        let configured = self.configured(site)?;
+        let member =
+            |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), spray, class);
+        let Configs { network, by_host } = &configured.configs;
+        Ok(MixedPart {
+            network: member(network),
+            by_host: by_host.iter().map(|config| config.as_ref().map(member)).collect(),
+            standalone: Arc::new(configured),
+        })
+    }
+}
+
+/// Configurations of single hosts, by number.
+type HostConfigs<C> = Vec<Option<Arc<C>>>;
+
+impl<T: Transport> OneKeys<T> {
+    fn configured(&self, site: &Site) -> Result<ConfiguredFamily<T>, BadKey> {
+        let config = T::configure(self.keys.clone(), site)?;
+        let derived = T::describe(&config);
+        let buffer_min = T::buffer_min(&config).max(self.segmentation().full());
+        let assumptions = T::assumptions(&config, site);
+        let shared_time = self.slowed(&config, site)?;
+        let by_host = if assumptions.one_rate { Vec::new() } else { self.by_host(&config, site)? };
+        let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
+        Ok(ConfiguredFamily { configs, buffer_min, derived, wire, assumptions, shared_time })
+    }
+
+    /// Returns the configurations of hosts with special peers. Their rate to a peer is not that of
+    /// the slowest host, or their round trip may not be that of the network.
+    fn by_host(&self, config: &T::Config, site: &Site) -> Result<HostConfigs<T::Config>, BadKey> {
+        let Place::Network(network) = &site.deployment else { return Ok(Vec::new()) };
+        let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
+        let mut by_host = Vec::new();
+        // Hosts of the same rates have the same peers, unless these depend on where the hosts are.
+        let depends = pairs.has_partial_pairs() || pairs.has_round_trips();
+        let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
+        for host in (0..pairs.n_hosts()).map(NodeId::new) {
+            let rates @ (sends, receives) = (pairs.sends(host), pairs.receives(host));
+            if sends.max(receives) == slowest && !depends {
+                by_host.push(None);
+                continue;
+            }
+            if let Some(own) = by_rates.get(&rates) {
+                by_host.push(Some(Arc::clone(own)));
+                continue;
+            }
+            let facts = FabricFacts { access_rate: receives, ..site.facts };
+            let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
+            let peers = Peers::new(host, facts, Arc::clone(pairs));
+            let own = Arc::new(T::adapt_to_peers(own, config, &peers));
+            if !depends {
+                by_rates.insert(rates, Arc::clone(&own));
+            }
+            by_host.push(Some(own));
+        }
+        Ok(by_host)
+    }
+
+    /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.
+    fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<SharedTime>, BadKey> {
+        let Place::Network(network) = &site.deployment else { return Ok(None) };
+        let access_rate = network.pairs.fastest();
+        if access_rate == site.facts.access_rate {
+            return Ok(None);
+        }
+        let facts = FabricFacts { access_rate, ..site.facts };
+        let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
+        Ok(T::shared_time(&own, config))
+    }
+}
+
+/// A family with its parameters for one network.
+pub(super) struct ConfiguredFamily<F: Family> {
+    pub(super) configs: Configs<F::Config>,
+    pub(super) buffer_min: Bytes,
+    pub(super) derived: Vec<DerivedValue>,
+    pub(super) wire: Option<TransportId>,
+    pub(super) assumptions: Assumptions,
+    pub(super) shared_time: Option<SharedTime>,
+}
+
+impl<F: Family> RunnableTransport for ConfiguredFamily<F> {
+    fn wire(&self) -> Option<TransportId> {
+        self.wire
+    }
+
+    fn buffer_min(&self) -> Bytes {
+        self.buffer_min
+    }
+
+    fn assumptions(&self) -> Assumptions {
+        self.assumptions
+    }
+
+    fn slowed(&self) -> Option<SharedTime> {
+        self.shared_time
+    }
+
+    fn describe(&self) -> Vec<DerivedValue> {
+        self.derived.clone()
+    }
+
+    fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
+        simulate_family::<F>(task, &self.configs)
+    }
+}

@@ -1,0 +1,91 @@
+//! Methods of [`Endpoint`](rampmeter_core::Endpoint) that hosts delegate to their two sides.
+
+/// Expands to methods of an endpoint that has the fields `sender`, `receiver` and `out`, and a
+/// method `stats`. Hosts list the methods that do nothing special.
+///
+/// | name | methods |
+/// |---|---|
+/// | `arriving` | `limit_arriving`, `arriving_excess` of the receiver's `flows` |
+/// | `data` | `has_delivered`, `has_arrived` of these flows, by the header's `DataHeader` |
+/// | `reconfigure(field)` | `reconfigure`, which replaces the parameters in this field |
+/// | others | the method of that name |
+macro_rules! sides {
+    (@ counters) => {
+        fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+            self.stats().report(each);
+        }
+    };
+    (@ gauges) => {
+        fn gauges(&self, each: &mut dyn FnMut(rampmeter_core::Gauge)) {
+            self.sender.gauges(each);
+        }
+    };
+    (@ messages) => {
+        fn messages(&self) -> Option<(usize, usize)> {
+            Some((self.sender.len(), self.receiver.flows.len()))
+        }
+    };
+    (@ arriving) => {
+        fn limit_arriving(&mut self, per_peer: u32) {
+            self.receiver.flows.limit(per_peer);
+        }
+
+        fn arriving_excess(&self) -> u64 {
+            self.receiver.flows.excess()
+        }
+    };
+    (@ data) => {
+        fn touch_if_delivered(
+            &mut self,
+            now: rampmeter_core::Time,
+            packet: &rampmeter_core::Packet<Self::Header>,
+        ) -> bool {
+            self.receiver.flows.touch_if_delivered(now, packet)
+        }
+
+        fn is_duplicate(&mut self, packet: &rampmeter_core::Packet<Self::Header>) -> bool {
+            self.receiver.flows.is_duplicate(packet)
+        }
+    };
+    (@ reconfigure $field:ident) => {
+        fn reconfigure(
+            &mut self,
+            _now: rampmeter_core::Time,
+            config: std::sync::Arc<Self::Config>,
+        ) -> bool {
+            self.$field = config;
+            true
+        }
+    };
+    (@ poll_control) => {
+        fn poll_control(
+            &mut self,
+            _now: rampmeter_core::Time,
+        ) -> Option<rampmeter_core::Packet<Self::Header>> {
+            self.out.next_control()
+        }
+    };
+    (@ wants_transmit) => {
+        #[inline]
+        fn wants_transmit(&self) -> bool {
+            self.out.has_control() || self.sender.is_ready()
+        }
+    };
+    (@ poll_timeout) => {
+        #[inline]
+        fn poll_timeout(&self) -> rampmeter_core::Time {
+            self.receiver.deadline().min(self.sender.deadline())
+        }
+    };
+    (@ poll_event) => {
+        #[inline]
+        fn poll_event(&mut self) -> Option<rampmeter_core::Event> {
+            self.out.next_event()
+        }
+    };
+    ($($methods:ident $(($field:ident))?),* $(,)?) => {
+        $($crate::toolkit::sides! { @ $methods $($field)? })*
+    };
+}
+
+pub(crate) use sides;

@@ -1,0 +1,97 @@
+//! Tokens of a flow at its receiver: the next packet to request, and the number of open tokens.
+//!
+//! Tokens are numbered. Data names the token that it answers. So the highest number seen gives the
+//! number of later tokens that are unanswered, regardless of losses in between.
+
+use rampmeter_core::Time;
+use rampmeter_core::collections::SeqSet;
+
+/// The tokens of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenCursor {
+    /// The sequence number at which the search for the next packet begins.
+    next: u32,
+    /// One more than the highest sequence number that has had a token or is sent without.
+    told: u32,
+    issued: u32,
+    /// One more than the number of the latest token whose data has arrived.
+    seen: u32,
+    /// Time at which the latest token was issued.
+    last: Time,
+}
+
+impl TokenCursor {
+    /// No token yet. The sender sends the first `free` packets without; they count as tokens issued
+    /// now.
+    pub fn new(now: Time, free: u32) -> Self {
+        Self { next: free, told: free, issued: free, seen: 0, last: now }
+    }
+
+    /// Tokens issued so far.
+    pub fn issued(&self) -> u32 {
+        self.issued
+    }
+
+    /// Returns the time at which the latest token was issued.
+    pub fn last(&self) -> Time {
+        self.last
+    }
+
+    /// Tokens issued after the latest whose data has arrived.
+    pub fn open(&self) -> u32 {
+        self.issued - self.seen
+    }
+
+    /// Returns the start of the search for the next packet.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// The data of token `number` has arrived.
+    pub fn on_data(&mut self, number: u32) {
+        self.answer_below(number.saturating_add(1));
+    }
+
+    /// Tokens below this number have been answered, or are not waited for any more.
+    pub fn seen(&self) -> u32 {
+        self.seen
+    }
+
+    /// Counts the tokens below `number` as answered.
+    pub fn answer_below(&mut self, number: u32) {
+        self.seen = self.seen.max(number.min(self.issued));
+    }
+
+    /// Counts old tokens as answered, so that one less than `limit` is open.
+    pub fn reopen(&mut self, limit: u32) {
+        self.seen = (self.issued + 1).saturating_sub(limit).min(self.issued);
+    }
+
+    /// Begins the search at the first missing packet.
+    pub fn rewind(&mut self, got: &SeqSet) {
+        self.next = got.first_missing();
+    }
+
+    /// Returns the first packet missing from `from` on, or else from the start.
+    pub fn missing(got: &SeqSet, packets: u32, from: u32) -> u32 {
+        let next = got.next_missing(from);
+        if next < packets { next } else { got.first_missing() }
+    }
+
+    /// Issues a token that requests a packet outside the order. Returns the token's number.
+    pub fn issue(&mut self, now: Time) -> u32 {
+        self.last = now;
+        self.issued += 1;
+        self.issued - 1
+    }
+
+    /// Moves past the next missing packet in cyclic order. Returns it, and true if it was requested
+    /// before.
+    pub fn advance(&mut self, got: &SeqSet, packets: u32) -> (u32, bool) {
+        let seq = Self::missing(got, packets, self.next);
+        let is_again = seq < self.told;
+        self.next = seq + 1;
+        self.told = self.told.max(self.next);
+        (seq, is_again)
+    }
+}
