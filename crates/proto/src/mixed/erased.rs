@@ -54,8 +54,8 @@ impl<T: Transport> ErasedEndpoint<T> {
         Self { member, host: T::Host::new(config, node, rng, now) }
     }
 
-    fn to_typed(packet: &Packet<MixedHeader>) -> Packet<T::Header> {
-        replace_header(packet, packet.header.to_typed())
+    fn decode_as(packet: &Packet<MixedHeader>) -> Packet<T::Header> {
+        replace_header(packet, packet.header.decode_as())
     }
 
     fn to_erased(&self, packet: &Packet<T::Header>, spray: Option<Spray>) -> Packet<MixedHeader> {
@@ -73,15 +73,15 @@ impl<T: Transport> AnyHost for ErasedEndpoint<T> {
     }
 
     fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt {
-        self.host.handle_packet(now, &Self::to_typed(packet))
+        self.host.handle_packet(now, &Self::decode_as(packet))
     }
 
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
-        self.host.touch_if_delivered(now, &Self::to_typed(packet))
+        self.host.touch_if_delivered(now, &Self::decode_as(packet))
     }
 
     fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool {
-        self.host.is_duplicate(&Self::to_typed(packet))
+        self.host.is_duplicate(&Self::decode_as(packet))
     }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {

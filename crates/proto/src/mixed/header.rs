@@ -27,7 +27,7 @@ impl MixedHeader {
     }
 
     /// Returns the header in the type of its transport.
-    pub(super) fn to_typed<H: Header>(&self) -> H {
+    pub(super) fn decode_as<H: Header>(&self) -> H {
         let (header, _) = H::decode(&self.bytes[..self.len.into()]).expect("a valid header");
         header
     }

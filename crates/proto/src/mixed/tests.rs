@@ -31,7 +31,7 @@ impl Visitor for Headers {
                 let header = T::Header::arbitrary(format.code, &mut draw).unwrap();
                 assert!(header.wire_len() <= longest::<T::Header>(), "{}", T::NAME);
                 let mixed = MixedHeader::from_header(3, &header, Some(Spray::Ecmp));
-                assert_eq!(mixed.to_typed::<T::Header>(), header);
+                assert_eq!(mixed.decode_as::<T::Header>(), header);
                 assert_eq!((mixed.kind(), mixed.spray()), (header.kind(), Some(Spray::Ecmp)));
                 let mut bytes = [0; 128];
                 let len = mixed.encode(&mut bytes).unwrap();
