@@ -3,7 +3,7 @@
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::toolkit::{AttemptLimit, Padding, forget_after};
-use rampmeter_proto::{BadKey, Segmentation, Keys};
+use rampmeter_proto::{BadKey, Keys, Segmentation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

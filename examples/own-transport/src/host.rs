@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_core::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, Time,
 };
-use rampmeter_proto::toolkit::{AckingReceiver, Announcement, OutgoingFlows, Output};
+use rampmeter_proto::toolkit::{AckReceiver, Announcement, OutgoingFlows, Output};
 
 use crate::config::Saw;
 use crate::wire::SawHeader;
@@ -27,7 +27,7 @@ pub struct SawHost {
     sending: OutgoingFlows<Turn>,
     /// Slots of messages whose packet waits for the link.
     waiting: VecDeque<u32>,
-    receiver: AckingReceiver,
+    receiver: AckReceiver,
     out: Output<SawHeader>,
     /// Packets retransmitted.
     repeats: u64,
@@ -48,7 +48,7 @@ impl SawHost {
     }
 
     fn on_ack(&mut self, msg: MsgId, slot: u32, next: u32) {
-        let Some(flow) = self.sending.of(slot, msg) else { return };
+        let Some(flow) = self.sending.get_current(slot, msg) else { return };
         if next != flow.state.seq + 1 {
             return;
         }
@@ -56,7 +56,7 @@ impl SawHost {
         flow.retry.reset();
         if next == flow.packets {
             self.end(slot);
-            self.out.say(Event::Completed { msg });
+            self.out.push_event(Event::Completed { msg });
         } else {
             self.wait(slot);
         }
@@ -71,7 +71,7 @@ impl Endpoint for SawHost {
         Self {
             sending: OutgoingFlows::new(node),
             waiting: VecDeque::new(),
-            receiver: AckingReceiver::default(),
+            receiver: AckReceiver::default(),
             out: Output::new(node, saw.keys.header.get() as u16),
             repeats: 0,
             saw,
@@ -109,14 +109,14 @@ impl Endpoint for SawHost {
         }
     }
 
-    fn has_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
         let SawHeader::Data { flow, .. } = packet.header else { return false };
         self.receiver.flows.has_delivered(packet.src, flow)
     }
 
-    fn has_arrived(&mut self, packet: &Packet<SawHeader>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<SawHeader>) -> bool {
         let SawHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_arrived(packet.src, flow, seq)
+        self.receiver.flows.has_received(packet.src, flow, seq)
     }
 
     fn forget_peer(&mut self, _now: Time, peer: NodeId) {
@@ -154,7 +154,7 @@ impl Endpoint for SawHost {
                 self.wait(slot);
             } else {
                 self.end(slot);
-                self.out.say(Event::Failed { msg });
+                self.out.push_event(Event::Failed { msg });
             }
         }
     }

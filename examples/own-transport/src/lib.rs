@@ -35,9 +35,9 @@ impl Family for StopAndWait {
     type Header = SawHeader;
     type Host = SawHost;
     type Arbiter = NoArbiter<SawHeader, Saw>;
-    type Hop = Passive;
+    type SwitchProgram = Passive;
 
-    fn hop(_config: &Arc<Saw>, _switch: SwitchFacts) -> Passive {
+    fn switch_program(_config: &Arc<Saw>, _switch: SwitchFacts) -> Passive {
         Passive
     }
 }
