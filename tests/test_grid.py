@@ -227,10 +227,7 @@ class TestFlows:
         ("instead", "message"),
         [
             ("set = {}", r"figure.toml: lone\.flows: expected this key"),
-            (
-                "set = {}\nflows = 9\nquick = true",
-                r"lone\.quick: requires a workload without flows",
-            ),
+            ("set = {}\nflows = 9\nquick = true", r"lone\.quick: requires a workload"),
             (ALL_REDUCE + "\nflows = 9", "lone: expected no flows and quick-flows of a coll"),
             (ALL_REDUCE + "\nquick-flows = 9", "lone: expected no flows and quick-flows"),
         ],

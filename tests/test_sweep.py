@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -297,9 +296,7 @@ class TestFailures:
 
         monkeypatch.setattr("rampmeter.sweeps.engines.local.execute", maybe)
 
-    def test_some_failures_are_named_and_other_runs_are_kept(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_failures_are_named_and_others_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.fail(monkeypatch, seeds=(2,))
         result = call("plan.toml", "--out", "here", "--no-estimate")
         assert result.exit_code == 1
@@ -345,7 +342,7 @@ class TestFailures:
 class TestPrecision:
     def test_the_seeds_of_a_point_follow_from_its_values_alone(self) -> None:
         replication = Replication((1, 2, 3, 4, 5), precision=0.02, seeds_max=40)
-        values: Mapping[int, float] = {seed: 1 + 0.1 * math.sin(seed) for seed in range(1, 60)}
+        values: dict[int, float] = {seed: 1 + 0.1 * math.sin(seed) for seed in range(1, 60)}
         known: dict[int, float | None] = {}
         rounds = []
         while missing := [s for s in seeds_of(replication, known) if s not in known]:
@@ -402,14 +399,13 @@ class TestReport:
             mean, half = str(found).split(" ± ")
             assert mean in result.stdout
             assert f"± {half}" in result.stdout
-        shown = result.stdout.partition("\nresults:")[0]
-        text, *warnings = shown.split("\nwarning: ")
+        text, *warnings = result.stdout.partition("\nresults:")[0].split("\nwarning: ")
         assert all(" (at " in line for line in warnings)
         table = text.splitlines()
         assert table[1].rstrip() == "Means over 2 seeds, with 95 % intervals"
         assert max(map(len, table)) <= 80
-        narrower = done.summary(level=0.5).to_pylist()[0]["slowdown_mean_half"]
-        assert narrower < means[0]["slowdown_mean_half"]
+        half = "slowdown_mean_half"
+        assert done.summary(level=0.5).to_pylist()[0][half] < means[0][half]
 
     def test_plots_have_a_line_a_transport_with_error_bars(self, done: rm.SweepResults) -> None:
         figure = done.plot.metric("slowdown_p99")

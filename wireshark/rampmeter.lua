@@ -75,7 +75,7 @@ local TRANSPORTS = {
       "notification", "flow {flow} of {size} bytes, flow slot {tx_slot}",
       u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
       u64("size", "Bytes of the flow", at_least(1)),
-      word("repeated", "Sent again, to be answered", "0 or 1", { [0] = "no", "yes" }),
+      word("repeated", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
@@ -142,7 +142,7 @@ local TRANSPORTS = {
       u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
       u64("size", "Bytes of the flow", at_least(1)), u64("time_left", "Time to the deadline (ps)"),
       u16("tenant", "Tenant"),
-      word("repeated", "Sent again, to be answered", "0 or 1", { [0] = "no", "yes" }),
+      word("repeated", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "token", "flow slot {tx_slot}, packet {seq}, {remaining} remaining",
@@ -214,11 +214,11 @@ local TRANSPORTS = {
       list("slot", "Slot", 16, { u16("dst", "Destination"), u8("offset", "Slots after the first"), u8("path", "Path") }),
     },
     [5] = {
-      "forgotten", "demands of incarnation {incarnation}, ask anew",
+      "forgotten", "repeat the demands of incarnation {incarnation}",
       u32("incarnation", "Incarnation of the demands"),
     },
     [6] = {
-      "passive", "ask the other arbiter",
+      "passive", "use the other arbiter",
     },
     [7] = {
       "watchdog", "the arbiter lives",
@@ -250,13 +250,13 @@ local TRANSPORTS = {
       u32("lease_us", "Lease (us)"), u16("rx_slot", "Slot at the receiver"),
       u16("link", "Virtual link that the packet is on"),
       word("last", "Last of its kind", "0 or 1", { [0] = "no", "yes" }),
-      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
+      list("route", "Port on the direction to the receiver", 5, { u16("port", "Port") }),
     },
     [3] = {
       "release", "slot {rx_slot}, virtual link {link}", u32("seq", "Reservation"),
       u16("rx_slot", "Slot at the receiver"), u16("link", "Virtual link that the packet is on"),
       word("why", "Why", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
-      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
+      list("route", "Port on the direction to the receiver", 5, { u16("port", "Port") }),
     },
     [4] = {
       "reject", "flow slot {tx_slot} is not admitted", u32("tx_slot", "Slot at the sender"),
@@ -266,7 +266,7 @@ local TRANSPORTS = {
       u32("number", "Number"), u16("rx_slot", "Slot at the receiver"),
       u16("link", "Virtual link that the packet is on"),
       word("last", "Last of its kind", "0 or 1", { [0] = "no", "yes" }),
-      list("route", "Port on the way to the receiver", 5, { u16("port", "Port") }),
+      list("route", "Port on the direction to the receiver", 5, { u16("port", "Port") }),
     },
     [6] = {
       "complete", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
@@ -307,7 +307,7 @@ local TRANSPORTS = {
       list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
     },
     [6] = {
-      "reset", "connection {conn} is given up",
+      "reset", "connection {conn} is aborted",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
@@ -351,7 +351,7 @@ local TRANSPORTS = {
       list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
     },
     [6] = {
-      "reset", "connection {conn} is given up",
+      "reset", "connection {conn} is aborted",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
@@ -395,7 +395,7 @@ local TRANSPORTS = {
       list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
     },
     [6] = {
-      "reset", "connection {conn} is given up",
+      "reset", "connection {conn} is aborted",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
@@ -439,7 +439,7 @@ local TRANSPORTS = {
       list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
     },
     [6] = {
-      "reset", "connection {conn} is given up",
+      "reset", "connection {conn} is aborted",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
@@ -499,7 +499,7 @@ local TRANSPORTS = {
       list("sack", "Arrived above", 3, { u32("start", "First byte"), u32("end", "After the last byte") }),
     },
     [6] = {
-      "reset", "connection {conn} is given up",
+      "reset", "connection {conn} is aborted",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
@@ -539,7 +539,7 @@ local TRANSPORTS = {
     [2] = {
       "rts", "slots in all: {demand:{total} to {dst}}", u32("epoch", "Epoch"),
       u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
-      hex(1, "seen", "What the host has seen of a slot"),
+      hex(1, "seen", "Observations of the host in a slot"),
       list("demand", "Demand", 3, { u16("dst", "Destination"), u32("total", "Slots in all") }),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
@@ -548,7 +548,7 @@ local TRANSPORTS = {
       u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
       u16("dst", "Destination"), u8("agg", "Aggregation or core switch"),
       u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest RTS heard"),
-      u32("given", "Slots given in all"), u8("probe", "Whether the slot is for a probe"),
+      u32("given", "Slots given in all"), u8("probe", "The slot is for a probe"),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [4] = {
@@ -575,7 +575,7 @@ local TRANSPORTS = {
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [8] = {
-      "probe", "the way by {agg} works", u32("epoch", "Epoch"),
+      "probe", "the direction by {agg} works", u32("epoch", "Epoch"),
       u8("agg", "Aggregation or core switch"),
     },
     [9] = {
@@ -761,7 +761,7 @@ local TRANSPORTS = {
       "ack", "flow slot {tx_slot}, all below packet {cumulative} have arrived",
       u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
       hex(8, "sack", "Arrived from the cumulative packet on"),
-      word("goes_back", "Send again from there on", "0 or 1", { [0] = "no", "yes" }),
+      word("goes_back", "Retransmit from there on", "0 or 1", { [0] = "no", "yes" }),
       u16("path", "Path"),
       list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
     },

@@ -13,6 +13,7 @@ from rampmeter.text.toml import Table
 
 __all__ = [
     "AllToAll",
+    "Bimodal",
     "Bisection",
     "Clocks",
     "Collective",
@@ -80,9 +81,13 @@ Overflow: TypeAlias = Literal["tail-drop", "push-out"]
 
 PacketFate: TypeAlias = Literal["cut-off", "vanish"]
 
+PeriodLaw: TypeAlias = Literal["exponential", "fixed"]
+
 PfcClasses: TypeAlias = Literal["data", "all"]
 
 PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
+
+Scheduling: TypeAlias = Literal["fifo", "fair"]
 
 Spray: TypeAlias = Literal["source-round-robin", "random", "ecmp", "ecmp-pair"]
 
@@ -156,6 +161,8 @@ class Fabric(PlanTable):
     """Behaviour of a port if packet memory is full."""
     pfc: Pfc | Table | None = None
     """Priority flow control; none if left out and the transport needs none."""
+    scheduling: Scheduling | None = None
+    """Order of the packets of one class at a port: by arrival, or fair queueing by flow."""
     shaper_burst_us: float | str | None = None
     """Idle time that a link makes up for later, if switching is shaped."""
     shared_buffer_bytes: int | str | None = None
@@ -887,6 +894,32 @@ class SkewedAllToAll(PlanTable):
     """Number of rounds."""
     start_us: float | str | None = None
     """Start of the first round."""
+    until_us: float | str | None = None
+    """Stop before this instant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bimodal(PlanTable):
+    """Hosts that alternate between a high and a low rate, independently of each other."""
+
+    TAG = ("pattern", "bimodal")
+    sizes: Sizes
+    """Message sizes."""
+    load: float
+    """Mean load of every host, headers included, above 0 and at most 2: a share of the rate at
+    which the slowest host sends. Receivers are uniformly random."""
+    on_us: float | str
+    """Mean length of a period that is on."""
+    off_us: float | str
+    """Mean length of a period that is off."""
+    flows: int | None = None
+    """Stop after this many flows."""
+    hosts: Hosts | None = None
+    """Participating hosts; all if left out."""
+    off_load: float | None = None
+    """Load in periods that are off, at most `load`. That in periods that are on follows from it."""
+    periods: PeriodLaw | None = None
+    """Law of the lengths of periods."""
     until_us: float | str | None = None
     """Stop before this instant."""
 

@@ -885,7 +885,7 @@ class HomaAeolus(Transport):
 
 @dataclass(frozen=True, kw_only=True)
 class Sird(Transport):
-    """Credit of receivers, limited by what senders and switches say of their queues (SIRD)."""
+    """Credit of receivers, limited by the queues that senders and switches report (SIRD)."""
 
     name: str = field(default="sird", init=False)
     preset: Literal["paper", "reference"] | None = None

@@ -32,7 +32,10 @@ impl KeyLogQueue {
         thread::Builder::new().name("key-log".to_owned()).spawn(move || {
             for keys in receiver {
                 if let Err(error) = append(&mut file, &keys, len_max) {
-                    warn!(code = "key-log-stopped", file = path, %error, "node.key-log: cannot write");
+                    warn!(
+                        code = "key-log-stopped",
+                        file = path, %error, "node.key-log: cannot write"
+                    );
                     return;
                 }
             }

@@ -160,6 +160,11 @@ impl NodeObserver {
             );
         }
         self.warn_of_settings(setup, view);
+        self.warn_of_paths(view);
+    }
+
+    /// Logs the paths whose MTU has changed.
+    fn warn_of_paths(&self, view: &NodeView) {
         for peer in &view.peers {
             let before = self.previous.peer(peer.node);
             if before.and_then(|old| old.path_mtu) == peer.path_mtu {

@@ -104,7 +104,10 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
             match result {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => {
-                    warn!(code = "accept-failed", %error, server = self.name, "cannot poll for connections");
+                    warn!(
+                        code = "accept-failed",
+                        %error, server = self.name, "cannot poll for connections"
+                    );
                     std::thread::sleep(PAUSE);
                     continue;
                 }
@@ -142,7 +145,10 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
                 }
                 Err(Errno::WOULDBLOCK | Errno::INTR | Errno::CONNABORTED) => return,
                 Err(error) => {
-                    warn!(code = "accept-failed", %error, server = self.name, "cannot accept a connection");
+                    warn!(
+                        code = "accept-failed",
+                        %error, server = self.name, "cannot accept a connection"
+                    );
                     std::thread::sleep(PAUSE);
                     return;
                 }

@@ -33,11 +33,8 @@ impl Plan {
         let cx = PlanOrigin::new(origin, base);
         let segmentations = self.transport.cuts();
         let segmentation = segmentations[0];
-        let network = PlanNetwork::build(
-            &self,
-            (segmentation.payload + segmentation.header, segmentation.header),
-            &cx,
-        )?;
+        let sizes = (segmentation.payload + segmentation.header, segmentation.header);
+        let network = PlanNetwork::build(&self, sizes, &cx)?;
         let spray = self.fabric.spray;
         let PortSettings { fabric, faults, transport, long_links, many_rates } =
             self.ports(&network, &segmentations, &cx)?;

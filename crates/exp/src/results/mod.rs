@@ -140,8 +140,7 @@ impl Summary {
         let knots = std::mem::take(&mut recorder.samples.cumulative);
         let is_sampled = !knots.is_empty();
         let samples = window.filter(|_| is_sampled).map(|w| w.samples(&knots));
-        let delivered = &recorder.delivered_bytes;
-        let knots = with_ends(knots, &outcome, &all, delivered);
+        let knots = with_ends(knots, &outcome, &all, &recorder.delivered_bytes);
         let carried = CarriedBytes { knots, window, is_sampled };
         let tiers = carried.tiers(&outcome);
         let flows = flow_counts(&outcome, &recorder, counted.len());
@@ -158,8 +157,7 @@ impl Summary {
             samples,
         });
         let each = warnings.into_iter().map(|w| (w.code, (w.values, w.text)));
-        let (warning_codes, warnings): (_, Vec<_>) = each.unzip();
-        let (warning_values, warnings) = warnings.into_iter().unzip();
+        let (warning_codes, (warning_values, warnings)) = each.unzip();
         Self {
             counters: totals(&outcome),
             status: outcome.status(&flows),
@@ -171,7 +169,7 @@ impl Summary {
             warning_values,
             utilisation: utilisation_of_hosts(&outcome.tiers, &tiers),
             goodput_gbps: carried.gbps(&|knot| knot.fresh),
-            tenant_goodput_gbps: carried.tenants(delivered),
+            tenant_goodput_gbps: carried.tenants(&recorder.delivered_bytes),
             delivered_share,
             nfct: nfct(&counted),
             deadlines_met: (recorder.n_with_deadline > 0)

@@ -95,15 +95,8 @@ struct OpenFlow {
 
 /// Runs the task's flows through the ideal scheduler, over a core that limits them or a wide one.
 pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity>) -> CompletedRun {
-    let SimulationTask {
-        sim,
-        segmentation,
-        total_flows: total,
-        mut source,
-        recorder,
-        observer,
-        ..
-    } = task;
+    let total = task.total_flows;
+    let SimulationTask { sim, segmentation, mut source, recorder, observer, .. } = task;
     let rates = sim.topology.pairs();
     let links = LinkNumbers::of(&rates);
     let mut run = Run {

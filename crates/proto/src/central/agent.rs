@@ -2,8 +2,8 @@
 //! flows, and passes on the orders.
 //!
 //! The owner reports flows ([`CentralAgent::begin`], [`CentralAgent::update`],
-//! [`CentralAgent::finish`]) and obeys the verdicts ([`CentralAgent::poll_permission`]). It submits no
-//! messages.
+//! [`CentralAgent::finish`]) and obeys the verdicts ([`CentralAgent::poll_permission`]). It submits
+//! no messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

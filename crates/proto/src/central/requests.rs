@@ -133,9 +133,9 @@ impl<C: Central, F> RequestingFlows<C, F> {
         }
     }
 
-    /// Takes an order of a controller. Returns whether it must be obeyed: not if a later one was
-    /// received before. Returns `None` for a flow that has ended. [`RequestingFlows::on_order_applied`] must
-    /// follow.
+    /// Takes an order of a controller. Returns true if it must be obeyed: no later one was received
+    /// before. Returns `None` for a flow that has ended.
+    /// [`RequestingFlows::on_order_applied`] must follow.
     pub(super) fn accept_order(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
         (self.unanswered, self.is_alone) = (None, false);
         let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {

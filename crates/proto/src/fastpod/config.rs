@@ -139,10 +139,8 @@ impl FastpodConfig {
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
         let ahead = most(&timings(perfect), |timing| timing.ahead);
-        let spread = all
-            .map(|pod| pod.trunk_propagation.1 - pod.trunk_propagation.0)
-            .max()
-            .unwrap_or(Span::ZERO);
+        let spreads = all.map(|pod| pod.trunk_propagation.1 - pod.trunk_propagation.0);
+        let spread = spreads.max().unwrap_or(Span::ZERO);
         let clock_error = self.clock_error(&perfect, ahead)?;
         // A clock that is set may pass over an instant by as much as it was wrong.
         let slots = Slots { error: clock_error * 2 + spread, ..perfect };
@@ -162,6 +160,7 @@ impl FastpodConfig {
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
         let queues = cell * u64::from(self.core_queue_cells) * n_cores;
         let rto_far = rto * 2 + queues;
+        let attempts = (retry + beacon * 2) * u64::from(self.attempts_max) * 64;
         // Hosts report their epoch at least once per beacon interval.
         let patience =
             slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)) + answer * 4;
@@ -192,9 +191,7 @@ impl FastpodConfig {
             held_pause: paused_probe_interval(keepalive(facts, self.payload + self.header)),
             repeat_gap: retransmit_gap(facts),
             // Longer than a message waits before it is retransmitted.
-            forget: attempt_limit.forget_after(
-                ((retry + beacon * 2) * u64::from(self.attempts_max) * 64).max(rto_far * 128),
-            ),
+            forget: attempt_limit.forget_after(attempts.max(rto_far * 128)),
             attempt_limit,
             timings,
             pods,

@@ -28,8 +28,8 @@
 //! Hazards: the queue of the receiver's port may hold a window for each active sender
 //! (`as_many_senders_have_grants_as_the_overcommitment`). Unscheduled bytes are in addition; they
 //! count as in flight from the first packet of a message. A lost packet keeps its share of the
-//! window until it is retransmitted. A key must be changed with [`GrantScheduler::place`] after every
-//! change of a message, or the order is wrong. The last grant must hand over
+//! window until it is retransmitted. A key must be changed with [`GrantScheduler::place`] after
+//! every change of a message, or the order is wrong. The last grant must hand over
 //! (`the_last_grant_hands_over_to_the_next_sender`), and levels must be the lowest
 //! (`active_messages_take_the_lowest_levels`).
 

@@ -434,11 +434,8 @@ impl Connection {
         let Some(ack) = unwrap(told.ack, self.initial, una) else { return AckOutcome::Nothing };
         if ack > self.board.next() {
             self.beyond += 1;
-            return if self.beyond == CONFLICTS_MAX {
-                AckOutcome::Conflict
-            } else {
-                AckOutcome::Nothing
-            };
+            let is_last = self.beyond == CONFLICTS_MAX;
+            return if is_last { AckOutcome::Conflict } else { AckOutcome::Nothing };
         }
         if ack < una {
             return AckOutcome::Nothing;

@@ -21,7 +21,7 @@ pub trait DataHeader {
 }
 
 impl<T> ArrivingFlows<T> {
-    /// Returns the result of [`Endpoint::touch_if_delivered`](rampmeter_core::Endpoint::touch_if_delivered).
+    /// Returns the result of `Endpoint::touch_if_delivered`.
     pub fn touch_if_delivered<H: DataHeader>(&mut self, now: Time, packet: &Packet<H>) -> bool {
         match packet.header.flow() {
             Some((FlowKey::Slot(slot), _)) => {

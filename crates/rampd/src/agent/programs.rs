@@ -135,7 +135,10 @@ impl Programs {
                 Err(Errno::INTR | Errno::CONNABORTED) => continue,
                 Err(Errno::WOULDBLOCK) => return Ok(()),
                 Err(error) => {
-                    warn!(code = "accept-failed", %error, "node.socket: cannot accept a program, retrying");
+                    warn!(
+                        code = "accept-failed",
+                        %error, "node.socket: cannot accept a program, retrying"
+                    );
                     self.accept_at = now + ACCEPT_PAUSE;
                     return self.watch_listener(EventFlags::empty());
                 }

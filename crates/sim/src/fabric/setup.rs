@@ -48,6 +48,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let by_ingress = P::INGRESS || config.counts_ingress || config.pfc.is_some();
         let asked = P::ACTIVE || by_ingress;
         let opposite = if asked { routes.peer_ports(&topology) } else { Vec::new() };
+        let has_ramp = marking.iter().any(Marking::has_ramp);
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
             programs: Vec::new(),
@@ -58,10 +59,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             occupancy: Occupancy::new(&config, n_ports),
             used_bytes: vec![0; n_switches as usize + 1],
             spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
-            coins: match discipline::trims(P::QUEUEING) {
-                true => (0..n_switches).map(coin).collect(),
-                false => Vec::new(),
-            },
+            coins: (0..n_switches).filter(|_| discipline::trims(P::QUEUEING)).map(coin).collect(),
             fair: match config.scheduling {
                 Scheduling::Fifo => FairIndex::default(),
                 Scheduling::Fair => FairIndex::new(ports.len()),
@@ -69,10 +67,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
             express: config.express(),
-            mark_coins: match marking.iter().any(Marking::has_ramp) {
-                true => (0..=n_switches).map(mark_coin).collect(),
-                false => Vec::new(),
-            },
+            mark_coins: (0..=n_switches).filter(|_| has_ramp).map(mark_coin).collect(),
             marking,
             drop_above: config.drop_above(),
             config,

@@ -105,7 +105,7 @@ fn paused_classes_lose_nothing() {
 
 /// Strict priority comes first: the urgent message is not delayed by turns of others.
 #[test]
-fn classes_come_before_fairness() {
+fn strict_priority_precedes_fairness() {
     let config = Segmentation { urgent: Some(NodeId::new(3)), ..Segmentation::default() };
     assert!(config.priority < Priority::new(6));
     let mut spec = rampmeter_testkit::spec(star(6).build().unwrap(), 1);

@@ -246,6 +246,8 @@ fn parse_ids(field: &str) -> Option<Vec<u64>> {
     ids.map(|id| id.parse().ok()).collect()
 }
 
+const IDS_EXPECTED: &str = "whole numbers, separated by spaces or semicolons";
+
 fn parse_record(
     source: &Source<'_>,
     place: u64,
@@ -292,8 +294,7 @@ fn parse_record(
         column.filter(|(at, _)| !get(*at).is_empty()).map(|column| time(field, column)).transpose()
     };
     let after = columns.after.map_or("", get);
-    let expected = "whole numbers, separated by spaces or semicolons";
-    let after = parse_ids(after).ok_or_else(|| wrong("after", expected, after))?;
+    let after = parse_ids(after).ok_or_else(|| wrong("after", IDS_EXPECTED, after))?;
     // Only flows without dependencies need an arrival.
     let arrival_ps = match after.is_empty() {
         true => time("arrival", &columns.arrival)?,

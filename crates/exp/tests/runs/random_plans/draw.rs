@@ -297,9 +297,7 @@ impl Draw<'_> {
                 table.insert("remote-load".into(), self.num(0.0, 1.0).into());
                 self.maybe(&mut table, "hosts-per-rack", |d| d.int(1, hosts).into());
             }
-            "incast" | "outcast" => {
-                self.fan(&mut table, hosts);
-            }
+            "incast" | "outcast" => self.fan(&mut table, hosts),
             "shuffle" => {
                 table.insert("senders".into(), range(self));
                 table.insert("receivers".into(), range(self));
@@ -313,14 +311,7 @@ impl Draw<'_> {
                 self.maybe(&mut table, "hosts", range);
                 return table;
             }
-            "bimodal" => {
-                table.insert("sizes".into(), self.sizes());
-                table.insert("load".into(), self.num(0.01, 1.2).into());
-                table.insert("on-us".into(), self.num(0.1, 1_000.0).into());
-                table.insert("off-us".into(), self.num(0.1, 1_000.0).into());
-                self.maybe(&mut table, "off-load", |d| d.num(0.0, 0.1).into());
-                self.maybe(&mut table, "periods", |d| d.pick(&["exponential", "fixed"]).into());
-            }
+            "bimodal" => self.bimodal(&mut table),
             "skewed-all-to-all" => {
                 table.insert("host-bytes".into(), self.int(1, 1_000_000).into());
                 table.insert("skew".into(), self.num(0.0, 2.0).into());
@@ -334,6 +325,15 @@ impl Draw<'_> {
             table.insert("flows".into(), self.int(1, 60).into());
         }
         table
+    }
+
+    fn bimodal(&mut self, table: &mut Table) {
+        table.insert("sizes".into(), self.sizes());
+        table.insert("load".into(), self.num(0.01, 1.2).into());
+        table.insert("on-us".into(), self.num(0.1, 1_000.0).into());
+        table.insert("off-us".into(), self.num(0.1, 1_000.0).into());
+        self.maybe(table, "off-load", |d| d.num(0.0, 0.1).into());
+        self.maybe(table, "periods", |d| d.pick(&["exponential", "fixed"]).into());
     }
 
     fn fan(&mut self, table: &mut Table, hosts: u64) {

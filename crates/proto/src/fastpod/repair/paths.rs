@@ -276,7 +276,8 @@ mod tests {
             is_up in any::<bool>(),
         ) {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
-            let link = Link { is_up, rack: rng.uniform_below(n) as u16, agg: rng.uniform_below(n) as u8 };
+            let (rack, agg) = (rng.uniform_below(n) as u16, rng.uniform_below(n) as u8);
+            let link = Link { is_up, rack, agg };
             let mut paths = Paths::new(n, n);
             paths.set_whole(link, false);
             let placed =

@@ -218,7 +218,7 @@ impl Pairs {
         if let Some(key_log) = &mut self.key_log
             && let Err(error) = key_log.log_session(self.node, peer, agreed)
         {
-            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: no more keys are logged");
+            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: logs no more keys");
             self.key_log = None;
         }
     }
@@ -244,16 +244,6 @@ impl Pairs {
             }
             pair.keys = keys;
         }
-    }
-
-    /// Returns the number of established sessions.
-    pub(super) fn n_handshakes(&self) -> u64 {
-        self.handshakes
-    }
-
-    /// Returns the number of initiations whose time was not later than that of the one before.
-    pub(super) fn n_old_initiations(&self) -> u64 {
-        self.old_initiations
     }
 
     /// Returns the next message of a handshake, its receiver and its network: an answer is sent

@@ -15,9 +15,9 @@
 //! (McKenney, INFOCOM 1990; "buffer stealing" of Shreedhar and Varghese), if its own flow has less.
 //!
 //! Flows are kept by the tag of their first packet and by their bytes, so that a choice takes
-//! logarithmic time. Flows without packets are forgotten when they outnumber those with packets, and
-//! all flows are when the class is empty. So memory is bounded by queued packets. A flow that is
-//! forgotten before the virtual time has passed its finish tag gains one packet.
+//! logarithmic time. Flows without packets are forgotten when they outnumber those with packets,
+//! and all flows are when the class is empty. So memory is bounded by queued packets. A flow that
+//! is forgotten before the virtual time has passed its finish tag gains one packet.
 //!
 //! Hazards: every packet in a list of the class must be in its index, and no other.
 

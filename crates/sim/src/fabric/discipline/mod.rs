@@ -60,7 +60,8 @@ trait Discipline {
     /// Takes the packet to send next; the port has one that is not paused.
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle;
 
-    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is dropped.
+    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is
+    /// dropped.
     fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle>;
 }
 
@@ -99,7 +100,8 @@ impl<H: Header> PortQueue<'_, H> {
         of_discipline!(queueing, pop(self))
     }
 
-    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is dropped.
+    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is
+    /// dropped.
     #[inline(always)]
     pub(super) fn victim(self, queueing: Queueing, arriving: Handle) -> Option<Handle> {
         of_discipline!(queueing, victim(self, arriving))

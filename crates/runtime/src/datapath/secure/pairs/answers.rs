@@ -21,6 +21,16 @@ enum InitiationReply {
 }
 
 impl Pairs {
+    /// Returns the number of established sessions.
+    pub(in super::super) fn n_handshakes(&self) -> u64 {
+        self.handshakes
+    }
+
+    /// Returns the number of initiations whose time was not later than that of the one before.
+    pub(in super::super) fn n_old_initiations(&self) -> u64 {
+        self.old_initiations
+    }
+
     /// Handles a message of a handshake.
     ///
     /// # Errors
