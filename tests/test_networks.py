@@ -199,8 +199,8 @@ def test_a_running_node_accepts_other_addresses_but_no_other_number(
         assert len(network.rails(0)) == 2
     log = (tmp_path / "0.log").read_text()
     assert "the number of addresses of a peer" in log
-    assert "a network to a peer is down" in log
-    assert "a network to a peer is up again" in log
+    assert "rail-down" in log
+    assert "network to peer is up again" in log
 
 
 @pytest.fixture
