@@ -11,7 +11,7 @@ use crate::rng::Rng;
 use crate::units::{Bytes, Rate, Span, Time};
 use crate::wire::Header;
 
-/// Decision of a [`Hop`] program about a packet.
+/// Decision of a [`SwitchProgram`] about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Forward as routed.
@@ -98,13 +98,14 @@ pub struct Departure {
 ///
 /// Constants declare which hooks a program uses. Calls of the others are compiled out.
 pub trait SwitchProgram<H> {
-    /// True if [`Hop::on_forward`] has an effect.
+    /// True if [`SwitchProgram::on_forward`] has an effect.
     const ACTIVE: bool;
 
-    /// True if [`Hop::on_depart`] has an effect.
+    /// True if [`SwitchProgram::on_depart`] has an effect.
     const DEPARTURES: bool = false;
 
-    /// True if the program has deadlines: [`Hop::poll_timeout`] and [`Hop::handle_timeout`].
+    /// True if the program has deadlines: [`SwitchProgram::poll_timeout`] and
+    /// [`SwitchProgram::handle_timeout`].
     const TIMERS: bool = false;
 
     /// True if the fabric counts queued bytes by ingress port, as PFC's thresholds need.
@@ -130,8 +131,9 @@ pub trait SwitchProgram<H> {
     /// INT is stamped (HPCC §4.1). The program may change its header, marks and length.
     fn on_depart(&mut self, _departure: Departure, _packet: &mut Packet<H>) {}
 
-    /// Returns the next deadline of [`Hop::handle_timeout`]; [`Time::NEVER`] if there is none.
-    /// Called when the program is new and after every other call except [`Hop::on_depart`].
+    /// Returns the next deadline of [`SwitchProgram::handle_timeout`]; [`Time::NEVER`] if there is
+    /// none. Called when the program is new and after every other call except
+    /// [`SwitchProgram::on_depart`].
     fn poll_timeout(&self) -> Time {
         Time::NEVER
     }
@@ -140,7 +142,7 @@ pub trait SwitchProgram<H> {
     fn handle_timeout(&mut self, _now: Time) {}
 
     /// Returns the next packet that the switch originates, with its output port. Called after
-    /// [`Hop::on_forward`] and [`Hop::handle_timeout`].
+    /// [`SwitchProgram::on_forward`] and [`SwitchProgram::handle_timeout`].
     fn poll_transmit(&mut self) -> Option<(u32, Packet<H>)> {
         None
     }
@@ -150,7 +152,7 @@ pub trait SwitchProgram<H> {
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// Hop program of an ordinary switch: does nothing.
+/// Program of an ordinary switch: does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Passive;
 

@@ -1,5 +1,6 @@
 //! A family whose ports are watched. It is the same family: endpoints and programs of switches are
-//! passed on. [`Hop::WATCHED`] is set, so that the compiled simulator notes the events of ports.
+//! passed on. [`SwitchProgram::WATCHED`] is set, so that the compiled simulator notes the events of
+//! ports.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

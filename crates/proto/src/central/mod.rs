@@ -7,7 +7,7 @@
 //! ([`Orders`]); its [`Central`] joins these.
 //!
 //! * [`flow`]: flows, their numbers, and the interface of schedulers
-//! * [`left`]: remaining sizes (CAPTON's equations 1 to 3)
+//! * [`remaining`]: remaining sizes (CAPTON's equations 1 to 3)
 //! * [`controller`]: the flow register, orders to hosts, and the handling of lost messages
 //! * `arbiter`: the controller as an endpoint
 //! * `asking`: requests and orders, seen from a host

@@ -14,7 +14,7 @@
 //! * `epoch`: the model that the pHost study calls Fastpass, both ends
 //! * `flows`: data and retransmission
 //!
-//! Destinations are [`AckingReceiver`](crate::toolkit::AckingReceiver)s.
+//! Destinations are [`AckReceiver`](crate::toolkit::AckReceiver)s.
 //!
 //! `docs/protocols/fastpass.md` lists the packets, and what differs from the paper.
 

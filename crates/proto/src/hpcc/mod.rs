@@ -11,7 +11,7 @@
 //! * [`int`]: the record of one port
 //! * [`wire`]: the packets
 //! * [`control`]: algorithm 1, the window of one flow
-//! * [`hop`]: the program of switches, which writes the records
+//! * [`program`]: the program of switches, which writes the records
 //! * `sender`: windows, pacing, timeouts
 //! * `receiver`: acknowledgements, and NACKs for missing packets
 //!

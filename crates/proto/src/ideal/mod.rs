@@ -10,8 +10,8 @@
 //! a shorter one at one of its ends. A message then takes the time of its service and of its
 //! waiting, and the latency of its path.
 //!
-//! With a [`Core`] a flow between racks also needs room on the links between them. These count as
-//! one link up from a rack and one down to it.
+//! With a [`CoreCapacity`] a flow between racks also needs room on the links between them. These
+//! count as one link up from a rack and one down to it.
 //!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
 

@@ -9,7 +9,7 @@
 //! * [`wire`]: the packets
 //! * `sender`: window, timeouts, probe mode (§4.3)
 //!
-//! Destinations are [`AckingReceiver`](crate::toolkit::AckingReceiver)s.
+//! Destinations are [`AckReceiver`](crate::toolkit::AckReceiver)s.
 //!
 //! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_core::Queueing)).
 //! `docs/protocols/pfabric.md` lists the packets, and what differs from the paper.

@@ -335,8 +335,8 @@ impl<T> ArrivingFlows<T> {
         silence > forget * u64::from(rounds)
     }
 
-    /// Abandons the flows that [are unresponsive](Self::is_silent) among the next slots, one of
-    /// `parts` of all, so that `parts` calls look at each flow once; `gone` is notified of each
+    /// Abandons the flows that [are unresponsive](Self::is_unresponsive) among the next slots, one
+    /// of `parts` of all, so that `parts` calls look at each flow once; `gone` is notified of each
     /// that is abandoned.
     pub fn forget_unresponsive<H>(
         &mut self,

@@ -7,7 +7,7 @@
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
 //! * [`DataHeader`]: flows of data packets, as their headers name them
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
-//! * [`AckingReceiver`]: a receiver that answers every packet with an acknowledgement
+//! * [`AckReceiver`]: a receiver that answers every packet with an acknowledgement
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
 //! * [`TokenCursor`]: which packet a receiver requests next
 //! * [`UnscheduledTime`]: time for which announced packets may wait at the receiver's link

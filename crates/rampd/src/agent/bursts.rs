@@ -2,7 +2,7 @@
 //!
 //! A burst begins when a program has written more than the threshold to a connection. It ends when
 //! all bytes are acknowledged and the program requests nothing more, or when it makes no progress
-//! for [`STALL`] although it may send.
+//! for [`STALL`](super::event::STALL) although it may send.
 //!
 //! The remaining bytes are those queued on the connection plus those of a blocked call. A program
 //! that sends a long stream writes a piece at a time. So the estimate of the remaining bytes is at

@@ -202,8 +202,8 @@ impl Port {
     }
 
     /// Sets the maximum duration for which waiting threads poll before they sleep; they yield the
-    /// processor meanwhile. Zero disables polling; the default is [`BusyPoll::MAX`]. The actual
-    /// duration adapts to the intervals between completions.
+    /// processor meanwhile. Zero disables polling; the default is [`BusyPoll::BUDGET_MAX`]. The
+    /// actual duration adapts to the intervals between completions.
     pub fn set_busy_poll(&self, most: Duration) {
         *self.busy() = BusyPoll::new(Span::from_ns(nanoseconds(most).min(SECOND_NS)));
     }

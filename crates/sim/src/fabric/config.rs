@@ -89,7 +89,7 @@ pub struct FabricConfig {
     pub trim: Trim,
     /// Keep account of queued bytes by the port at which they arrived, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case set
-    /// `Hop::INGRESS`.
+    /// `SwitchProgram::INGRESS`.
     pub counts_ingress: bool,
     /// Priority flow control: switches pause the other end of a link instead of dropping its
     /// packets. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.

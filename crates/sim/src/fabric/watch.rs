@@ -1,8 +1,8 @@
 //! Events of single ports of a fabric, for runs that are watched.
 //!
-//! The fabric has no probe. If [`Hop::WATCHED`] is set it notes events with the simulated time, and
-//! the simulation passes the notes to its probe after each event. If it is not set, all of this
-//! compiles to nothing.
+//! The fabric has no probe. If [`SwitchProgram::WATCHED`] is set it notes events with the simulated
+//! time, and the simulation passes the notes to its probe after each event. If it is not set, all
+//! of this compiles to nothing.
 
 use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 

@@ -7,8 +7,8 @@
 //! queued packet passes here. A discipline behind a pointer would cost a call for each; an `if` for
 //! each discipline in the code of ports made every new one a change of eight places.
 //!
-//! A discipline is a type with a file of its own. [`Hop::QUEUEING`](rampmeter_core::Hop) names it
-//! at compile time, so that the matches below vanish, and code of other disciplines is not even
+//! A discipline is a type with a file of its own. [`QUEUEING`](rampmeter_core::SwitchProgram) names
+//! it at compile time, so that the matches below vanish, and code of other disciplines is not even
 //! generated. All keep packets in the lists of [`Queues`], which faults, pauses and the search for
 //! deadlocks walk; a discipline may have an index of them next to the lists.
 //!
