@@ -30,21 +30,17 @@ pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
     Ok(())
 }
 
-/// Makes adapters of serde for a number that plans write in units and configurations hold in parts
-/// of a unit, so that arithmetic with it is exact. Other numbers are rounded.
+/// Makes adapters of serde for a number, and for an optional one, that plans write in units and
+/// configurations hold in parts of a unit, so that arithmetic is exact. Other numbers are rounded.
 macro_rules! parts_of_unit {
-    ($name:ident, $integer:ty, $parts:literal) => {
+    ($name:ident, $optional:ident, $integer:ty, $parts:literal) => {
         pub(crate) mod $name {
             use serde::{Deserialize, Deserializer, Serializer};
 
-            fn from_units(units: f64) -> $integer {
-                (units * $parts).round() as $integer
-            }
-
-            pub(crate) fn serialize<S: Serializer>(
-                of: &$integer,
-                to: S,
-            ) -> Result<S::Ok, S::Error> {
+            pub(crate) fn serialize<S>(of: &$integer, to: S) -> Result<S::Ok, S::Error>
+            where
+                S: Serializer,
+            {
                 to.serialize_f64(f64::from(*of) / $parts)
             }
 
@@ -52,34 +48,33 @@ macro_rules! parts_of_unit {
             where
                 D: Deserializer<'de>,
             {
-                f64::deserialize(from).map(from_units)
+                Ok((f64::deserialize(from)? * $parts).round() as $integer)
+            }
+        }
+
+        pub(crate) mod $optional {
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+            pub(crate) fn serialize<S>(of: &Option<$integer>, to: S) -> Result<S::Ok, S::Error>
+            where
+                S: Serializer,
+            {
+                of.map(|of| f64::from(of) / $parts).serialize(to)
             }
 
-            #[allow(dead_code, reason = "not every kind of part has optional numbers")]
-            pub(crate) mod optional {
-                use super::*;
-                use serde::Serialize;
-
-                pub(crate) fn serialize<S>(of: &Option<$integer>, to: S) -> Result<S::Ok, S::Error>
-                where
-                    S: Serializer,
-                {
-                    of.map(|of| f64::from(of) / $parts).serialize(to)
-                }
-
-                pub(crate) fn deserialize<'de, D>(from: D) -> Result<Option<$integer>, D::Error>
-                where
-                    D: Deserializer<'de>,
-                {
-                    Ok(Option::<f64>::deserialize(from)?.map(from_units))
-                }
+            pub(crate) fn deserialize<'de, D>(from: D) -> Result<Option<$integer>, D::Error>
+            where
+                D: Deserializer<'de>,
+            {
+                let units = Option::<f64>::deserialize(from)?;
+                Ok(units.map(|units| (units * $parts).round() as $integer))
             }
         }
     };
 }
 
-parts_of_unit!(milli, u32, 1e3);
-parts_of_unit!(quarters, u8, 4.0);
+parts_of_unit!(milli, optional_milli, u32, 1e3);
+parts_of_unit!(quarters, optional_quarters, u8, 4.0);
 
 /// A time that plans write in microseconds, if they do.
 pub(crate) mod micros {

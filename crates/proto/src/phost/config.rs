@@ -113,7 +113,7 @@ pub struct PhostConfig {
     pub free_for: FreeTokens,
     /// Lifetime of a token at its source, in times of a full packet. If left out, 1.5, and between
     /// real hosts at least a control round trip.
-    #[serde(rename = "token-lifetime", with = "crate::keys::milli::optional")]
+    #[serde(rename = "token-lifetime", with = "crate::keys::optional_milli")]
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 10_000.0))]
     pub token_lifetime_milli: Option<u32>,
     /// Tokens of a flow that count towards its downgrading.

@@ -107,7 +107,7 @@ pub struct TcpConfig {
     /// Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
     /// earlier reordering. RFC 8985's if left out: none before segments overtook one another, then
     /// a quarter.
-    #[serde(rename = "reordering-window-rtts", with = "crate::keys::quarters::optional")]
+    #[serde(rename = "reordering-window-rtts", with = "crate::keys::optional_quarters")]
     #[schemars(with = "Option<f64>", range(min = 0.25, max = 16.0))]
     pub rack_quarters: Option<u8>,
     /// Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in

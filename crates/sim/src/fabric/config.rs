@@ -1,7 +1,6 @@
 //! The settings of a fabric.
 
 use super::by_port::{Marking, PortBytes};
-use super::discipline::Scheduling;
 pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
 use rampmeter_core::fabric::{MarkingPorts, PfcClasses, PfcThreshold, Trim};
 use rampmeter_core::{Bytes, Rate, Span};
@@ -36,6 +35,17 @@ pub enum PacketFate {
     CutOff,
     /// It frees the links ahead at once.
     Vanish,
+}
+
+/// Order of the packets of one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheduling {
+    /// The order of arrival.
+    #[default]
+    Fifo,
+    /// Equal shares of the link, in bytes, for flows that have packets.
+    Fair,
 }
 
 /// The settings of a fabric; the default is the dcPIM paper's (table 1).

@@ -48,10 +48,9 @@ mod watch;
 pub use by_port::{PortBytes, PortGroup};
 pub use collide::{CollidingPacket, CollisionKind, Collisions, Violation};
 pub use config::{
-    Buffer, FabricConfig, Interface, Overflow, PacketFate, PfcConfig, Spray, Switching,
+    Buffer, FabricConfig, Interface, Overflow, PacketFate, PfcConfig, Scheduling, Spray, Switching,
 };
 pub use deadlock::Deadlock;
-pub use discipline::Scheduling;
 pub use fault::{FaultSpec, LinkFault, Outage};
 pub use pfc::PfcStats;
 pub use stats::{

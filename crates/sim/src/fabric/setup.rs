@@ -5,7 +5,8 @@ use rampmeter_core::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Tim
 
 use super::by_port::Marking;
 use super::collide::Occupancy;
-use super::discipline::{self, FairIndex, Scheduling};
+use super::config::Scheduling;
+use super::discipline::{self, FairIndex};
 use super::fault::Faults;
 use super::ingress::Ingress;
 use super::pfc::Pfc;

@@ -198,7 +198,7 @@ const WRONG: [(&str, &str); 40] = [
     ("pattern = 'all-to-one'\nflows = 1",
      "unknown variant `all-to-one`, expected one of `all-to-all`, `permutation`, `stride`, \
       `bisection`, `staggered`, `rack-local`, `incast-overlay`, `incast`, `outcast`, `shuffle`, \
-      `dense`, `rpc`, `collective`, `skewed-all-to-all`, `trace`, `mix`, `phases`"),
+      `dense`, `rpc`, `collective`, `skewed-all-to-all`, `bimodal`, `trace`, `mix`, `phases`"),
     ("sizes = 'imc10'", "missing field `pattern`"),
     ("pattern = 'rack-local'\nsizes = 'imc10'\nlocal-load = 0.1\nremote-load = 0.1\n\
       hosts-per-rack = 5\nflows = 1",

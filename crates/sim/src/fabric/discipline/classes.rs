@@ -4,7 +4,7 @@
 use rampmeter_core::Header;
 
 use super::super::config::Overflow;
-use super::{Discipline, PortQueue};
+use super::queue::{Discipline, PortQueue};
 use crate::engine::Handle;
 
 pub(super) struct Classes;

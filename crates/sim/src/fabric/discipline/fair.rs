@@ -38,7 +38,7 @@ const IDLE_FLOWS: usize = 64;
 
 /// Queued packets of the ports of a fabric by flow; empty if ports are not fair.
 #[derive(Debug, Default)]
-pub(in super::super) struct FairIndex {
+pub(crate) struct FairIndex {
     /// Classes of each port: port, then class.
     classes: Vec<FairClass>,
     n_arrived: u64,
@@ -68,7 +68,7 @@ struct FairFlow {
 
 impl FairIndex {
     /// Returns the index of fair ports.
-    pub(in super::super) fn new(n_ports: usize) -> Self {
+    pub(crate) fn new(n_ports: usize) -> Self {
         let classes = vec![FairClass::default(); n_ports * Priority::COUNT];
         Self { classes, n_arrived: 0 }
     }

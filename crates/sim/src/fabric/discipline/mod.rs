@@ -17,64 +17,19 @@
 
 mod classes;
 mod fair;
+mod queue;
 mod ranks;
 mod trimming;
 
 use rampmeter_core::{Header, Queueing};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::config::FabricConfig;
-use super::port::{Port, Queues};
-use crate::engine::{Handle, PacketPool};
+use crate::engine::Handle;
 use classes::Classes;
 pub(super) use fair::FairIndex;
+use queue::Discipline;
+pub(super) use queue::PortQueue;
 use ranks::Ranks;
 use trimming::Trimming;
-
-/// Order of the packets of one class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheduling {
-    /// The order of arrival.
-    #[default]
-    Fifo,
-    /// Equal shares of the link, in bytes, for flows that have packets.
-    Fair,
-}
-
-/// A queueing discipline.
-trait Discipline {
-    /// True if small packets of the highest priority may have their departure time at once: no
-    /// packet overtakes them in the queue.
-    const IS_EXPRESS: bool = false;
-    /// True if a pause stops all packets, because the lists are not by class.
-    const PAUSES_ALL: bool = false;
-    /// True if a switch trims data packets that do not fit.
-    const TRIMS: bool = false;
-
-    /// Queues a packet, for which there is memory.
-    fn push<H: Header>(at: PortQueue<'_, H>, handle: Handle);
-
-    /// Takes the packet to send next; the port has one that is not paused.
-    fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle;
-
-    /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is
-    /// dropped.
-    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle>;
-}
-
-/// The queued packets of one port.
-pub(super) struct PortQueue<'a, H> {
-    /// Number of the port.
-    pub(super) number: u32,
-    pub(super) port: &'a mut Port,
-    pub(super) queues: &'a mut Queues,
-    pub(super) pool: &'a mut PacketPool<H>,
-    pub(super) fair: &'a mut FairIndex,
-    pub(super) config: &'a FabricConfig,
-}
 
 /// Calls a function of the discipline with this name, or reads a constant of it.
 macro_rules! of_discipline {

@@ -3,7 +3,7 @@
 
 use rampmeter_core::{Header, Packet};
 
-use super::{Discipline, PortQueue};
+use super::queue::{Discipline, PortQueue};
 use crate::engine::{Handle, NIL};
 
 /// The list that has all packets.

@@ -4,7 +4,7 @@
 use rampmeter_core::{Header, Priority};
 
 use super::classes::lowest_class;
-use super::{Discipline, PortQueue};
+use super::queue::{Discipline, PortQueue};
 use crate::engine::Handle;
 
 pub(super) struct Trimming;
@@ -51,7 +51,7 @@ impl Discipline for Trimming {
 
 impl<H: Header> PortQueue<'_, H> {
     /// Takes the newest data packet, which is trimmed.
-    pub(in super::super) fn take_newest_data(self) -> Option<Handle> {
+    pub(crate) fn take_newest_data(self) -> Option<Handle> {
         let class = lowest_class(self.port.waiting).filter(|&class| class > 0)?;
         Some(self.queues.take_last(class, self.port, self.pool))
     }
