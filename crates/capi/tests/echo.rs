@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use common::{Bed, BedConfig};
 use rampmeter_core::{Bytes, Span};
-use rampmeter_proto::cosy::CosyFamily;
+use rampmeter_proto::cosy::CosyTransport;
 
 /// Returns the static library that was built with this test.
 fn library() -> PathBuf {
@@ -72,11 +72,11 @@ fn programs_in_c_receive_the_bound_of_the_state_machine() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "echo");
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
-    let bed = Bed::of::<CosyFamily>(dir.path(), &config);
+    let bed = Bed::of::<CosyTransport>(dir.path(), &config);
     // The program on service 9 sends to itself, through its node.
     let asked = Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
     let size = Bytes::new("message 0\0".len() as u64);
-    let bound = config.protocol::<CosyFamily>().bound(size).as_ps().div_ceil(1_000);
+    let bound = config.protocol::<CosyTransport>().bound(size).as_ps().div_ceil(1_000);
     let expected = format!("attached\n1 echoes, the last within {bound} ns\n");
     assert_eq!(String::from_utf8_lossy(&asked.stdout), expected, "{asked:?}");
     bed.stop();

@@ -38,7 +38,7 @@ impl ClockOrigin {
 
     /// Returns the start of an interval of `length`: [`Time::ZERO`] for one before the origin, and
     /// [`Time::NEVER`] for one beyond the clock's range.
-    pub fn start_of(self, number: u64, length: Span) -> Time {
+    pub fn interval_start(self, number: u64, length: Span) -> Time {
         let since = u128::from(number) * u128::from(length.as_ps());
         let since = since.saturating_sub(self.ps(Time::ZERO));
         u64::try_from(since).map_or(Time::NEVER, Time::from_ps)
@@ -74,9 +74,9 @@ mod tests {
             let length = Span::from_ps(length_ps);
             let [a, b] = clocks.map(|(origin, at)| {
                 let next = origin.next_interval(at, length);
-                let start = origin.start_of(next, length);
+                let start = origin.interval_start(next, length);
                 assert!(start >= at && start < at + length);
-                assert!(origin.start_of(origin.interval(at, length), length) <= at);
+                assert!(origin.interval_start(origin.interval(at, length), length) <= at);
                 (next, start - at, origin.interval(at, length), origin.stamp(at))
             });
             prop_assert_eq!(a, b);
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn instants_outside_the_range_of_a_clock_saturate() {
         let origin = ClockOrigin::from_ns(20_000 * DAY_NS);
-        assert_eq!(origin.start_of(1, Span::from_us(1)), Time::ZERO);
-        assert_eq!(origin.start_of(u64::MAX, Span::from_us(1)), Time::NEVER);
+        assert_eq!(origin.interval_start(1, Span::from_us(1)), Time::ZERO);
+        assert_eq!(origin.interval_start(u64::MAX, Span::from_us(1)), Time::NEVER);
     }
 }

@@ -221,7 +221,7 @@ pub trait Endpoint: Sized {
 
     /// Returns the numbers of sent and arriving messages of which the endpoint has state; `None` if
     /// it does not count them. Tests use it to prove that all state is freed.
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         None
     }
 

@@ -171,10 +171,10 @@ pub struct RegularPaths {
     /// belong to one pod.
     pub pod_of: Vec<u16>,
     /// Uplinks of a rack's switch. Path number modulo this is the uplink.
-    pub tor_up: u16,
+    pub tor_uplinks: u16,
     /// Uplinks of a switch above it; the quotient of the path number is the uplink there. 1 in two
     /// tiers.
-    pub agg_up: u16,
+    pub agg_uplinks: u16,
 }
 
 /// Ports by which the switches on the path forward a packet, the first switch's first. Ports are
@@ -238,7 +238,7 @@ pub struct CoreSwitch {
     /// Number of its aggregation switches in their pods.
     pub agg: u16,
     /// Number among the core switches of these, from zero.
-    pub place: u16,
+    pub index: u16,
     /// Propagation to the aggregation switches.
     pub propagation: Span,
     /// Ports by pod, numbered within the switch.
@@ -290,7 +290,7 @@ pub struct PodHost {
     /// Rack of the host.
     pub rack: u16,
     /// Number among the hosts of the rack, from zero.
-    pub place: u16,
+    pub index: u16,
     /// Port of the rack's switch to the host.
     pub port: u16,
     /// Propagation to the rack's switch.
@@ -316,7 +316,7 @@ pub enum Need<T> {
     /// Is designed for this value; a plan may choose another.
     Prefer(T),
     /// Works with this value only; a plan with another is refused.
-    Only(T),
+    Require(T),
 }
 
 /// Maximum memory of a port: fabrics count the bytes of a queue in 32 bits.
@@ -356,7 +356,7 @@ pub struct FabricNeeds {
     /// packets.
     pub buffer_cell: Need<u16>,
     /// Maximum bytes of packets of the highest priority that do not count as queued.
-    pub express: Need<u16>,
+    pub express_max: Need<u16>,
     /// Trimming of ports; `None` for transports that do not understand trimmed packets. A plan may
     /// choose other values.
     pub trim: Option<Trim>,

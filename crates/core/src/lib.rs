@@ -9,7 +9,7 @@
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
 //! * [`TypeError`]: errors of serde in the words of a user
-//! * [`endpoint`], [`family`]: the interface between protocols and the drivers that run them
+//! * [`endpoint`], [`transport`]: the interface between protocols and the drivers that run them
 //!
 //! Nothing here does I/O, reads a clock or draws entropy.
 
@@ -18,26 +18,26 @@ pub mod collections;
 pub mod endpoint;
 pub mod envelope;
 pub mod fabric;
-pub mod family;
 pub mod id;
 pub mod packet;
 mod pairs;
 pub mod quantity;
 pub mod rng;
+pub mod transport;
 mod type_error;
 pub mod units;
 pub mod wire;
 
 pub use clock::ClockOrigin;
 pub use endpoint::{Endpoint, Event, Gauge, LatencyBound, Message, Phase, Receipt};
-pub use family::{
-    Departure, FabricFacts, Family, NoArbiter, Passive, Queueing, RankProgram, SwitchFacts,
-    SwitchProgram, TransitPacket, Trimming, Verdict,
-};
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
+pub use transport::{
+    Departure, FabricFacts, ForwardOnly, NoArbiter, Queueing, RankProgram, SwitchFacts,
+    SwitchProgram, TransitPacket, Transport, TrimmingProgram, Verdict,
+};
 pub use type_error::TypeError;
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};

@@ -28,7 +28,7 @@ impl Priority {
     }
 
     /// Returns the DSCP bits of an IP header's traffic class: CS7 for the highest class to CS0 for
-    /// the lowest. [`Marks::ecn`] returns the other two bits.
+    /// the lowest. [`Marks::ecn_bits`] returns the other two bits.
     #[inline]
     pub const fn traffic_class(self) -> u8 {
         (Self::LOWEST.0 - self.0) << 5
@@ -113,7 +113,7 @@ impl Marks {
     /// Returns the ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
     /// experienced, 2 for an ECN-capable sender (ECT(0)), else 0.
     #[inline]
-    pub const fn ecn(self) -> u8 {
+    pub const fn ecn_bits(self) -> u8 {
         if self.contains(Self::CONGESTION) {
             3
         } else if self.contains(Self::ECN_CAPABLE) {
@@ -155,7 +155,7 @@ mod tests {
         let capable = Marks::ECN_CAPABLE;
         for marks in [Marks::NONE, capable, capable.union(Marks::CONGESTION)] {
             for class in 0..8 {
-                let byte = Priority::new(class).traffic_class() | marks.ecn();
+                let byte = Priority::new(class).traffic_class() | marks.ecn_bits();
                 assert_eq!(Marks::from_traffic_class(byte), marks);
             }
         }

@@ -11,9 +11,9 @@ pub struct HostLink {
     /// Number of the switch.
     pub switch: u32,
     /// Rate from the host to the switch.
-    pub sends: Rate,
+    pub tx_rate: Rate,
     /// Rate from the switch to the host.
-    pub receives: Rate,
+    pub rx_rate: Rate,
 }
 
 /// A round trip without load.
@@ -73,7 +73,7 @@ pub struct Pairs {
     distances: Option<Vec<Vec<u16>>>,
     /// The part of the network that each switch is in, by number; `None` if all links of hosts lead
     /// to one part.
-    parts: Option<Vec<u32>>,
+    components: Option<Vec<u32>>,
     /// `None` if all pairs have the round trip of the network.
     round_trips: Option<RoundTrips>,
 }
@@ -83,15 +83,16 @@ impl Pairs {
     /// returns the hops between switches, by number; it is called if a host has several links.
     pub fn new(links: Vec<Vec<HostLink>>, distances: impl FnOnce() -> Vec<Vec<u16>>) -> Self {
         if links.iter().all(|links| links.len() == 1) {
-            return Self { links, distances: None, parts: None, round_trips: None };
+            return Self { links, distances: None, components: None, round_trips: None };
         }
         let one_of_kind: BTreeMap<&[HostLink], usize> =
             links.iter().map(Vec::as_slice).zip(0..).collect();
         let hosts: Vec<usize> = one_of_kind.into_values().collect();
         let distances = distances();
-        let parts = parts(&links, &distances);
-        let rates = Self { links, distances: Some(distances), parts, round_trips: None };
-        let uses_all = |a: usize, b: usize| rates.nearest(a, b).count() == rates.links[a].len();
+        let components = find_components(&links, &distances);
+        let rates = Self { links, distances: Some(distances), components, round_trips: None };
+        let uses_all =
+            |a: usize, b: usize| rates.nearest_links(a, b).count() == rates.links[a].len();
         match hosts.iter().all(|&a| hosts.iter().all(|&b| uses_all(a, b))) {
             true => Self { distances: None, ..rates },
             false => rates,
@@ -100,8 +101,13 @@ impl Pairs {
 
     /// Returns the rates between hosts with one link each, at one switch.
     pub fn single_switch(rates: impl Iterator<Item = Rate>) -> Self {
-        let link = |rate| vec![HostLink { switch: 0, sends: rate, receives: rate }];
-        Self { links: rates.map(link).collect(), distances: None, parts: None, round_trips: None }
+        let link = |rate| vec![HostLink { switch: 0, tx_rate: rate, rx_rate: rate }];
+        Self {
+            links: rates.map(link).collect(),
+            distances: None,
+            components: None,
+            round_trips: None,
+        }
     }
 
     /// Returns these pairs with separate round trips, or with that of the network.
@@ -115,7 +121,7 @@ impl Pairs {
     }
 
     /// Returns the shortest round trip of any hosts; `None` if it is that of the network.
-    pub fn shortest(&self) -> Option<RoundTrip> {
+    pub fn min_round_trip(&self) -> Option<RoundTrip> {
         self.round_trips.as_ref()?.spans.iter().copied().min_by_key(|span| span.control)
     }
 
@@ -136,19 +142,19 @@ impl Pairs {
     }
 
     /// Returns the rate at which a host sends by all its links.
-    pub fn sends(&self, host: NodeId) -> Rate {
-        sum(self.links[host.idx()].iter().map(|link| link.sends))
+    pub fn tx_rate(&self, host: NodeId) -> Rate {
+        sum(self.links[host.idx()].iter().map(|link| link.tx_rate))
     }
 
     /// Returns the rate at which a host receives by all its links.
-    pub fn receives(&self, host: NodeId) -> Rate {
-        sum(self.links[host.idx()].iter().map(|link| link.receives))
+    pub fn rx_rate(&self, host: NodeId) -> Rate {
+        sum(self.links[host.idx()].iter().map(|link| link.rx_rate))
     }
 
     /// Returns the highest rate at which any host sends or receives.
-    pub fn fastest(&self) -> Rate {
+    pub fn max_rate(&self) -> Rate {
         let hosts = (0..self.n_hosts()).map(NodeId::new);
-        let fastest = hosts.map(|host| self.sends(host).max(self.receives(host))).max();
+        let fastest = hosts.map(|host| self.tx_rate(host).max(self.rx_rate(host))).max();
         fastest.expect("a network has hosts")
     }
 
@@ -159,16 +165,16 @@ impl Pairs {
         if from.max(to) >= self.links.len() {
             return None;
         }
-        let sends = sum(self.nearest(from, to).map(|link| link.sends));
-        let all = sends.min(sum(self.nearest(to, from).map(|link| link.receives)));
-        let Some(parts) = &self.parts else { return Some(all) };
+        let sends = sum(self.nearest_links(from, to).map(|link| link.tx_rate));
+        let all = sends.min(sum(self.nearest_links(to, from).map(|link| link.rx_rate)));
+        let Some(parts) = &self.components else { return Some(all) };
         let of = |link: &HostLink| parts[link.switch as usize];
         let mut rates: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
-        for link in self.nearest(from, to) {
-            rates.entry(of(link)).or_default()[0] += link.sends.as_bps();
+        for link in self.nearest_links(from, to) {
+            rates.entry(of(link)).or_default()[0] += link.tx_rate.as_bps();
         }
-        for link in self.nearest(to, from) {
-            rates.entry(of(link)).or_default()[1] += link.receives.as_bps();
+        for link in self.nearest_links(to, from) {
+            rates.entry(of(link)).or_default()[1] += link.rx_rate.as_bps();
         }
         let bps = rates.into_values().map(|[sends, receives]| sends.min(receives)).sum();
         // Zero if there is no path.
@@ -206,7 +212,8 @@ impl Pairs {
                 if is_alone && peer == host {
                     return Vec::new();
                 }
-                let switches: Vec<u32> = self.nearest(host, peer).map(|link| link.switch).collect();
+                let switches: Vec<u32> =
+                    self.nearest_links(host, peer).map(|link| link.switch).collect();
                 (0..own.len()).filter(|&n| switches.contains(&own[n].switch)).collect()
             };
             let reaching: Vec<Vec<usize>> = firsts.iter().map(to).collect();
@@ -225,7 +232,7 @@ impl Pairs {
             part_of_pairs.extend(reaching.iter().map(part));
             let rates = |links: &&Vec<usize>| {
                 let of = || links.iter().map(|&link| own[link]);
-                (sum(of().map(|link| link.sends)), sum(of().map(|link| link.receives)))
+                (sum(of().map(|link| link.tx_rate)), sum(of().map(|link| link.rx_rate)))
             };
             parts.push(distinct.iter().map(rates).collect());
             links.push(plane_of_link.iter().copied().zip(own.iter().copied()).collect());
@@ -234,7 +241,7 @@ impl Pairs {
     }
 
     /// Returns the links of `host` that are nearest to `peer`.
-    fn nearest(&self, host: usize, peer: usize) -> impl Iterator<Item = &HostLink> {
+    fn nearest_links(&self, host: usize, peer: usize) -> impl Iterator<Item = &HostLink> {
         let hops = move |link: &HostLink| {
             let Some(distances) = &self.distances else { return 0 };
             let of = &distances[link.switch as usize];
@@ -307,7 +314,7 @@ impl Planes {
             let links = self.links_of(host).iter();
             links.filter(move |(of, _)| usize::from(*of) == plane).map(|(_, link)| link)
         };
-        (sum(of_plane().map(|link| link.sends)), sum(of_plane().map(|link| link.receives)))
+        (sum(of_plane().map(|link| link.tx_rate)), sum(of_plane().map(|link| link.rx_rate)))
     }
 
     fn links_of(&self, host: NodeId) -> &[(u8, HostLink)] {
@@ -316,7 +323,7 @@ impl Planes {
 }
 
 /// Returns the part of the network that each switch is in; `None` if hosts' links lead to one part.
-fn parts(links: &[Vec<HostLink>], distances: &[Vec<u16>]) -> Option<Vec<u32>> {
+fn find_components(links: &[Vec<HostLink>], distances: &[Vec<u16>]) -> Option<Vec<u32>> {
     let first = |of: &Vec<u16>| of.iter().position(|&hops| hops < u16::MAX).unwrap_or(0) as u32;
     let parts: Vec<u32> = distances.iter().map(first).collect();
     let mut used = links.iter().flatten().map(|link| parts[link.switch as usize]);
@@ -351,7 +358,7 @@ mod tests {
 
     fn link(switch: u32, gbps: u64) -> HostLink {
         let rate = Rate::from_gbps(gbps);
-        HostLink { switch, sends: rate, receives: rate }
+        HostLink { switch, tx_rate: rate, rx_rate: rate }
     }
 
     fn gbps(rates: &Pairs, src: u32, dst: u32) -> u64 {
@@ -423,7 +430,7 @@ mod tests {
 
     #[test]
     fn each_direction_has_its_rate() {
-        let slow = HostLink { receives: Rate::from_gbps(10), ..link(0, 100) };
+        let slow = HostLink { rx_rate: Rate::from_gbps(10), ..link(0, 100) };
         let rates = Pairs::new(vec![vec![slow], vec![link(0, 100)]], || unreachable!());
         assert_eq!([gbps(&rates, 0, 1), gbps(&rates, 1, 0)], [100, 10]);
     }

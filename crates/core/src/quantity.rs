@@ -74,13 +74,13 @@ impl Unit {
     }
 
     /// Returns true if this unit may have the number: bytes are whole, and below 2^53.
-    pub fn holds(self, number: f64) -> bool {
+    pub fn admits(self, number: f64) -> bool {
         let is_whole = number.fract() == 0.0 && number.abs() < BYTES_MAX;
         self.quantity != Quantity::Bytes || is_whole
     }
 
     /// Returns the number in this unit of a text with a unit. Powers of ten are exact.
-    pub fn read(self, text: &str) -> Option<f64> {
+    pub fn parse(self, text: &str) -> Option<f64> {
         let (number, unit) = split(text)?;
         let (power, factor) = match self.quantity {
             Quantity::Time => (time(unit)?, 1.0),
@@ -151,18 +151,18 @@ mod tests {
 
     #[test]
     fn powers_of_ten_are_exact() {
-        let (rate, delay) = (|text| Unit::GBPS.read(text), |text| Unit::NANOSECONDS.read(text));
+        let (rate, delay) = (|text| Unit::GBPS.parse(text), |text| Unit::NANOSECONDS.parse(text));
         assert_eq!(rate("25000000000bps"), Some(25.0));
         assert_eq!(delay("0.001ms"), Some(1000.0));
         assert_eq!(delay("1.1us"), Some(1100.0));
         assert_eq!(rate("1.5MBps"), Some(0.012));
         assert_eq!((rate("25G"), delay("1 min"), delay("us")), (None, None, None));
-        assert_eq!(Unit::BYTES.read("1.5 KiB"), Some(1536.0));
+        assert_eq!(Unit::BYTES.parse("1.5 KiB"), Some(1536.0));
     }
 
     #[test]
     fn units_have_names() {
-        assert_eq!(Unit::from_symbol("us").and_then(|unit| unit.read("2ms")), Some(2000.0));
+        assert_eq!(Unit::from_symbol("us").and_then(|unit| unit.parse("2ms")), Some(2000.0));
         assert_eq!(Unit::from_key("drain-us"), Unit::from_symbol("us"));
         assert_eq!(Unit::from_symbol("bytes"), None);
     }

@@ -78,7 +78,7 @@ impl Rng {
 
     /// Returns a uniform number in [0, 1).
     #[inline]
-    pub fn unit(&mut self) -> f64 {
+    pub fn uniform_unit(&mut self) -> f64 {
         self.0.random()
     }
 
@@ -86,13 +86,13 @@ impl Rng {
     pub fn exponential(&mut self) -> f64 {
         // 1 - u is in (0, 1], so that the logarithm is finite. The platform's own logarithm may
         // differ in the last bit from machine to machine; this one does not.
-        -libm::log(1.0 - self.unit())
+        -libm::log(1.0 - self.uniform_unit())
     }
 
     /// Returns true with probability `p`.
     #[inline]
-    pub fn chance(&mut self, p: f64) -> bool {
-        self.unit() < p
+    pub fn bernoulli(&mut self, p: f64) -> bool {
+        self.uniform_unit() < p
     }
 
     /// Returns 64 random bits.

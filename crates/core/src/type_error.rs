@@ -12,7 +12,7 @@ pub struct TypeError {
 impl TypeError {
     /// Reads a message of serde, such as ``invalid value: integer `-1`, expected u32``. Returns
     /// `None` for messages that are not about a type, range or length.
-    pub fn read(message: &str) -> Option<Self> {
+    pub fn parse(message: &str) -> Option<Self> {
         if let Some((got, n)) = message
             .strip_prefix("invalid length ")
             .and_then(|rest| rest.split_once(", expected an array of length "))
@@ -77,8 +77,8 @@ mod tests {
         ];
         for (message, (expected, got)) in cases {
             let (expected, got) = (expected.to_owned(), got.to_owned());
-            assert_eq!(TypeError::read(message), Some(TypeError { expected, got }));
+            assert_eq!(TypeError::parse(message), Some(TypeError { expected, got }));
         }
-        assert_eq!(TypeError::read("missing field `id`"), None);
+        assert_eq!(TypeError::parse("missing field `id`"), None);
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use rampmeter_core::envelope::{Envelope, Kind};
 use rampmeter_core::{Header, NodeId, Queueing, SwitchProgram};
 use rampmeter_exp::{NullObserver, Plan, Registry, run};
-use rampmeter_proto::pfabric::PfabricFamily;
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::pfabric::PfabricTransport;
+use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 use serde_json::Value;
 
@@ -85,9 +85,9 @@ fn captured(text: &str) -> Vec<CapturedPacket> {
 /// Decodes every packet to its last byte, and checks that each arrives unchanged and later than it
 /// was sent. Switches with a program may change headers and send packets of their own, and those
 /// that trim cut payloads off. For these only the order of time is checked.
-fn check<T: Transport>(seen: &[CapturedPacket]) {
-    let has_program = <T::SwitchProgram as SwitchProgram<T::Header>>::ACTIVE
-        || <T::SwitchProgram as SwitchProgram<T::Header>>::DEPARTURES
+fn check<T: RegisteredTransport>(seen: &[CapturedPacket]) {
+    let has_program = <T::SwitchProgram as SwitchProgram<T::Header>>::HANDLES_FORWARD
+        || <T::SwitchProgram as SwitchProgram<T::Header>>::HANDLES_DEPART
         || <T::SwitchProgram as SwitchProgram<T::Header>>::QUEUEING == Queueing::Trimming;
     let mut under_way: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
     let mut last = 0;
@@ -120,7 +120,7 @@ struct Capture;
 impl Body for Capture {
     const NAME: &'static str = "capture";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let preset = format!("{}\"\npreset = \"{}", T::NAME, case.preset);
         let with = results(&plan(&preset, "", CAPTURE));
         let without = results(&plan(&preset, "", ""));
@@ -138,7 +138,7 @@ impl Body for Capture {
 
 fn queueing_interfaces_are_captured_too() {
     let text = plan("pfabric", "interface = \"queue\"", CAPTURE);
-    check::<PfabricFamily>(&captured(&text));
+    check::<PfabricTransport>(&captured(&text));
 }
 
 fn capturing_stops_at_its_limit_and_the_run_continues() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 
 use rampmeter_exp::{NullObserver, Observer, Plan, Progress, Registry, RunStatus, run};
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
 const FILES: [&str; 6] = [
@@ -50,7 +50,7 @@ struct Determinism;
 impl Body for Determinism {
     const NAME: &'static str = "determinism";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let text = plan_of(T::NAME, 7, case.preset);
         let once = results_of(&text);
         thread::scope(|scope| {

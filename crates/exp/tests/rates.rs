@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
-use rampmeter_proto::{Builtin, Transport};
+use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
 const GBPS: [u32; 4] = [10, 25, 100, 400];
@@ -73,7 +73,7 @@ struct LoneFlow;
 impl Body for LoneFlow {
     const NAME: &'static str = "lone_flow";
 
-    fn test<T: Transport>(self, _case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, _case: &Case<T>) {
         let workload = "pattern = \"incast\"\nfan = 1\nhub = 0\nflow-bytes = 10_000_000\n\
             peers = { first = 7, count = 1 }";
         each_network(|gbps, topology, _| {
@@ -97,7 +97,7 @@ struct HalfLoad;
 impl Body for HalfLoad {
     const NAME: &'static str = "half_load";
 
-    fn test<T: Transport>(self, _case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, _case: &Case<T>) {
         each_network(|_, topology, load| {
             let workload =
                 format!("pattern = \"all-to-all\"\nsizes = \"imc10\"\nload = {load}\nflows = 1000");

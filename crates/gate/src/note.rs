@@ -38,7 +38,7 @@ pub enum SlotNote {
         tuple: Tuple,
     },
     /// A burst begins; its number is in the slot.
-    Begins {
+    BurstStarted {
         /// The slot.
         slot: u32,
     },
@@ -55,7 +55,7 @@ impl SlotNote {
         let mut out = [0; NOTE_LEN];
         let (kind, slot) = match *self {
             Self::Connected { slot, .. } => (1u32, slot),
-            Self::Begins { slot } => (2, slot),
+            Self::BurstStarted { slot } => (2, slot),
             Self::Closed { slot } => (3, slot),
         };
         out[..4].copy_from_slice(&kind.to_ne_bytes());
@@ -79,7 +79,7 @@ impl SlotNote {
                 let tuple = Tuple { local: get(&bytes[8..26])?, remote: get(&bytes[26..44])? };
                 Some(Self::Connected { slot, tuple })
             }
-            2 => Some(Self::Begins { slot }),
+            2 => Some(Self::BurstStarted { slot }),
             3 => Some(Self::Closed { slot }),
             _ => None,
         }
@@ -113,7 +113,7 @@ mod tests {
             let tuple = Tuple { local, remote };
             let notes = [
                 SlotNote::Connected { slot: 3, tuple },
-                SlotNote::Begins { slot: 4 },
+                SlotNote::BurstStarted { slot: 4 },
                 SlotNote::Closed { slot: u32::MAX },
             ];
             for note in notes {

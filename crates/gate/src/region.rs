@@ -72,7 +72,7 @@ pub enum Order {
     /// Wait.
     Stop,
     /// Send at a rate in bytes a second, or as congestion control allows if there is none.
-    Go(Option<u64>),
+    Send(Option<u64>),
 }
 
 /// An order and the burst that it refers to.
@@ -91,7 +91,7 @@ impl BurstOrder {
         let (state, rate) = match self.order {
             Order::None => (0, 0),
             Order::Stop => (1, 0),
-            Order::Go(rate) => (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1))),
+            Order::Send(rate) => (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1))),
         };
         u64::from(self.burst) << 48 | state << 46 | rate
     }
@@ -100,7 +100,7 @@ impl BurstOrder {
         let rate = word & RATE_MAX;
         let order = match word >> 46 & 3 {
             1 => Order::Stop,
-            2 => Order::Go((rate != RATE_MAX).then_some(rate)),
+            2 => Order::Send((rate != RATE_MAX).then_some(rate)),
             _ => Order::None,
         };
         Self { burst: (word >> 48) as u16, order }
@@ -323,7 +323,7 @@ mod tests {
         let (slot, seen) = (theirs.slot(idx).unwrap(), ours.slot(idx).unwrap());
         assert!(slot.begin(0) && !slot.begin(0));
         assert_eq!(slot.order(), None, "the agent has not seen the burst");
-        for order in [Order::Stop, Order::Go(Some(125)), Order::Go(None), Order::None] {
+        for order in [Order::Stop, Order::Send(Some(125)), Order::Send(None), Order::None] {
             seen.set(seen.burst(), order);
             assert_eq!(slot.order(), Some(order));
         }

@@ -117,7 +117,7 @@ fn publish_request(entry: &DescriptorState, slot: Slot<'_>, asks: SendRequest) {
     if let SendRequest::New(_) = asks {
         let fresh = bytes.saturating_sub(slot.unsent_bytes());
         if fresh > 0 {
-            slot.set_age(slot.age().saturating_add(entry.fresh.swap(fresh, SeqCst)));
+            slot.set_age(slot.age().saturating_add(entry.requested_bytes.swap(fresh, SeqCst)));
         }
     }
     slot.set_unsent_bytes(bytes);
@@ -127,7 +127,7 @@ fn publish_request(entry: &DescriptorState, slot: Slot<'_>, asks: SendRequest) {
 fn way(fd: c_int, entry: &DescriptorState, slot: Slot<'_>) -> SendPermission {
     match slot.order() {
         None | Some(Order::Stop) => SendPermission::Held,
-        Some(Order::Go(rate)) => {
+        Some(Order::Send(rate)) => {
             pace(fd, entry, rate);
             SendPermission::Open
         }
@@ -151,10 +151,11 @@ fn begin(fd: c_int, entry: &DescriptorState, link: &Link, asks: SendRequest) -> 
     if is_first {
         slot.set_age(0);
         slot.set_unsent_bytes(asks.bytes());
-        entry.fresh.store(asks.bytes(), SeqCst);
+        entry.requested_bytes.store(asks.bytes(), SeqCst);
     }
-    let is_told =
-        !is_first || !slot.begin(before) || link.tell(SlotNote::Begins { slot: number }, None);
+    let is_told = !is_first
+        || !slot.begin(before)
+        || link.tell(SlotNote::BurstStarted { slot: number }, None);
     drop(guard);
     if !is_told {
         release(fd, entry);

@@ -30,7 +30,7 @@ pub(crate) struct Link {
     socket: OwnedFd,
     pub(crate) region: Region,
     /// True if the agent has ended, or is unresponsive.
-    is_over: AtomicBool,
+    is_dead: AtomicBool,
     /// The agent's iterations when they were last read, and the time of their last change.
     beats: AtomicU64,
     last_beat_ns: AtomicU64,
@@ -38,7 +38,7 @@ pub(crate) struct Link {
 
 /// Path of the agent's socket. It is read when the library is loaded, since programs such as nginx
 /// clear their environment.
-static PLACE: OnceLock<PathBuf> = OnceLock::new();
+static SOCKET_PATH: OnceLock<PathBuf> = OnceLock::new();
 
 #[used]
 #[allow(unsafe_code, reason = "called when the library is loaded")]
@@ -51,13 +51,13 @@ static AT_LOAD: extern "C" fn() = {
 };
 
 fn place() -> &'static Path {
-    PLACE.get_or_init(default_socket)
+    SOCKET_PATH.get_or_init(default_socket)
 }
 
 static CURRENT: AtomicPtr<Link> = AtomicPtr::new(null_mut());
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Time of the last attempt to reach the agent in ns, plus one.
-static TRIED_NS: AtomicU64 = AtomicU64::new(0);
+static ATTEMPTED_NS: AtomicU64 = AtomicU64::new(0);
 /// Time of the last attempt that has ended, in ns.
 static ENDED_NS: AtomicU64 = AtomicU64::new(0);
 
@@ -70,14 +70,14 @@ const PAUSE_NS: u64 = 100_000;
 
 /// Returns the agent, if there is one. Otherwise retries once per [`RETRY_NS`].
 pub(crate) fn link() -> Option<&'static Link> {
-    if let Some(link) = current().filter(|link| !link.is_over.load(SeqCst)) {
+    if let Some(link) = current().filter(|link| !link.is_dead.load(SeqCst)) {
         return Some(link);
     }
-    let (now, tried) = (sys::now_ns() + 1, TRIED_NS.load(SeqCst));
+    let (now, tried) = (sys::now_ns() + 1, ATTEMPTED_NS.load(SeqCst));
     if tried != 0 && now.saturating_sub(tried) < RETRY_NS {
         return answer();
     }
-    if TRIED_NS.compare_exchange(tried, now, SeqCst, SeqCst).is_err() {
+    if ATTEMPTED_NS.compare_exchange(tried, now, SeqCst, SeqCst).is_err() {
         return answer();
     }
     lock::start();
@@ -91,17 +91,17 @@ pub(crate) fn link() -> Option<&'static Link> {
         CURRENT.store(Box::into_raw(Box::new(link)), SeqCst);
     }
     ENDED_NS.store(now, SeqCst);
-    current().filter(|link| !link.is_over.load(SeqCst))
+    current().filter(|link| !link.is_dead.load(SeqCst))
 }
 
 /// Waits for the attempt of another thread, and returns its result. Without this wait the first
 /// bursts of all threads but one would be sent unscheduled.
 fn answer() -> Option<&'static Link> {
-    let tried = TRIED_NS.load(SeqCst);
+    let tried = ATTEMPTED_NS.load(SeqCst);
     while ENDED_NS.load(SeqCst) != tried && sys::now_ns() < tried.saturating_add(ANSWER_NS) {
         let _ = sys::ppoll(&mut [], Some(PAUSE_NS));
     }
-    current().filter(|link| !link.is_over.load(SeqCst))
+    current().filter(|link| !link.is_dead.load(SeqCst))
 }
 
 #[allow(unsafe_code, reason = "links are never freed")]
@@ -136,7 +136,7 @@ fn attach() -> Option<Link> {
     let (beats, last_beat_ns) =
         (AtomicU64::new(region.n_iterations()), AtomicU64::new(sys::now_ns()));
     OWN.set(raw(&socket), true);
-    Some(Link { number, socket, region, is_over: AtomicBool::new(false), beats, last_beat_ns })
+    Some(Link { number, socket, region, is_dead: AtomicBool::new(false), beats, last_beat_ns })
 }
 
 /// Receives the memory that the agent sends.
@@ -215,7 +215,7 @@ impl Link {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let sent = sendmsg(self.socket.as_fd(), &[IoSlice::new(&bytes)], &mut ancillary, flags);
         if sent.is_err() {
-            self.is_over.store(true, SeqCst);
+            self.is_dead.store(true, SeqCst);
         }
         sent.is_ok()
     }
@@ -238,7 +238,7 @@ impl Link {
         }
         let silence = now.saturating_sub(self.last_beat_ns.load(SeqCst));
         if has_ended || silence > self.region.settings().patience_ns {
-            self.is_over.store(true, SeqCst);
+            self.is_dead.store(true, SeqCst);
         }
     }
 }

@@ -42,13 +42,13 @@ pub(crate) struct DescriptorState {
     /// The program's end of its gate.
     pub(crate) gate: AtomicI32,
     /// Bytes that the present call requests beyond the one before.
-    pub(crate) fresh: AtomicU64,
+    pub(crate) requested_bytes: AtomicU64,
     /// Pacing rate that was set, plus one.
     pub(crate) pacing_rate: AtomicU64,
     /// Limit of unsent bytes that the program had set, plus one.
     pub(crate) unsent: AtomicU64,
     /// Number of watches at the gate instead of the connection.
-    pub(crate) diverted: AtomicU32,
+    pub(crate) n_diverted: AtomicU32,
     /// Epoll descriptors that the connection is in.
     pub(crate) watches: [EpollWatch; WATCHES],
 }
@@ -87,16 +87,16 @@ impl DescriptorState {
             slot,
             generation,
             gate,
-            fresh,
+            requested_bytes,
             pacing_rate,
             unsent,
-            diverted,
+            n_diverted,
             watches,
         } = self;
-        for word in [link, generation, fresh, pacing_rate, unsent] {
+        for word in [link, generation, requested_bytes, pacing_rate, unsent] {
             word.store(0, SeqCst);
         }
-        for word in [kind, slot, diverted] {
+        for word in [kind, slot, n_diverted] {
             word.store(0, SeqCst);
         }
         gate.store(0, SeqCst);

@@ -58,7 +58,7 @@ impl EpollWatch {
             let _ = sys::epoll_ctl(epoll, EPOLL_CTL_MOD, gate, event);
         }
         if self.is_diverted.swap(1, SeqCst) == 0 {
-            entry.diverted.fetch_add(1, SeqCst);
+            entry.n_diverted.fetch_add(1, SeqCst);
         }
     }
 
@@ -67,7 +67,7 @@ impl EpollWatch {
         if self.is_diverted.swap(0, SeqCst) == 0 {
             return;
         }
-        entry.diverted.fetch_sub(1, SeqCst);
+        entry.n_diverted.fetch_sub(1, SeqCst);
         let (epoll, gate) = (self.epoll.load(SeqCst) - 1, entry.gate.load(SeqCst) - 1);
         let _ = sys::epoll_ctl(epoll, EPOLL_CTL_DEL, gate, self.event(0));
     }
@@ -99,7 +99,7 @@ pub(crate) fn divert(fd: c_int, gate: c_int) {
 /// Restores the program's own events of a connection that is not held any more.
 pub(crate) fn restore(fd: c_int) {
     if let Some(entry) = entry(fd)
-        && entry.diverted.load(SeqCst) > 0
+        && entry.n_diverted.load(SeqCst) > 0
     {
         let _guard = lock();
         restore_locked(fd, entry);

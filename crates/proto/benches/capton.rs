@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng};
 use rampmeter_proto::capton::network::Member;
-use rampmeter_proto::capton::{Narrow, Network, PendingFlow, Scheduler, figure6};
+use rampmeter_proto::capton::{
+    NarrowCorePolicy, Network, PendingFlow, Scheduler, schedule_by_figure6,
+};
 use rampmeter_proto::central::{Arrival, FlowId, RemainingSize};
 use rampmeter_workload::SizeDist;
 use rampmeter_workload::size::named;
@@ -95,7 +97,7 @@ fn networks() -> Vec<(String, Network, usize)> {
         (0..10).map(|_| member(0, 3_330)).collect(),
     ];
     let wide = Network::leaf_spine(250, 40, gbps(10), gbps(130)).expect("a valid network");
-    let pods = Network::new(&tiers, Narrow::Shrink).expect("a valid network");
+    let pods = Network::new(&tiers, NarrowCorePolicy::Shrink).expect("a valid network");
     let mut all: Vec<_> = [10, 40, 160, 640].map(paper).into();
     all.push(("10 000 hosts, 100 000 flows".to_owned(), wide, 100_000));
     all.push(("10 000 hosts in pods, 100 000 flows".to_owned(), pods, 100_000));
@@ -109,7 +111,7 @@ fn whole(c: &mut Criterion) {
         let load = Load::new(network, flows);
         let pending = load.pending();
         group.bench_function(BenchmarkId::from_parameter(&name), |b| {
-            b.iter(|| figure6(load.scheduler.network(), &pending));
+            b.iter(|| schedule_by_figure6(load.scheduler.network(), &pending));
         });
     }
     group.finish();

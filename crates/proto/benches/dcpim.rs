@@ -7,7 +7,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use rampmeter_core::{Bytes, Header, NodeId, Purpose, Rate, Rng, Span};
 use rampmeter_proto::dcpim::matching::{Capacity, Offer, Order, choose};
 use rampmeter_proto::dcpim::wire::{DcpimHeader, Match, Step};
-use rampmeter_proto::dcpim::{DcpimConfig, DcpimFamily};
+use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
@@ -109,7 +109,7 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
         sample: None,
         paranoid: false,
     };
-    let mut sim = Sim::<DcpimFamily, _, _>::new(spec, dcpim, arrivals, NoProbe);
+    let mut sim = Sim::<DcpimTransport, _, _>::new(spec, dcpim, arrivals, NoProbe);
     while sim.run(u64::MAX) == Status::Running {}
     sim.fabric().stats().hops
 }

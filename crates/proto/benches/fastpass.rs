@@ -51,8 +51,8 @@ fn paths(c: &mut Criterion) {
         let plan = RegularPaths {
             rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
             pod_of: vec![0; usize::from(racks)],
-            tor_up: spines,
-            agg_up: 1,
+            tor_uplinks: spines,
+            agg_uplinks: 1,
         };
         let mut dsts: Vec<u16> = (0..racks * hosts).collect();
         Rng::new(1, 0, Purpose::Test).shuffle(&mut dsts);

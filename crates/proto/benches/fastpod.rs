@@ -8,7 +8,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time};
 use rampmeter_proto::fastpod::wire::{DEMANDS_MAX, Demand, FastpodHeader, List};
-use rampmeter_proto::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodFamily};
+use rampmeter_proto::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodTransport};
 use rampmeter_sim::TopologySpec;
 use rampmeter_testkit::TestNetwork;
 
@@ -29,7 +29,7 @@ impl Load {
     fn new(k: u32) -> Self {
         let spec = format!("kind = 'pod'\nk = {k}");
         let topology = toml::from_str::<TopologySpec>(&spec).unwrap().build().unwrap();
-        let place = TestNetwork::<FastpodFamily>::simulated(&FastpodConfig::paper(), topology);
+        let place = TestNetwork::<FastpodTransport>::simulated(&FastpodConfig::paper(), topology);
         let fastpod = Arc::new(place.config);
         let rng = Rng::new(1, 0, Purpose::Test);
         let node = NodeId::new(fastpod.n_hosts);

@@ -7,31 +7,31 @@
 
 use std::marker::PhantomData;
 
-use crate::capton::CaptonFamily;
-use crate::cosy::CosyFamily;
-use crate::dcpim::DcpimFamily;
-use crate::fastpass::FastpassFamily;
-use crate::fastpod::FastpodFamily;
-use crate::homa::{HomaAeolusFamily, HomaFamily};
-use crate::hpcc::HpccFamily;
-use crate::hyline::HylineFamily;
+use crate::capton::CaptonTransport;
+use crate::cosy::CosyTransport;
+use crate::dcpim::DcpimTransport;
+use crate::fastpass::FastpassTransport;
+use crate::fastpod::FastpodTransport;
+use crate::homa::{HomaAeolusTransport, HomaTransport};
+use crate::hpcc::HpccTransport;
+use crate::hyline::HylineTransport;
 use crate::keys::BadKey;
-use crate::ndp::NdpFamily;
-use crate::pfabric::PfabricFamily;
-use crate::phost::PhostFamily;
-use crate::pias::PiasFamily;
-use crate::sird::SirdFamily;
-use crate::tcp::{DctcpFamily, TcpFamily};
-use crate::transport::Transport;
+use crate::ndp::NdpTransport;
+use crate::pfabric::PfabricTransport;
+use crate::phost::PhostTransport;
+use crate::pias::PiasTransport;
+use crate::registered::RegisteredTransport;
+use crate::sird::SirdTransport;
+use crate::tcp::{DctcpTransport, TcpTransport};
 
 /// Something that is done with each transport of a catalogue. The type is known inside, so that
 /// code is compiled for each.
 pub trait Visitor {
     /// One transport.
-    fn transport<T: Transport>(&mut self);
+    fn transport<T: RegisteredTransport>(&mut self);
 
     /// Two transports on one network, `A` in higher classes than `B`.
-    fn coexisting<A: Transport, B: Transport>(&mut self) {}
+    fn coexisting<A: RegisteredTransport, B: RegisteredTransport>(&mut self) {}
 }
 
 /// A list of transports.
@@ -46,24 +46,24 @@ pub struct Builtin;
 
 impl Catalogue for Builtin {
     fn visit(visitor: &mut impl Visitor) {
-        visitor.transport::<DcpimFamily>();
-        visitor.transport::<PhostFamily>();
-        visitor.transport::<PfabricFamily>();
-        visitor.transport::<FastpassFamily>();
-        visitor.transport::<CosyFamily>();
-        visitor.transport::<TcpFamily>();
-        visitor.transport::<DctcpFamily>();
-        visitor.transport::<PiasFamily>();
-        visitor.transport::<CaptonFamily>();
-        visitor.transport::<HylineFamily>();
-        visitor.transport::<FastpodFamily>();
-        visitor.transport::<NdpFamily>();
-        visitor.transport::<HomaFamily>();
-        visitor.transport::<HomaAeolusFamily>();
-        visitor.transport::<SirdFamily>();
-        visitor.transport::<HpccFamily>();
-        visitor.coexisting::<CosyFamily, DcpimFamily>();
-        visitor.coexisting::<CosyFamily, PhostFamily>();
+        visitor.transport::<DcpimTransport>();
+        visitor.transport::<PhostTransport>();
+        visitor.transport::<PfabricTransport>();
+        visitor.transport::<FastpassTransport>();
+        visitor.transport::<CosyTransport>();
+        visitor.transport::<TcpTransport>();
+        visitor.transport::<DctcpTransport>();
+        visitor.transport::<PiasTransport>();
+        visitor.transport::<CaptonTransport>();
+        visitor.transport::<HylineTransport>();
+        visitor.transport::<FastpodTransport>();
+        visitor.transport::<NdpTransport>();
+        visitor.transport::<HomaTransport>();
+        visitor.transport::<HomaAeolusTransport>();
+        visitor.transport::<SirdTransport>();
+        visitor.transport::<HpccTransport>();
+        visitor.coexisting::<CosyTransport, DcpimTransport>();
+        visitor.coexisting::<CosyTransport, PhostTransport>();
     }
 }
 
@@ -76,13 +76,13 @@ impl<C: Catalogue> Catalogue for OnHosts<C> {
         struct Only<'a, V>(&'a mut V);
 
         impl<V: Visitor> Visitor for Only<'_, V> {
-            fn transport<T: Transport>(&mut self) {
+            fn transport<T: RegisteredTransport>(&mut self) {
                 if T::ON_HOSTS {
                     self.0.transport::<T>();
                 }
             }
 
-            fn coexisting<A: Transport, B: Transport>(&mut self) {
+            fn coexisting<A: RegisteredTransport, B: RegisteredTransport>(&mut self) {
                 if A::ON_HOSTS && B::ON_HOSTS {
                     self.0.coexisting::<A, B>();
                 }
@@ -99,10 +99,10 @@ pub trait Action {
     type Output;
 
     /// Does it. The type is known inside.
-    fn run<T: Transport>(self) -> Self::Output;
+    fn run<T: RegisteredTransport>(self) -> Self::Output;
 
     /// Does it with `U` in higher classes than `L`.
-    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output;
+    fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output;
 }
 
 /// Does something with the transport of `C` that is called `name`, and with the one called `lower`
@@ -123,7 +123,7 @@ pub fn by_name<C: Catalogue, A: Action>(
     }
 
     impl<A: Action> Visitor for ByName<'_, A> {
-        fn transport<T: Transport>(&mut self) {
+        fn transport<T: RegisteredTransport>(&mut self) {
             if (T::NAME, None) == (self.name, self.lower)
                 && let Some(action) = self.action.take()
             {
@@ -131,7 +131,7 @@ pub fn by_name<C: Catalogue, A: Action>(
             }
         }
 
-        fn coexisting<U: Transport, L: Transport>(&mut self) {
+        fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(&mut self) {
             if (U::NAME, Some(L::NAME)) == (self.name, self.lower)
                 && let Some(action) = self.action.take()
             {
@@ -166,9 +166,9 @@ fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
     struct Lowers<'a>(&'a str, Vec<&'static str>);
 
     impl Visitor for Lowers<'_> {
-        fn transport<T: Transport>(&mut self) {}
+        fn transport<T: RegisteredTransport>(&mut self) {}
 
-        fn coexisting<U: Transport, L: Transport>(&mut self) {
+        fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(&mut self) {
             if U::NAME == self.0 {
                 self.1.push(L::NAME);
             }
@@ -186,7 +186,7 @@ pub fn names<C: Catalogue>() -> Vec<&'static str> {
     struct Names(Vec<&'static str>);
 
     impl Visitor for Names {
-        fn transport<T: Transport>(&mut self) {
+        fn transport<T: RegisteredTransport>(&mut self) {
             self.0.push(T::NAME);
         }
     }

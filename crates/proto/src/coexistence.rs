@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{
-    ClockOrigin, Departure, Endpoint, Event, Family, Gauge, Header, LatencyBound, Message, MsgId,
-    NodeId, Packet, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
-    TransitPacket, Verdict,
+    ClockOrigin, Departure, Endpoint, Event, Gauge, Header, LatencyBound, Message, MsgId, NodeId,
+    Packet, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
+    TransitPacket, Transport, Verdict,
 };
 
 pub use self::arbiter::CoexistingArbiter;
@@ -23,7 +23,7 @@ use self::pair::{wrap_lower, wrap_upper};
 
 /// Returns the number in front of packets of two transports between hosts: 64, 8 times the upper's
 /// and the lower's. `None` if there is none, as for transports outside this repository.
-pub fn wire(upper: TransportId, lower: TransportId) -> Option<TransportId> {
+pub fn combine_wire_ids(upper: TransportId, lower: TransportId) -> Option<TransportId> {
     let is_small = upper.0 < 8 && lower.0 < 8;
     is_small.then(|| TransportId(64 + 8 * upper.0 + lower.0))
 }
@@ -46,7 +46,7 @@ pub struct CoexistingProgram<A, B> {
 pub(crate) const UPPER: u64 = 0;
 pub(crate) const LOWER: u64 = 1;
 
-impl<A: Family, B: Family> Family for Coexisting<A, B> {
+impl<A: Transport, B: Transport> Transport for Coexisting<A, B> {
     const NAME: &'static str = "beside";
     const HAS_ARBITERS: bool = A::HAS_ARBITERS || B::HAS_ARBITERS;
     type Config = CoexistingConfig<A::Config, B::Config>;
@@ -172,8 +172,9 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
         self.lower.phases(each);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
-        let ((sent, arriving), lower) = (self.upper.messages()?, self.lower.messages()?);
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        let ((sent, arriving), lower) =
+            (self.upper.message_counts()?, self.lower.message_counts()?);
         Some((sent + lower.0, arriving + lower.1))
     }
 
@@ -230,10 +231,10 @@ where
     P: SwitchProgram<A>,
     Q: SwitchProgram<B>,
 {
-    const ACTIVE: bool = P::ACTIVE || Q::ACTIVE;
-    const DEPARTURES: bool = P::DEPARTURES || Q::DEPARTURES;
-    const TIMERS: bool = P::TIMERS || Q::TIMERS;
-    const INGRESS: bool = P::INGRESS || Q::INGRESS;
+    const HANDLES_FORWARD: bool = P::HANDLES_FORWARD || Q::HANDLES_FORWARD;
+    const HANDLES_DEPART: bool = P::HANDLES_DEPART || Q::HANDLES_DEPART;
+    const HAS_TIMERS: bool = P::HAS_TIMERS || Q::HAS_TIMERS;
+    const COUNTS_INGRESS: bool = P::COUNTS_INGRESS || Q::COUNTS_INGRESS;
     const QUEUEING: Queueing = match (P::QUEUEING, Q::QUEUEING) {
         (Queueing::Classes, Queueing::Classes) => Queueing::Classes,
         (Queueing::Ranks, Queueing::Ranks) => Queueing::Ranks,

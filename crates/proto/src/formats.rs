@@ -1,19 +1,19 @@
 //! The packets of every transport, for users of all of them: tests, fuzzing, sample captures, and
 //! the tables of the dissector and the documents.
 
-use rampmeter_core::wire::Wire;
+use rampmeter_core::wire::WireFormat;
 
 use crate::catalogue::{Catalogue, Visitor};
-use crate::transport::Transport;
+use crate::registered::RegisteredTransport;
 
 /// Returns the packets of every transport of `C`.
-pub fn formats<C: Catalogue>() -> Vec<Wire> {
+pub fn formats<C: Catalogue>() -> Vec<WireFormat> {
     #[derive(Default)]
-    struct Wires(Vec<Wire>);
+    struct Wires(Vec<WireFormat>);
 
     impl Visitor for Wires {
-        fn transport<T: Transport>(&mut self) {
-            self.0.push(Wire::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE));
+        fn transport<T: RegisteredTransport>(&mut self) {
+            self.0.push(WireFormat::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE));
         }
     }
 

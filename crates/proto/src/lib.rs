@@ -22,15 +22,15 @@ pub mod ndp;
 pub mod pfabric;
 pub mod phost;
 pub mod pias;
+pub mod registered;
 pub mod sird;
 pub mod tcp;
 #[cfg(test)]
 mod test_packet;
 pub mod toolkit;
-pub mod transport;
 
 pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
+pub use registered::RegisteredTransport;
 pub use toolkit::{Padding, Segmentation};
-pub use transport::Transport;

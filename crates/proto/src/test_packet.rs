@@ -4,7 +4,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Returns a control packet of message `msg` from one node to another.
-pub(crate) fn control<H>(header: H, msg: u32, src: u32, dst: u32) -> Packet<H> {
+pub(crate) fn make_control<H>(header: H, msg: u32, src: u32, dst: u32) -> Packet<H> {
     Packet {
         header,
         payload: PayloadRef { msg: MsgId::new(msg), offset: 0, len: 0 },

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, Wire};
+use rampmeter_core::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, WireFormat};
 use rampmeter_proto::{Builtin, formats};
 
 const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated";
@@ -49,13 +49,13 @@ fn compare(file: &str, from: &str, to: &str, wanted: &str) {
     }
 }
 
-fn lua_transport(wire: &Wire) -> String {
+fn lua_transport(wire: &WireFormat) -> String {
     let packets: String = wire.formats.iter().map(|format| lua_packet(wire, format)).collect();
-    let (Wire { id, title, .. }, name) = (wire, wire.filter());
+    let (WireFormat { id, title, .. }, name) = (wire, wire.filter());
     format!("  [{}] = {{\n    name = \"{name}\",\n    title = \"{title}\",\n{packets}  }},\n", id.0)
 }
 
-fn lua_packet(wire: &Wire, format: &Format) -> String {
+fn lua_packet(wire: &WireFormat, format: &Format) -> String {
     let mut parts = vec![format!("{:?}", format.name), format!("{:?}", format.summary)];
     parts.extend(format.fields.iter().map(|field| lua_field(wire, format, field)));
     format!("    [{}] = {{\n{}    }},\n", format.code, filled(&parts))
@@ -74,7 +74,7 @@ fn filled(parts: &[String]) -> String {
     text + &format!("      {}\n", line.trim_end())
 }
 
-fn lua_field(wire: &Wire, format: &Format, field: &FieldInfo) -> String {
+fn lua_field(wire: &WireFormat, format: &Format, field: &FieldInfo) -> String {
     let label = wire.label(field).unwrap_or_else(|| panic!("{} has no label", field.name));
     let name = field.filter;
     match field.form {

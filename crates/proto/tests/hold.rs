@@ -3,17 +3,17 @@
 
 use rampmeter_core::{Bytes, Span};
 use rampmeter_proto::Keys;
-use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
-use rampmeter_proto::dcpim::{DcpimConfig, DcpimFamily};
-use rampmeter_proto::fastpass::{FastpassConfig, FastpassFamily};
-use rampmeter_proto::fastpod::{FastpodConfig, FastpodFamily};
-use rampmeter_proto::homa::{AeolusConfig, HomaAeolusFamily, HomaConfig, HomaFamily};
-use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
-use rampmeter_proto::pfabric::{PfabricConfig, PfabricFamily};
-use rampmeter_proto::phost::{PhostConfig, PhostFamily};
-use rampmeter_proto::pias::{PiasConfig, PiasFamily};
-use rampmeter_proto::sird::{SirdConfig, SirdFamily};
-use rampmeter_proto::tcp::{DctcpConfig, DctcpFamily, TcpConfig, TcpFamily};
+use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
+use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
+use rampmeter_proto::fastpass::{FastpassConfig, FastpassTransport};
+use rampmeter_proto::fastpod::{FastpodConfig, FastpodTransport};
+use rampmeter_proto::homa::{AeolusConfig, HomaAeolusTransport, HomaConfig, HomaTransport};
+use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
+use rampmeter_proto::pfabric::{PfabricConfig, PfabricTransport};
+use rampmeter_proto::phost::{PhostConfig, PhostTransport};
+use rampmeter_proto::pias::{PiasConfig, PiasTransport};
+use rampmeter_proto::sird::{SirdConfig, SirdTransport};
+use rampmeter_proto::tcp::{DctcpConfig, DctcpTransport, TcpConfig, TcpTransport};
 use rampmeter_testkit::wire::holds_back;
 
 /// Long for all of them: most of it needs tokens or grants.
@@ -24,84 +24,84 @@ const HYLINE_SIZE: Bytes = Bytes::new(6_000_000);
 #[test]
 fn dcpim_requests_nothing_of_a_held_message() {
     for (_, keys) in DcpimConfig::PRESETS {
-        holds_back::<DcpimFamily>(&keys(), |config| config.forget * 5, SIZE);
+        holds_back::<DcpimTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn phost_requests_nothing_of_a_held_message() {
     for (_, keys) in PhostConfig::PRESETS {
-        holds_back::<PhostFamily>(&keys(), |config| config.forget * 5, SIZE);
+        holds_back::<PhostTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn homa_requests_nothing_of_a_held_message() {
     for (_, keys) in HomaConfig::PRESETS {
-        holds_back::<HomaFamily>(&keys(), |config| config.forget * 5, SIZE);
+        holds_back::<HomaTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn homa_aeolus_requests_nothing_of_a_held_message() {
     for (_, keys) in AeolusConfig::PRESETS {
-        holds_back::<HomaAeolusFamily>(&keys(), |config| config.forget * 5, SIZE);
+        holds_back::<HomaAeolusTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn sird_requests_nothing_of_a_held_message() {
     for (_, keys) in SirdConfig::PRESETS {
-        holds_back::<SirdFamily>(&keys(), |config| config.forget * 5, SIZE);
+        holds_back::<SirdTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn tcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in TcpConfig::PRESETS {
-        holds_back::<TcpFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
+        holds_back::<TcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn dctcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in DctcpConfig::PRESETS {
-        holds_back::<DctcpFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
+        holds_back::<DctcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn pias_sends_only_probes_of_a_held_message() {
     for (_, keys) in PiasConfig::PRESETS {
-        holds_back::<PiasFamily>(&keys(), |tcp| tcp.forget * 5, SIZE);
+        holds_back::<PiasTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn capton_sends_only_probes_of_a_held_message() {
     for (_, keys) in CaptonConfig::PRESETS {
-        holds_back::<CaptonFamily>(&keys(), |_| Span::from_us(60_000_000), SIZE);
+        holds_back::<CaptonTransport>(&keys(), |_| Span::from_us(60_000_000), SIZE);
     }
 }
 
 #[test]
 fn hyline_sends_only_probes_of_a_held_message() {
     for (_, keys) in HylineConfig::PRESETS {
-        holds_back::<HylineFamily>(&keys(), |_| Span::from_us(60_000_000), HYLINE_SIZE);
+        holds_back::<HylineTransport>(&keys(), |_| Span::from_us(60_000_000), HYLINE_SIZE);
     }
 }
 
 #[test]
 fn fastpod_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpodConfig::PRESETS {
-        holds_back::<FastpodFamily>(&keys(), |fastpod| fastpod.forget * 5, SIZE);
+        holds_back::<FastpodTransport>(&keys(), |fastpod| fastpod.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn fastpass_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpassConfig::PRESETS {
-        holds_back::<FastpassFamily>(
+        holds_back::<FastpassTransport>(
             &keys(),
             |fastpass| fastpass.paused_probe_interval * 400,
             SIZE,
@@ -112,6 +112,6 @@ fn fastpass_sends_nothing_of_a_held_message() {
 #[test]
 fn pfabric_sends_nothing_of_a_held_message() {
     for (_, keys) in PfabricConfig::PRESETS {
-        holds_back::<PfabricFamily>(&keys(), |pfabric| pfabric.forget * 5, SIZE);
+        holds_back::<PfabricTransport>(&keys(), |pfabric| pfabric.forget_timeout * 5, SIZE);
     }
 }

@@ -107,6 +107,6 @@ pub(crate) fn homa_priorities(
             (from + (size - from) * part, start + (below - start) * part)
         }));
     }
-    let split = cutoffs::split(&cdf, rtt_bytes, priorities);
+    let split = cutoffs::split_priorities(&cdf, rtt_bytes, priorities);
     Ok((split.unscheduled_priorities, split.cutoffs.to_vec()))
 }

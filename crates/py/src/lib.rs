@@ -18,7 +18,7 @@ use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rampmeter_core::quantity::Unit;
-use rampmeter_core::{Bytes, Family};
+use rampmeter_core::{Bytes, Transport};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
     InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan,
@@ -206,7 +206,7 @@ fn host_packet(mtu: usize) -> (usize, usize) {
 /// Returns the number in `unit` (`us`, `bytes`) of a text with a unit, such as `5us` or `2MB`.
 #[pyfunction]
 fn quantity(text: &str, unit: &str) -> Option<f64> {
-    Unit::from_symbol(unit).or_else(|| Unit::from_key(unit))?.read(text)
+    Unit::from_symbol(unit).or_else(|| Unit::from_key(unit))?.parse(text)
 }
 
 /// Writes the flows of a plan for hosts to send; returns the facts for a run on hosts as JSON.

@@ -3,8 +3,8 @@
 use rampmeter_core::envelope::TransportId;
 use rampmeter_proto::Builtin;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::coexistence::wire;
-use rampmeter_proto::transport::Transport;
+use rampmeter_proto::coexistence::combine_wire_ids;
+use rampmeter_proto::registered::RegisteredTransport;
 use rampmeter_runtime::{PeerView, Setting};
 
 use crate::config::Setup;
@@ -49,14 +49,14 @@ fn name(number: TransportId) -> String {
     struct TransportNameVisitor(TransportId, Option<String>);
 
     impl Visitor for TransportNameVisitor {
-        fn transport<T: Transport>(&mut self) {
+        fn transport<T: RegisteredTransport>(&mut self) {
             if T::WIRE == self.0 {
                 self.1 = Some(T::NAME.to_owned());
             }
         }
 
-        fn coexisting<A: Transport, B: Transport>(&mut self) {
-            if wire(A::WIRE, B::WIRE) == Some(self.0) {
+        fn coexisting<A: RegisteredTransport, B: RegisteredTransport>(&mut self) {
+            if combine_wire_ids(A::WIRE, B::WIRE) == Some(self.0) {
                 self.1 = Some(format!("{} and {}", A::NAME, B::NAME));
             }
         }

@@ -4,9 +4,9 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Need, Spray};
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
-use rampmeter_proto::coexistence::{CoexistingConfig, prefix_lower_key, wire};
+use rampmeter_proto::coexistence::{CoexistingConfig, combine_wire_ids, prefix_lower_key};
 use rampmeter_proto::keys::{BadKey, TransportTable};
-use rampmeter_proto::transport::{DerivedValue, Place, Site, Transport};
+use rampmeter_proto::registered::{Deployment, DerivedValue, RegisteredTransport, Site};
 use toml::Table;
 
 /// The transport of a node.
@@ -45,7 +45,7 @@ impl HostTransport {
             table.best_effort.as_ref().map(|table| take_apart(table).map_err(prefix_lower_key));
         let lower = lower.transpose()?;
         let facts = table.with_round_trips(facts);
-        let deployment = Place::Hosts { payload, header };
+        let deployment = Deployment::Hosts { payload, header };
         let site = Site { facts, deployment, lower: None };
         let (name, lower_name) = (table.name.clone(), lower.as_ref().map(|l| l.name.clone()));
         let configure = Configure { table, lower, site };
@@ -65,7 +65,7 @@ impl HostTransport {
     ///
     /// # Errors
     /// An invalid value, which [`HostTransport::read`] has checked.
-    pub(crate) fn config<T: Transport>(&self) -> Result<T::Config, BadKey> {
+    pub(crate) fn config<T: RegisteredTransport>(&self) -> Result<T::Config, BadKey> {
         T::configure(self.table.keys()?, &self.site)
     }
 
@@ -74,7 +74,7 @@ impl HostTransport {
     ///
     /// # Errors
     /// An invalid value, which [`HostTransport::read`] has checked.
-    pub(crate) fn both<U: Transport, L: Transport>(
+    pub(crate) fn both<U: RegisteredTransport, L: RegisteredTransport>(
         &self,
     ) -> Result<CoexistingConfig<U::Config, L::Config>, BadKey> {
         both::<U, L>(&self.table, self.lower.as_ref(), &self.site)
@@ -92,7 +92,7 @@ fn take_apart(table: &Table) -> Result<TransportTable, BadKey> {
     Ok(table)
 }
 
-fn both<U: Transport, L: Transport>(
+fn both<U: RegisteredTransport, L: RegisteredTransport>(
     upper: &TransportTable,
     lower: Option<&TransportTable>,
     site: &Site,
@@ -106,7 +106,7 @@ fn both<U: Transport, L: Transport>(
 /// Returns the path choice that a transport is designed for.
 fn preferred_spray(need: Need<Spray>) -> Spray {
     match need {
-        Need::Prefer(spray) | Need::Only(spray) => spray,
+        Need::Prefer(spray) | Need::Require(spray) => spray,
         Need::Any => Spray::Random,
     }
 }
@@ -120,7 +120,7 @@ struct Configure {
 impl Action for Configure {
     type Output = Result<HostTransport, BadKey>;
 
-    fn run<T: Transport>(self) -> Self::Output {
+    fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { table, lower, site } = self;
         let keys: T::Keys = table.keys()?;
         let needs = T::needs(&keys, &site.facts);
@@ -129,11 +129,11 @@ impl Action for Configure {
         Ok(HostTransport { table, lower, site, wire: T::WIRE, arbiters, spray, derived })
     }
 
-    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { table, lower, site } = self;
         let both = both::<U, L>(&table, lower.as_ref(), &site)?;
         let expected = "a transport with a number below 8";
-        let wire = wire(U::WIRE, L::WIRE)
+        let wire = combine_wire_ids(U::WIRE, L::WIRE)
             .ok_or_else(|| BadKey::new("best-effort.name", expected, L::NAME))?;
         let needs = U::needs(&table.keys()?, &site.facts);
         let (of_upper, spray) = (needs.arbiters.len() as u32, preferred_spray(needs.spray));

@@ -89,7 +89,7 @@ struct Load {
     log: Log,
     clock: Clock,
     drain: Span,
-    ends: Time,
+    ends_at: Time,
     signals: Signals,
     /// Messages in flight, and messages that are expected here.
     in_flight: BTreeMap<u64, u32>,
@@ -99,9 +99,9 @@ struct Load {
 
 impl Load {
     fn new(timetable: Timetable, log: Log, clock: Clock, drain: Span, signals: Signals) -> Self {
-        let (missing, ends) = (timetable.expected, timetable.last.saturating_add(drain));
+        let (missing, ends_at) = (timetable.expected, timetable.last_send.saturating_add(drain));
         let (in_flight, is_done) = (BTreeMap::new(), false);
-        Self { timetable, log, clock, drain, ends, signals, in_flight, missing, is_done }
+        Self { timetable, log, clock, drain, ends_at, signals, in_flight, missing, is_done }
     }
 
     fn note(&mut self, what: &str, flow: u32) {
@@ -112,9 +112,9 @@ impl Load {
             "completed" => self.timetable.on_completed(flow, now),
             _ => {}
         }
-        if self.timetable.waits {
+        if self.timetable.has_dependencies {
             // The duration of messages on which others depend is unknown.
-            self.ends = self.ends.max(now.saturating_add(self.drain));
+            self.ends_at = self.ends_at.max(now.saturating_add(self.drain));
         }
     }
 
@@ -129,7 +129,7 @@ impl Load {
             self.note("done", 0);
             let _ = self.log.finish();
         }
-        if self.clock.now() >= self.ends && !self.signals.is_stopping() {
+        if self.clock.now() >= self.ends_at && !self.signals.is_stopping() {
             self.signals.stop();
         }
     }
@@ -160,7 +160,7 @@ impl Applications for Load {
         if self.signals.is_stopping() {
             return Time::NEVER;
         }
-        self.timetable.next().unwrap_or(self.ends)
+        self.timetable.next().unwrap_or(self.ends_at)
     }
 
     fn finish(&mut self, _app: u32, ticket: Ticket, outcome: Outcome) {

@@ -23,18 +23,18 @@ use crate::{differences, log, serve};
 const INTERVAL: Span = Span::from_us(1_000_000);
 
 /// Interval of hellos to peers, for round trips and configured settings.
-const GREET_EVERY: Span = Span::from_us(10_000_000);
+const HELLO_INTERVAL: Span = Span::from_us(10_000_000);
 
 /// Observer of a node.
 #[derive(Debug)]
 pub(crate) struct NodeObserver {
     next: Time,
     /// Time of the next hellos.
-    greets_at: Time,
+    hellos_at: Time,
     previous: NodeView,
     published: Arc<Mutex<NodeView>>,
     status: StatusServer,
-    heart: Heartbeat,
+    heartbeat: Heartbeat,
 }
 
 impl NodeObserver {
@@ -68,8 +68,8 @@ impl NodeObserver {
                 );
             }
         }
-        let (next, greets_at, heart) = (Time::ZERO, Time::ZERO, Heartbeat::start()?);
-        Ok(Self { next, greets_at, previous: NodeView::default(), published, status, heart })
+        let (next, hellos_at, heartbeat) = (Time::ZERO, Time::ZERO, Heartbeat::start()?);
+        Ok(Self { next, hellos_at, previous: NodeView::default(), published, status, heartbeat })
     }
 
     /// Observes the node, once per interval.
@@ -83,16 +83,16 @@ impl NodeObserver {
             return;
         }
         self.next = now + INTERVAL;
-        self.heart.beat();
+        self.heartbeat.beat();
         log::report();
-        if now >= self.greets_at {
-            self.greets_at = now + GREET_EVERY;
+        if now >= self.hellos_at {
+            self.hellos_at = now + HELLO_INTERVAL;
             node.send_hellos(now);
         }
         let view = view(node);
         if view.peers_known > self.previous.peers_known {
             // Hellos at the start are often retransmitted, and then do not measure a round trip.
-            self.greets_at = now;
+            self.hellos_at = now;
         }
         self.warn(setup, &view);
         self.warn_of_rails(setup, &view);

@@ -131,16 +131,16 @@ impl Cable<'_> {
     }
 
     fn pass(&mut self, now: Time, end: &OwnedFd, to: usize, frame: &[u8]) {
-        if self.rng.chance(self.args.loss) {
+        if self.rng.bernoulli(self.args.loss) {
             self.counts.n_dropped += 1;
             return;
         }
         self.counts.n_forwarded += 1;
-        if self.rng.chance(self.args.duplicate) {
+        if self.rng.bernoulli(self.args.duplicate) {
             self.counts.n_duplicated += 1;
             send(end, frame);
         }
-        if self.rng.chance(self.args.reorder) && self.delayed.len() < HELD_MAX {
+        if self.rng.bernoulli(self.args.reorder) && self.delayed.len() < HELD_MAX {
             self.counts.n_delayed += 1;
             self.number += 1;
             let delay = self.delay_max.scale_floor(self.rng.uniform_below(1_000) as u64, 1_000);

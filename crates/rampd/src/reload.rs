@@ -48,7 +48,7 @@ pub(crate) struct ConfigLoader {
     /// True if another SIGHUP arrived while the files were being read.
     is_reload_pending: bool,
     /// Start of the present thread.
-    began: Time,
+    began_at: Time,
     n_stalled: u32,
 }
 
@@ -77,7 +77,7 @@ impl ConfigLoader {
         }
         if self.is_reload_pending && self.result.is_none() {
             self.is_reload_pending = false;
-            self.began = now;
+            self.began_at = now;
             self.begin(setup, signals);
         }
     }
@@ -87,8 +87,8 @@ impl ConfigLoader {
         if self.result.is_none() {
             return;
         }
-        let seconds = now.saturating_since(self.began).as_secs_f64().round();
-        if now >= self.began + STALLED && self.n_stalled < STALLED_MAX {
+        let seconds = now.saturating_since(self.began_at).as_secs_f64().round();
+        if now >= self.began_at + STALLED && self.n_stalled < STALLED_MAX {
             self.n_stalled += 1;
             self.result = None;
             warn!(
@@ -183,7 +183,7 @@ fn changed_parameters(before: &Setup, new: &Setup) -> Vec<&'static str> {
         ("network.rate-mbps", old.access_rate != facts.access_rate),
         ("network.control-rtt-us", old.control_rtt != facts.control_rtt),
         ("network.data-rtt-us", old.data_rtt != facts.data_rtt),
-        ("network.unreachable-after-ms", old.patience != facts.patience),
+        ("network.unreachable-after-ms", old.abort_timeout_min != facts.abort_timeout_min),
         ("peer", old.n_hosts != facts.n_hosts),
         ("transport", before.transport != new.transport),
     ];

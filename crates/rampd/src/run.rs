@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rampmeter_core::{Endpoint, Time};
 use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::coexistence::{CoexistingArbiter, CoexistingHost};
-use rampmeter_proto::transport::Transport;
+use rampmeter_proto::registered::RegisteredTransport;
 use rampmeter_ring::Clients;
 use rampmeter_runtime::datapath::Rails;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
@@ -116,14 +116,14 @@ struct RunHost<'a, F> {
 impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F> {
     type Output = Result<(), Error>;
 
-    fn run<T: Transport>(self) -> Self::Output {
+    fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, T::Host> = &|setup| setup.transport.config::<T>().map(Arc::new);
         run::<T::Host, A>(setup, clock, Arc::new(config), again, apps, signals)
     }
 
-    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, CoexistingHost<U::Host, L::Host>> =
@@ -148,7 +148,7 @@ struct RunArbiter<'a> {
 impl Action for RunArbiter<'_> {
     type Output = Result<(), Error>;
 
-    fn run<T: Transport>(self) -> Self::Output {
+    fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, T::Arbiter> = &|setup| setup.transport.config::<T>().map(Arc::new);
@@ -156,7 +156,7 @@ impl Action for RunArbiter<'_> {
         run::<T::Arbiter, _>(setup, clock, Arc::new(config), again, apps, signals)
     }
 
-    fn coexisting<U: Transport, L: Transport>(self) -> Self::Output {
+    fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
         let again: Protocol<'_, CoexistingArbiter<U, L>> =

@@ -29,7 +29,7 @@ const CHUNK: usize = 64 << 10;
 /// Maximum sleep of the loop before the next arrival.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Maximum number of attempts to connect to a peer that does not listen yet.
-const TRIES: u32 = 250;
+const ATTEMPTS_MAX: u32 = 250;
 
 /// Idle connections to each host.
 type IdleConnections = Arc<Mutex<BTreeMap<u32, Vec<TcpStream>>>>;
@@ -66,7 +66,7 @@ pub(crate) fn run(
     thread::spawn(move || accept(&listener, &accepted, clock));
     let (idle, kernel) = (IdleConnections::default(), Arc::new(kernel.clone()));
     let (start, mut over, all) = (timetable.start, 0, timetable.unsent + timetable.expected);
-    let mut ends = timetable.last.saturating_add(drain);
+    let mut ends = timetable.last_send.saturating_add(drain);
     while !signals.is_stopping() && clock.now() < ends {
         let now = clock.now();
         match timetable.take(now) {
@@ -83,7 +83,7 @@ pub(crate) fn run(
                 let left = Duration::from_nanos(at.saturating_since(now).as_ps() / 1_000);
                 let was_over = over;
                 over += write_notes(&noted, &mut log, &mut timetable, left.min(SLEEP_MAX));
-                if over > was_over && timetable.waits {
+                if over > was_over && timetable.has_dependencies {
                     ends = ends.max(clock.now().saturating_add(drain));
                 }
                 if over == all && was_over < all {
@@ -177,7 +177,9 @@ fn connect(to: SocketAddr, kernel: &KernelTcpArgs) -> io::Result<TcpStream> {
                 stream.set_nodelay(true)?;
                 return Ok(stream);
             }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && tries < TRIES => {
+            Err(error)
+                if error.kind() == io::ErrorKind::ConnectionRefused && tries < ATTEMPTS_MAX =>
+            {
                 tries += 1;
                 thread::sleep(SLEEP_MAX);
             }

@@ -30,9 +30,9 @@ pub(crate) struct Timetable {
     /// Number of messages that will arrive here.
     pub(crate) expected: usize,
     /// Time at which the last message of any host is sent if messages have no duration.
-    pub(crate) last: Time,
+    pub(crate) last_send: Time,
     /// True if some messages depend on others.
-    pub(crate) waits: bool,
+    pub(crate) has_dependencies: bool,
 }
 
 impl Timetable {
@@ -43,10 +43,10 @@ impl Timetable {
         let expected = messages().filter(|row| row.dst == node).count();
         let unsent = messages().filter(|row| row.src == node).count();
         let places = rows.iter().zip(0..).map(|(row, place)| (row.flow, place)).collect();
-        let last = start.saturating_add(last_start(&graph).saturating_since(Time::ZERO));
-        let waits = (0..graph.len()).any(|node| !graph.dependents(node).is_empty());
+        let last_send = start.saturating_add(last_start(&graph).saturating_since(Time::ZERO));
+        let has_dependencies = (0..graph.len()).any(|node| !graph.dependents(node).is_empty());
         let releases = Releases::for_host(Arc::new(graph), NodeId::new(node));
-        Self { rows, places, releases, unsent, start, expected, last, waits }
+        Self { rows, places, releases, unsent, start, expected, last_send, has_dependencies }
     }
 
     /// Removes and returns a message that is due at `now`.
@@ -251,12 +251,15 @@ mod tests {
         let start = Time::from_ps(1_000);
         let at = |ps| start + Span::from_ps(ps);
         let mut sender = Timetable::new(table(rows).unwrap(), 0, start);
-        assert_eq!((sender.next(), sender.expected, sender.waits), (Some(at(100)), 1, true));
+        assert_eq!(
+            (sender.next(), sender.expected, sender.has_dependencies),
+            (Some(at(100)), 1, true)
+        );
         assert_eq!(sender.take(at(99)).map(|row| row.flow), None);
         assert_eq!(sender.take(at(100)).map(|row| row.flow), Some(7));
         assert!(sender.is_sent());
         let mut other = Timetable::new(table(rows).unwrap(), 1, start);
-        assert_eq!((other.next(), other.expected, other.last), (None, 1, at(150)));
+        assert_eq!((other.next(), other.expected, other.last_send), (None, 1, at(150)));
         other.on_delivered(7, at(400));
         assert_eq!(other.next(), Some(at(450)));
         let row = other.take(at(450)).unwrap();

@@ -83,7 +83,7 @@ struct AcceptorThread {
     epoll: OwnedFd,
     doorbells: Arc<OwnedFd>,
     /// Written to at each event.
-    news: OwnedFd,
+    event_signal: OwnedFd,
     events: Sender<Event>,
     connections: BTreeMap<u64, Connection>,
     next: u64,
@@ -119,7 +119,8 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
     let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
     let setup = || -> io::Result<(AcceptorThread, Receiver<Event>)> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let (stop, rules_changed, news) = (Arc::new(event()?), Arc::new(event()?), event()?);
+        let (stop, rules_changed, event_signal) =
+            (Arc::new(event()?), Arc::new(event()?), event()?);
         access.set(limits, services);
         access.notify(Arc::clone(&rules_changed));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -128,7 +129,12 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&epoll, &rules_changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
         // Edge-triggered, so that no thread has to read the counter.
-        epoll::add(&doorbells, &news, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
+        epoll::add(
+            &doorbells,
+            &event_signal,
+            EventData::new_u64(0),
+            EventFlags::IN | EventFlags::ET,
+        )?;
         let (events, received) = mpsc::channel();
         let acceptor = AcceptorThread {
             access: access.clone(),
@@ -137,7 +143,7 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
             rules_changed,
             epoll,
             doorbells,
-            news,
+            event_signal,
             events,
             connections: BTreeMap::new(),
             next: CHANGED + 1,
@@ -247,7 +253,10 @@ impl AcceptorThread {
             && let Some(&(oldest, _)) = of_user.next()
         {
             if let Some(Connection { socket, .. }) = self.connections.get(&oldest) {
-                turn_away(socket, &Refusal::Waiting { uid: user.uid, max: UNREQUESTED_PER_USER });
+                turn_away(
+                    socket,
+                    &Refusal::TooManyConnections { uid: user.uid, max: UNREQUESTED_PER_USER },
+                );
             }
             self.remove_connection(oldest);
         } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > UNREQUESTED_MAX)
@@ -337,10 +346,10 @@ impl AcceptorThread {
         let (n, bytes) = self.taken(|_| true);
         let (n_of_user, bytes_of_user) = self.taken(|other| other.uid == uid);
         if n >= limits.clients_max {
-            return Err(Refusal::Crowded { max: limits.clients_max });
+            return Err(Refusal::TooManyClients { max: limits.clients_max });
         }
         if n_of_user >= limits.clients_per_user {
-            return Err(Refusal::UserCrowded { uid, max: limits.clients_per_user });
+            return Err(Refusal::TooManyUserClients { uid, max: limits.clients_per_user });
         }
         let requested = layout.total();
         let available = limits.memory_max.saturating_sub(bytes);
@@ -414,7 +423,7 @@ impl AcceptorThread {
     fn send_event(&self, event: Event) {
         // A node that has ended will stop the acceptor, too.
         if self.events.send(event).is_ok() {
-            let _ = rustix::io::write(&self.news, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.event_signal, &1u64.to_ne_bytes());
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Client {
     completions: Producer<CQ_WORDS>,
     /// Messages that it submitted and that have no outcome yet.
     in_flight: u32,
-    intake: Arc<Mutex<ReceiveSide>>,
+    receive_side: Arc<Mutex<ReceiveSide>>,
     /// Descriptor that the application writes to, to wake the node.
     doorbell: OwnedFd,
     /// Socket that the node writes to, to wake the application.
@@ -65,7 +65,7 @@ impl Client {
             arena: Arena::new(layout.receive.len),
             held: IdMap::default(),
             releases: Consumer::new(Arc::clone(&memory), layout.rq),
-            n: 0,
+            n_messages: 0,
             slots: layout.slots,
             is_broken: false,
         };
@@ -78,7 +78,7 @@ impl Client {
             memory,
             layout,
             in_flight: 0,
-            intake: Arc::new(Mutex::new(intake)),
+            receive_side: Arc::new(Mutex::new(intake)),
             doorbell,
             socket,
             is_broken: false,
@@ -108,7 +108,7 @@ impl Client {
 
     /// Returns the number of messages that arrive for it or that it holds.
     pub(crate) fn n_received(&self) -> u32 {
-        lock(&self.intake).n
+        lock(&self.receive_side).n_messages
     }
 
     /// Returns true if it has violated the protocol of its rings.
@@ -199,7 +199,7 @@ impl Client {
 
     /// Returns true if the application has memory for a message of `size` bytes.
     pub(crate) fn admission(&self, size: u32) -> Admission {
-        let mut intake = lock(&self.intake);
+        let mut intake = lock(&self.receive_side);
         let was_broken = intake.is_broken;
         let admission = intake.admission(size);
         if intake.is_broken && !was_broken {
@@ -210,14 +210,14 @@ impl Client {
 
     /// Allocates memory for a message of `size` bytes, which has just been accepted.
     pub(crate) fn open(&self, size: u32) -> IncomingMessage {
-        let mut intake = lock(&self.intake);
+        let mut intake = lock(&self.receive_side);
         let extent = intake.arena.alloc(size.into());
         let extent = extent.expect("room for a message that has just been accepted");
-        intake.n += 1;
+        intake.n_messages += 1;
         let located = self.layout.receive.locate(extent.offset(), size.into());
         IncomingMessage {
             memory: Arc::clone(&self.memory),
-            intake: Arc::clone(&self.intake),
+            receive_side: Arc::clone(&self.receive_side),
             offset: located.expect("the arena is within its part of the memory"),
             extent: Some(extent),
             size: size as usize,
@@ -234,7 +234,7 @@ impl Client {
     pub(crate) fn deliver(&mut self, from: NodeId, uid: Option<u32>, mut message: IncomingMessage) {
         let Some(extent) = message.extent.take() else { return };
         let (offset, size) = (extent.offset(), message.size as u32);
-        lock(&self.intake).held.insert(offset, extent);
+        lock(&self.receive_side).held.insert(offset, extent);
         self.complete(CompletionEntry::Received { offset, size, from: from.get(), uid });
     }
 
@@ -265,7 +265,7 @@ struct ReceiveSide {
     held: IdMap<u64, Extent>,
     releases: Consumer<RQ_WORDS>,
     /// Number of messages that arrive or are held.
-    n: u32,
+    n_messages: u32,
     slots: u32,
     /// True if the application released memory that it does not hold.
     is_broken: bool,
@@ -283,7 +283,7 @@ pub struct OutgoingMessage {
 #[derive(Debug)]
 pub struct IncomingMessage {
     memory: Arc<Memory>,
-    intake: Arc<Mutex<ReceiveSide>>,
+    receive_side: Arc<Mutex<ReceiveSide>>,
     /// `None` once the application holds it.
     extent: Option<Extent>,
     offset: usize,
@@ -317,9 +317,9 @@ impl Assembly for IncomingMessage {
 impl Drop for IncomingMessage {
     fn drop(&mut self) {
         if let Some(extent) = self.extent.take() {
-            let mut intake = lock(&self.intake);
+            let mut intake = lock(&self.receive_side);
             intake.arena.free(extent);
-            intake.n -= 1;
+            intake.n_messages -= 1;
         }
     }
 }
@@ -332,7 +332,7 @@ impl ReceiveSide {
             let Some([offset]) = released else { return };
             let Some(extent) = self.held.remove(&offset) else { break };
             self.arena.free(extent);
-            self.n -= 1;
+            self.n_messages -= 1;
         }
         self.is_broken = true;
     }
@@ -342,7 +342,7 @@ impl ReceiveSide {
         match self.arena.fit(size.into()) {
             _ if self.is_broken => Admission::Refuse,
             AllocationFit::Never => Admission::Refuse,
-            AllocationFit::Now if self.n < self.slots => Admission::Accept,
+            AllocationFit::Now if self.n_messages < self.slots => Admission::Accept,
             AllocationFit::Now | AllocationFit::Later => Admission::Wait,
         }
     }

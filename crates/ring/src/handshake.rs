@@ -103,13 +103,13 @@ pub enum Refusal {
     },
     /// The maximum number of applications is attached.
     #[error("{max} applications are attached already")]
-    Crowded {
+    TooManyClients {
         /// Maximum number of applications.
         max: usize,
     },
     /// The maximum number of applications of this user is attached.
     #[error("user {uid} has {max} applications attached already")]
-    UserCrowded {
+    TooManyUserClients {
         /// The user.
         uid: u32,
         /// Maximum number of applications of one user.
@@ -138,7 +138,7 @@ pub enum Refusal {
     },
     /// The user has too many connections without a request.
     #[error("user {uid} has {max} connections without a request already")]
-    Waiting {
+    TooManyConnections {
         /// The user.
         uid: u32,
         /// Maximum number of such connections.
@@ -158,12 +158,12 @@ impl Refusal {
             Self::Depth { .. } => 3,
             Self::Memory { .. } => 4,
             Self::ServiceInUse { .. } => 5,
-            Self::Crowded { .. } => 6,
+            Self::TooManyClients { .. } => 6,
             Self::System(_) => 7,
-            Self::UserCrowded { .. } => 8,
+            Self::TooManyUserClients { .. } => 8,
             Self::NoMemory { .. } => 9,
             Self::Forbidden { .. } => 10,
-            Self::Waiting { .. } => 11,
+            Self::TooManyConnections { .. } => 11,
         }
     }
 }

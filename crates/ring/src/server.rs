@@ -28,7 +28,7 @@ pub struct Clients {
     /// Applications that ended while messages that they submitted were still in their rings.
     ended: Vec<Client>,
     /// Index of the client that is polled first, for fairness.
-    turn: usize,
+    first_polled: usize,
     is_armed: bool,
     /// Latency bound of messages, which applications receive.
     promise: Option<LatencyBound>,
@@ -65,7 +65,7 @@ impl Clients {
             clients: Vec::new(),
             unsealed: Vec::new(),
             ended: Vec::new(),
-            turn: 0,
+            first_polled: 0,
             is_armed: false,
             promise: None,
             events,
@@ -158,8 +158,8 @@ impl Applications for Clients {
             self.ended.pop();
         }
         for _ in 0..self.clients.len() {
-            let idx = self.turn % self.clients.len();
-            self.turn = idx + 1;
+            let idx = self.first_polled % self.clients.len();
+            self.first_polled = idx + 1;
             if let Some(submission) = self.clients[idx].poll_submission(&self.clock) {
                 return Some(submission);
             }

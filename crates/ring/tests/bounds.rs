@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use common::{Bed, BedConfig};
 use rampmeter_core::{Bytes, NodeId, Span};
-use rampmeter_proto::cosy::CosyFamily;
+use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submission};
 
 const SERVICE: u16 = 7;
@@ -26,8 +26,8 @@ fn attach(bed: &Bed, n: usize) -> Port {
 #[test]
 fn the_bound_survives_the_handshake() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::of::<CosyFamily>(dir.path(), &config());
-    let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyFamily>());
+    let bed = Bed::of::<CosyTransport>(dir.path(), &config());
+    let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyTransport>());
     let payload = cosy.config.payload.get() as usize;
     let near = |n: usize| [n.saturating_sub(1), n, n + 1];
     let sizes = (0..3_000).chain((0..30).flat_map(|bits| near(1 << bits)));
@@ -56,7 +56,7 @@ fn transports_without_a_promise_report_no_bound() {
 #[expect(clippy::disallowed_methods, reason = "bounds are of wall time")]
 fn outcomes_arrive_within_the_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::of::<CosyFamily>(dir.path(), &config());
+    let bed = Bed::of::<CosyTransport>(dir.path(), &config());
     let (a, _b) = (attach(&bed, 0), attach(&bed, 1));
     let mut completed = 0;
     for n in 0..40 {

@@ -105,13 +105,13 @@ pub struct ReceiveDigest {
     run: u32,
     end: u32,
     /// Digest that the sender has sent, if any.
-    told: Option<u32>,
+    sender_digest: Option<u32>,
 }
 
 impl Default for ReceiveDigest {
     fn default() -> Self {
         // An empty run: the initial value of a CRC counts as if it preceded the message.
-        Self { sum: 0, run: EMPTY, end: 0, told: None }
+        Self { sum: 0, run: EMPTY, end: 0, sender_digest: None }
     }
 }
 
@@ -125,7 +125,7 @@ impl ReceiveDigest {
         }
         self.run = extend(self.run, payload);
         self.end = offset + payload.len() as u32;
-        self.told = self.told.or(digest);
+        self.sender_digest = self.sender_digest.or(digest);
         self
     }
 
@@ -133,7 +133,7 @@ impl ReceiveDigest {
     /// added.
     pub fn matches(&self, size: u32) -> bool {
         let whole = self.sum ^ shift(self.run, size.saturating_sub(self.end));
-        self.told == Some(!whole)
+        self.sender_digest == Some(!whole)
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum FragmentState {
     /// It is arriving with this number of bytes, and the fragment agrees with earlier ones.
     Arriving(u64),
     /// The fragment contradicts earlier ones.
-    Contradicts,
+    Conflict,
 }
 
 /// Reason for which a node refuses a message.
@@ -252,7 +252,7 @@ impl<A> Inbox<A> {
             Some(m) if m.size == fragment.size && m.service == fragment.service => {
                 FragmentState::Arriving(m.received_bytes)
             }
-            Some(_) => FragmentState::Contradicts,
+            Some(_) => FragmentState::Conflict,
         }
     }
 

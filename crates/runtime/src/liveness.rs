@@ -5,17 +5,17 @@
 //! the hello's random number counts: missing packets, or packets that any host can forge, change no
 //! state by themselves.
 //!
-//! * A network is down if [`FALL`] hellos in a row have had no answer, while another network
+//! * A network is down if [`FALL_HELLOS`] hellos in a row have had no answer, while another network
 //!   answers. If no network answers, the peer is down or late, and the state of its networks is
 //!   unknown.
-//! * A network that is down is up again after [`RISE`] answers in a row, or after one if no other
-//!   network answers.
+//! * A network that is down is up again after [`RISE_HELLOS`] answers in a row, or after one if no
+//!   other network answers.
 //! * A network that has never answered is not used while another one has answered.
 //!
-//! Hellos are sent every [`EVERY`] while packets are exchanged with the peer, and [`IDLE`] times
-//! less often otherwise. With many peers the interval is longer, so that a node sends at most one
-//! each [`PROBE_SPACING`] on average. Both directions of a network are judged as one: if only one
-//! is broken, both ends avoid it.
+//! Hellos are sent every [`EVERY`] while packets are exchanged with the peer, and
+//! [`IDLE_INTERVALS`] times less often otherwise. With many peers the interval is longer, so that a
+//! node sends at most one each [`PROBE_SPACING`] on average. Both directions of a network are
+//! judged as one: if only one is broken, both ends avoid it.
 
 use rampmeter_core::{NodeId, Span, Time};
 
@@ -24,11 +24,11 @@ use crate::datapath::RailSet;
 /// Interval of hellos while packets are exchanged: several round trips of busy hosts.
 const HELLO_INTERVAL: Span = Span::from_us(100_000);
 /// Number of intervals between hellos if no packets are exchanged.
-const IDLE: u32 = 10;
+const IDLE_INTERVALS: u32 = 10;
 /// Number of hellos in a row without an answer after which a network is down.
-const FALL: usize = 3;
+const FALL_HELLOS: usize = 3;
 /// Number of answers in a row after which it is up again.
-const RISE: u32 = 3;
+const RISE_HELLOS: u32 = 3;
 /// Average interval of all hellos of a node over its networks.
 const PROBE_SPACING: Span = Span::from_us(1_000);
 
@@ -81,7 +81,7 @@ pub(crate) struct Liveness {
 struct RailHistory {
     state: RailState,
     /// Numbers of the latest hellos without an answer, the newest first.
-    hellos: [Option<u32>; FALL],
+    hellos: [Option<u32>; FALL_HELLOS],
     n_lost: usize,
     n_answered: u32,
     falls: u64,
@@ -119,14 +119,14 @@ impl Liveness {
     /// is one.
     pub(crate) fn restart(&mut self, now: Time, rail: Option<u8>) {
         for watched in &mut self.rails {
-            (watched.hellos, watched.n_lost) = ([None; FALL], 0);
+            (watched.hellos, watched.n_lost) = ([None; FALL_HELLOS], 0);
         }
         if let Some(watched) = rail.and_then(|rail| self.rails.get_mut(usize::from(rail)))
             && watched.state == RailState::Unknown
         {
             watched.state = RailState::Up;
         }
-        (self.next_at, self.n_silent) = (now, IDLE);
+        (self.next_at, self.n_silent) = (now, IDLE_INTERVALS);
     }
 
     /// Counts a packet of the peer that arrived on `rail` and passed all checks.
@@ -152,7 +152,7 @@ impl Liveness {
         let is_enough = match watched.state {
             RailState::Up => false,
             RailState::Unknown => true,
-            RailState::Down => watched.n_answered >= RISE || !others_answer,
+            RailState::Down => watched.n_answered >= RISE_HELLOS || !others_answer,
         };
         if is_enough {
             watched.state = RailState::Up;
@@ -163,7 +163,7 @@ impl Liveness {
     /// Returns true if a network in use, apart from the `idx`-th, has answered lately.
     fn is_another_answering(&self, idx: usize) -> bool {
         let others = self.rails.iter().enumerate().filter(|(other, _)| *other != idx);
-        others.map(|(_, w)| w).any(|w| w.state == RailState::Up && w.n_lost + 1 < FALL)
+        others.map(|(_, w)| w).any(|w| w.state == RailState::Up && w.n_lost + 1 < FALL_HELLOS)
     }
 
     /// Judges the networks, and calls `hello` for the hellos that are due. `exchanged` counts
@@ -188,7 +188,7 @@ impl Liveness {
             }
         }
         for idx in 0..self.rails.len() {
-            let is_lost = self.rails[idx].n_lost >= FALL;
+            let is_lost = self.rails[idx].n_lost >= FALL_HELLOS;
             if is_lost && self.is_another_answering(idx) {
                 let watched = &mut self.rails[idx];
                 watched.falls += u64::from(watched.state != RailState::Down);
@@ -197,7 +197,7 @@ impl Liveness {
         }
         self.n_silent += 1;
         let is_busy = std::mem::replace(&mut self.exchanged, exchanged) != exchanged;
-        if !is_busy && !self.is_in_doubt() && self.n_silent < IDLE {
+        if !is_busy && !self.is_in_doubt() && self.n_silent < IDLE_INTERVALS {
             return;
         }
         self.n_silent = 0;
@@ -213,7 +213,7 @@ impl Liveness {
     fn is_in_doubt(&self) -> bool {
         self.rails.iter().any(|watched| match watched.state {
             RailState::Down => watched.n_answered > 0,
-            RailState::Unknown | RailState::Up => (1..FALL).contains(&watched.n_lost),
+            RailState::Unknown | RailState::Up => (1..FALL_HELLOS).contains(&watched.n_lost),
         })
     }
 

@@ -8,27 +8,27 @@ use rampmeter_core::{Bytes, Rate, Span, Time};
 pub(crate) struct Pacer {
     rate: Rate,
     burst: Span,
-    free_at: Time,
+    idle_at: Time,
 }
 
 impl Pacer {
     /// Creates a pacer for a link of `rate`, on which at most `burst` bytes are sent at once.
     pub(crate) fn new(rate: Rate, burst: Bytes) -> Self {
-        Self { rate, burst: rate.tx_time(burst), free_at: Time::ZERO }
+        Self { rate, burst: rate.tx_time(burst), idle_at: Time::ZERO }
     }
 
     /// Changes the rate and the burst.
     pub(crate) fn set(&mut self, rate: Rate, burst: Bytes) {
-        *self = Self { free_at: self.free_at, ..Self::new(rate, burst) };
+        *self = Self { idle_at: self.idle_at, ..Self::new(rate, burst) };
     }
 
     /// Returns the time at which the next packet may be sent.
     pub(crate) fn free_at(&self) -> Time {
-        self.free_at
+        self.idle_at
     }
 
     pub(crate) fn is_free(&self, now: Time) -> bool {
-        self.free_at <= now
+        self.idle_at <= now
     }
 
     /// Returns the earliest time from which delays are compensated for.
@@ -38,8 +38,8 @@ impl Pacer {
 
     /// Charges a packet that is sent.
     pub(crate) fn charge(&mut self, now: Time, bytes: usize) {
-        self.free_at =
-            self.free_at.max(self.earliest(now)) + self.rate.tx_time(Bytes::new(bytes as u64));
+        self.idle_at =
+            self.idle_at.max(self.earliest(now)) + self.rate.tx_time(Bytes::new(bytes as u64));
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Peer<P> {
     /// Time at which the latest hello of ordinary length was answered.
     answered_at: Option<Time>,
     /// Time of its latest greeting, and number of greetings in a row without an answer.
-    greeted_at: Time,
+    hello_at: Time,
     unanswered: u32,
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
@@ -78,7 +78,7 @@ impl<P> Peer<P> {
             awaited_rails: RailSet::EMPTY,
             notes_sent: 0,
             answered_at: None,
-            greeted_at: Time::ZERO,
+            hello_at: Time::ZERO,
             unanswered: 0,
             rtt: None,
             settings: None,
@@ -117,7 +117,7 @@ pub(crate) struct QueuedMessage<P> {
     /// End of its patience.
     pub(crate) queued_until: Time,
     /// End of its bound; [`Time::NEVER`] if it has none.
-    pub(crate) ends: Time,
+    pub(crate) bound_end: Time,
     pub(crate) submission: Submission<P>,
 }
 
@@ -138,11 +138,11 @@ struct HelloState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HelloOutcome {
     /// None: it answers no hello of this node.
-    Nothing,
+    Unmatched,
     /// The peer has the known incarnation.
-    Same,
+    SameIncarnation,
     /// The peer has its first incarnation known to this node.
-    First,
+    FirstIncarnation,
     /// The peer has been restarted.
     Restarted,
 }

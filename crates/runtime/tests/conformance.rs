@@ -18,7 +18,7 @@ use common::ports::addresses;
 use common::*;
 use netns::Net;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
@@ -54,12 +54,12 @@ struct SimulatorArm;
 impl Body for SimulatorArm {
     const NAME: &'static str = "conformance";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         LOSSES.into_iter().for_each(|loss| simulated::<T>(&case.keys, loss));
     }
 }
 
-fn simulated<T: Transport>(keys: &T::Keys, loss: f64) {
+fn simulated<T: RegisteredTransport>(keys: &T::Keys, loss: f64) {
     let mut rng = Rng::new(1, 0, Purpose::Test);
     let mut at = Time::ZERO;
     let arrivals: Vec<Arrival> = (0..each() * HOSTS as u64)
@@ -97,13 +97,13 @@ struct OverUdp;
 impl Body for OverUdp {
     const NAME: &'static str = "conformance";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let arbiters = n_arbiters::<T>(&case.keys, &facts(HOSTS as u32, 200, Span::from_us(1)));
         over_udp::<T>(arbiters as usize);
     }
 }
 
-fn over_udp<T: Transport>(arbiters: usize) {
+fn over_udp<T: RegisteredTransport>(arbiters: usize) {
     let n = HOSTS + arbiters;
     for loss in LOSSES {
         match Net::switched(n as u8) {
@@ -139,7 +139,7 @@ struct OverXdp;
 impl Body for OverXdp {
     const NAME: &'static str = "conformance";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         use std::net::SocketAddrV4;
 
         use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};

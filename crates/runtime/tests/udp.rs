@@ -13,9 +13,9 @@ use common::*;
 use rampmeter_core::envelope::{HostPacket, IPV6_UDP, Protection};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Purpose, Rng, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
-use rampmeter_proto::phost::{PhostFamily, PhostHost};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
+use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::app::{Completion, Failure, PortConfig, SubmitError};
 use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
@@ -53,13 +53,13 @@ fn open_joined(addrs: &[SocketAddr], node: usize) -> UdpDatapath {
 }
 
 /// Sends messages between four hosts; each arrives once and unaltered.
-fn all_arrive<T: Transport>(ip: IpAddr, loss: f64) {
+fn all_arrive<T: RegisteredTransport>(ip: IpAddr, loss: f64) {
     let addrs = addresses(ip, 4);
     live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| open(&addrs, node));
 }
 
 /// The same with three of four hosts that coalesce packets.
-fn all_arrive_joined<T: Transport>(ip: IpAddr, loss: f64) {
+fn all_arrive_joined<T: RegisteredTransport>(ip: IpAddr, loss: f64) {
     let addrs = addresses(ip, 4);
     live::all_arrive::<T, _>(&[ip; 4], 0, 250, loss, move |node| match node {
         0 => open(&addrs, node),
@@ -69,41 +69,41 @@ fn all_arrive_joined<T: Transport>(ip: IpAddr, loss: f64) {
 
 #[test]
 fn dcpim_over_ipv4() {
-    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0);
+    all_arrive::<DcpimTransport>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
 fn phost_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(_) => all_arrive::<PhostFamily>(Ipv6Addr::LOCALHOST.into(), 0.0),
+        Ok(_) => all_arrive::<PhostTransport>(Ipv6Addr::LOCALHOST.into(), 0.0),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
     }
 }
 
 #[test]
 fn dcpim_with_loss_reordering_and_duplication() {
-    all_arrive::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
+    all_arrive::<DcpimTransport>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn phost_with_loss_reordering_and_duplication() {
-    all_arrive::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
+    all_arrive::<PhostTransport>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn dcpim_with_segmentation_offload() {
-    all_arrive_joined::<DcpimFamily>(Ipv4Addr::LOCALHOST.into(), 0.0);
+    all_arrive_joined::<DcpimTransport>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
 fn phost_with_segmentation_offload_loss_reordering_and_duplication() {
-    all_arrive_joined::<PhostFamily>(Ipv4Addr::LOCALHOST.into(), 0.02);
+    all_arrive_joined::<PhostTransport>(Ipv4Addr::LOCALHOST.into(), 0.02);
 }
 
 #[test]
 fn dcpim_with_segmentation_offload_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
-        Ok(_) => all_arrive_joined::<DcpimFamily>(Ipv6Addr::LOCALHOST.into(), 0.02),
+        Ok(_) => all_arrive_joined::<DcpimTransport>(Ipv6Addr::LOCALHOST.into(), 0.02),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
     }
 }
@@ -183,7 +183,7 @@ fn marks_arrive_as_they_were_sent() {
 fn a_receiver_that_does_not_read_pauses_its_senders() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let config = Arc::new(protocol::<PhostFamily>(&facts));
+    let config = Arc::new(protocol::<PhostTransport>(&facts));
     let small = PortConfig { depth: 64, budget: 100_000 };
     let faults = Faults::default();
     let mut a = start::<PhostHost>(&config, &facts, &addrs, 0, faults, small);
@@ -215,7 +215,7 @@ fn a_receiver_that_does_not_read_pauses_its_senders() {
 fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let config = Arc::new(protocol::<DcpimFamily>(&facts));
+    let config = Arc::new(protocol::<DcpimTransport>(&facts));
     let (small, faults) = (PortConfig { depth: 4, budget: 50_000 }, Faults::default());
     let mut a = start::<DcpimHost>(&config, &facts, &addrs, 0, faults, small);
     let b = start::<DcpimHost>(&config, &facts, &addrs, 1, faults, small);
@@ -250,7 +250,7 @@ fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
 fn noise_is_counted_and_dropped() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
-    let config = Arc::new(protocol::<DcpimFamily>(&facts));
+    let config = Arc::new(protocol::<DcpimTransport>(&facts));
     let faults = Faults::default();
     let node = start::<DcpimHost>(&config, &facts, &addrs, 1, faults, PortConfig::default());
     let noise = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

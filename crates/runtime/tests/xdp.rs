@@ -13,9 +13,9 @@ use common::*;
 use netns::{DEVICE, Net};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{NodeId, Priority, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::dcpim::DcpimFamily;
-use rampmeter_proto::phost::PhostFamily;
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::dcpim::DcpimTransport;
+use rampmeter_proto::phost::PhostTransport;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{Attach, Queues, XdpConfig, XdpDatapath};
 use rampmeter_runtime::datapath::{Datapath, Rail, Route};
@@ -75,7 +75,7 @@ fn receive_marked(datapath: &mut impl Datapath, n: usize) -> Vec<(Vec<u8>, Marks
 }
 
 /// [`live::all_arrive`] between the hosts of a network.
-fn all_arrive<T: Transport>(net: Option<Net>, loss: f64) {
+fn all_arrive<T: RegisteredTransport>(net: Option<Net>, loss: f64) {
     let Some(net) = net else { return };
     let ips: Vec<IpAddr> = net.hosts.iter().map(|host| host.ip.into()).collect();
     let nodes = 0..net.hosts.len();
@@ -89,22 +89,22 @@ fn all_arrive<T: Transport>(net: Option<Net>, loss: f64) {
 
 #[test]
 fn dcpim_between_two_hosts() {
-    all_arrive::<DcpimFamily>(Net::pair(), 0.0);
+    all_arrive::<DcpimTransport>(Net::pair(), 0.0);
 }
 
 #[test]
 fn phost_between_four_hosts_at_a_switch() {
-    all_arrive::<PhostFamily>(Net::switched(4), 0.0);
+    all_arrive::<PhostTransport>(Net::switched(4), 0.0);
 }
 
 #[test]
 fn dcpim_with_loss_between_four_hosts_at_a_switch() {
-    all_arrive::<DcpimFamily>(Net::switched(4), 0.02);
+    all_arrive::<DcpimTransport>(Net::switched(4), 0.02);
 }
 
 #[test]
 fn phost_with_loss_over_a_router() {
-    all_arrive::<PhostFamily>(Net::routed(3), 0.02);
+    all_arrive::<PhostTransport>(Net::routed(3), 0.02);
 }
 
 /// The ECN bits equal the sender's marks, over AF_XDP and over UDP.
@@ -216,7 +216,7 @@ fn packets_arrive_at_all_queues() {
 /// Whole nodes receive packets from all queues, and lose only those that are dropped on purpose.
 #[test]
 fn phost_between_hosts_of_four_queues() {
-    all_arrive::<PhostFamily>(Net::pair_with_queues(4), 0.02);
+    all_arrive::<PhostTransport>(Net::pair_with_queues(4), 0.02);
 }
 
 /// Frames are reused: many times more packets than frames pass, in both directions. Packets that

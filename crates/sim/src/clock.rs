@@ -24,8 +24,8 @@ pub(crate) struct HostClock {
 impl HostClock {
     pub(crate) fn draw(spec: &ClockSpec, host: u32, seed: u64) -> Self {
         let mut rng = Rng::new(seed, u64::from(host), Purpose::Clock);
-        let offset = (rng.unit() * spec.offset_max.as_ps() as f64) as u64;
-        let ppb = ((rng.unit() * 2.0 - 1.0) * spec.drift_ppm_max * 1e3) as i64;
+        let offset = (rng.uniform_unit() * spec.offset_max.as_ps() as f64) as u64;
+        let ppb = ((rng.uniform_unit() * 2.0 - 1.0) * spec.drift_ppm_max * 1e3) as i64;
         Self { offset, ppb }
     }
 

@@ -183,10 +183,13 @@ impl Ledger {
         let seed = self.seed;
         let entry = self.entry(payload.msg);
         let entry = entry.expect("fresh bytes belong to a message that is not over");
-        entry.record.fresh += Bytes::new(bytes);
+        entry.record.fresh_bytes += Bytes::new(bytes);
         entry.record.first_byte.get_or_insert(now);
         let (size, tenant) = (entry.record.size.get(), entry.record.tenant);
-        ensure!(entry.record.fresh.get() <= size, "seed {seed}: a byte delivered twice at {now}");
+        ensure!(
+            entry.record.fresh_bytes.get() <= size,
+            "seed {seed}: a byte delivered twice at {now}"
+        );
         self.delivered[tenant.idx()] += bytes;
     }
 
@@ -211,7 +214,7 @@ impl Ledger {
         let bytes = u64::from(payload.len);
         self.counters.duplicate_bytes += bytes;
         if let Some(entry) = self.entry(payload.msg) {
-            entry.record.duplicate += Bytes::new(bytes);
+            entry.record.duplicate_bytes += Bytes::new(bytes);
         }
     }
 
@@ -229,7 +232,7 @@ impl Ledger {
         let entry = self.entry(msg);
         let Some(entry) = entry else { violated!("seed {seed}: {event:?} after its end at {now}") };
         let flow = &mut entry.record;
-        let fresh = flow.fresh.get();
+        let fresh = flow.fresh_bytes.get();
         match event {
             Event::Delivered { src, .. } => {
                 ensure!(flow.delivered.is_none(), "seed {seed}: {event:?} twice at {now}");

@@ -1,7 +1,7 @@
-//! The packet simulator: an event engine and a fabric that run any protocol family.
+//! The packet simulator: an event engine and a fabric that run any transport.
 //!
-//! [`Sim`] is generic over the [`Family`](rampmeter_core::Family) and a [`Probe`]; nothing in its
-//! loop is dynamic. The same topology, settings, arrivals and seed give the same events in the
+//! [`Sim`] is generic over the [`Transport`](rampmeter_core::Transport) and a [`Probe`]; nothing in
+//! its loop is dynamic. The same topology, settings, arrivals and seed give the same events in the
 //! same order on any machine.
 
 pub mod engine;
@@ -31,4 +31,4 @@ pub use topo::{
     ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, Node, PathHop, PathLink, Paths,
     RegularPaths, Shape, Target, Topology, TopologyError, TopologySpec,
 };
-pub use watched_transport::{WatchedFamily, WatchedHop};
+pub use watched_transport::{WatchedHop, WatchedTransport};

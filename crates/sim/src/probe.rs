@@ -37,9 +37,9 @@ pub struct FlowRecord {
     /// Time at which the sender was notified that the network rejects it.
     pub rejected: Option<Time>,
     /// Bytes that have reached the receiver, each counted once.
-    pub fresh: Bytes,
+    pub fresh_bytes: Bytes,
     /// Bytes that reached the receiver more than once.
-    pub duplicate: Bytes,
+    pub duplicate_bytes: Bytes,
     /// Time at which the first byte reached the receiver.
     pub first_byte: Option<Time>,
     /// Bytes that the sender has put on its link, or handed to its interface, each time counted.
@@ -63,8 +63,8 @@ impl FlowRecord {
             completed: None,
             failed: None,
             rejected: None,
-            fresh: Bytes::ZERO,
-            duplicate: Bytes::ZERO,
+            fresh_bytes: Bytes::ZERO,
+            duplicate_bytes: Bytes::ZERO,
             first_byte: None,
             sent_bytes: Bytes::ZERO,
         }
@@ -138,8 +138,8 @@ pub trait Probe {
     {
     }
 
-    /// Something happened at a port. Only of families that are
-    /// [`WatchedFamily`](crate::WatchedFamily).
+    /// Something happened at a port. Only of transports that are
+    /// [`WatchedTransport`](crate::WatchedTransport).
     fn on_port<H: Header>(&mut self, _event: &PortEvent<H>) {}
 
     /// A host or an arbiter has had an input, and reports its phases on request.

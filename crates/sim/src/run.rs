@@ -21,7 +21,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Family, Header, Message, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time,
+    Header, Message, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time, Transport,
 };
 
 use crate::clock::{ClockSpec, HostClock};
@@ -96,15 +96,15 @@ pub enum Status {
 }
 
 /// A host or an arbiter.
-struct Station<F: Family> {
+struct Station<F: Transport> {
     endpoint: Role<F::Host, F::Arbiter>,
     /// Time of the earliest timer event in the queue.
     timer_at: Time,
     clock: HostClock,
 }
 
-/// A simulation of family `F` under messages of the source `A`, observed by `P`.
-pub struct Sim<F: Family, A, P> {
+/// A simulation of transport `F` under messages of the source `A`, observed by `P`.
+pub struct Sim<F: Transport, A, P> {
     now: Time,
     wheel: Wheel,
     fabric: Fabric<F::Header, F::SwitchProgram>,
@@ -134,7 +134,7 @@ pub struct Sim<F: Family, A, P> {
 
 impl<F, A, P> Sim<F, A, P>
 where
-    F: Family,
+    F: Transport,
     A: Source,
     P: Probe,
 {
@@ -157,7 +157,7 @@ where
                 self.fabric.touch(via, handle);
             }
             self.ledger.counters.events += 1;
-            if <F::SwitchProgram as SwitchProgram<F::Header>>::WATCHED {
+            if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
                 self.dispatch_watched(key);
             } else {
                 self.dispatch(key);
@@ -192,7 +192,7 @@ where
                 }
             }
             WAKE if number < self.n_pull_fast_hosts => {
-                self.fabric.ports[number as usize].woken = false;
+                self.fabric.ports[number as usize].has_wakeup = false;
                 self.pull(number);
             }
             WAKE if self.n_pull_fast_hosts < self.n_pull_hosts
@@ -203,11 +203,11 @@ where
             WAKE => {
                 let Self { fabric, wheel, probe, ledger, now, .. } = self;
                 let leaves = leaving(probe, ledger, *now, fabric.owner(number));
-                fabric.wake(number, *now, wheel, leaves);
+                fabric.on_link_idle(number, *now, wheel, leaves);
             }
             TIMER => self.fire(number, key.time),
             READY => self.fabric.resume_cut_through(number, handle, self.now, &mut self.wheel),
-            PROGRAM if <F::SwitchProgram as SwitchProgram<F::Header>>::TIMERS => {
+            PROGRAM if <F::SwitchProgram as SwitchProgram<F::Header>>::HAS_TIMERS => {
                 self.fabric.program_timeout(number, self.now, &mut self.wheel);
             }
             PFC => self.fabric.on_pause(number, handle != 0, self.now, &mut self.wheel),

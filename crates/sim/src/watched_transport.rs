@@ -1,27 +1,27 @@
-//! A family whose ports are watched. It is the same family: endpoints and programs of switches are
-//! passed on. [`SwitchProgram::WATCHED`] is set, so that the compiled simulator notes the events of
-//! ports.
+//! A transport whose ports are watched. It is the same transport: endpoints and programs of
+//! switches are passed on. [`SwitchProgram::IS_WATCHED`] is set, so that the compiled simulator
+//! notes the events of ports.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Departure, Family, NodeId, Packet, Queueing, Rng, SwitchFacts, SwitchProgram, Time,
-    TransitPacket, Verdict,
+    Departure, NodeId, Packet, Queueing, Rng, SwitchFacts, SwitchProgram, Time, TransitPacket,
+    Transport, Verdict,
 };
 
-/// The family `F`, watched: its probe gets [`Probe::on_port`](crate::Probe::on_port).
+/// The transport `F`, watched: its probe gets [`Probe::on_port`](crate::Probe::on_port).
 #[derive(Clone, Copy, Debug)]
-pub struct WatchedFamily<F>(PhantomData<fn() -> F>);
+pub struct WatchedTransport<F>(PhantomData<fn() -> F>);
 
 /// The program of a switch whose ports are watched.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedHop<P>(P);
 
-impl<F: Family> Family for WatchedFamily<F> {
+impl<F: Transport> Transport for WatchedTransport<F> {
     const NAME: &'static str = F::NAME;
     const HAS_ARBITERS: bool = F::HAS_ARBITERS;
-    const BATCH: u64 = F::BATCH;
+    const EVENTS_PER_CLOCK_READ: u64 = F::EVENTS_PER_CLOCK_READ;
     type Config = F::Config;
     type Header = F::Header;
     type Host = F::Host;
@@ -44,20 +44,20 @@ impl<F: Family> Family for WatchedFamily<F> {
 }
 
 impl<H, P: SwitchProgram<H>> SwitchProgram<H> for WatchedHop<P> {
-    const ACTIVE: bool = P::ACTIVE;
-    const DEPARTURES: bool = P::DEPARTURES;
-    const TIMERS: bool = P::TIMERS;
-    const INGRESS: bool = P::INGRESS;
+    const HANDLES_FORWARD: bool = P::HANDLES_FORWARD;
+    const HANDLES_DEPART: bool = P::HANDLES_DEPART;
+    const HAS_TIMERS: bool = P::HAS_TIMERS;
+    const COUNTS_INGRESS: bool = P::COUNTS_INGRESS;
     const QUEUEING: Queueing = P::QUEUEING;
-    const WATCHED: bool = true;
+    const IS_WATCHED: bool = true;
 
     fn on_forward(&mut self, crossing: TransitPacket<'_>, packet: &mut Packet<H>) -> Verdict {
         self.0.on_forward(crossing, packet)
     }
 
     #[inline]
-    fn is_on(&self) -> bool {
-        self.0.is_on()
+    fn is_enabled(&self) -> bool {
+        self.0.is_enabled()
     }
 
     fn on_depart(&mut self, departure: Departure, packet: &mut Packet<H>) {

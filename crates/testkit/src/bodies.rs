@@ -2,7 +2,7 @@
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_sim::{ClockSpec, SimSpec, Status};
 
 use crate::limit::limits_peers;
@@ -10,7 +10,7 @@ use crate::network::{TestNetwork, leaf_spine, leaf_spine_at};
 use crate::run::{imc10, run, spec};
 use crate::scenario::{Scenario, assert_sound, scenario};
 use crate::suite::{Body, Case};
-use crate::wire::{self, PacketNames};
+use crate::wire::{self, TransportTraits};
 
 /// Every message is delivered once, or reported failed if its peer is cut off, whatever the network
 /// does; see [`scenario`].
@@ -20,15 +20,15 @@ pub struct Faults;
 impl Body for Faults {
     const NAME: &'static str = "faults";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         case.each_seed(0..300, |seed| {
             let place = TestNetwork::<T>::simulated(&case.keys, leaf_spine(2, 3, 2));
-            let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
+            let Scenario { mut spec, arrivals, failed_host } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
             if place.clock_skew_max.is_some() {
                 spec.clocks = ClockSpec::default();
             }
-            assert_sound(&run::<T>(place.config, spec, arrivals), cut);
+            assert_sound(&run::<T>(place.config, spec, arrivals), failed_host);
         });
     }
 }
@@ -42,7 +42,7 @@ pub struct Loss;
 impl Body for Loss {
     const NAME: &'static str = "loss";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let place = TestNetwork::<T>::simulated(&case.keys, leaf_spine_at(10.0, 9, 16, 4));
         let spec = SimSpec { fabric: place.fabric, paranoid: false, ..spec(place.topology, 5) };
         assert_all_finish_with_loss::<T>(place.config, spec, 10);
@@ -50,7 +50,11 @@ impl Body for Loss {
 }
 
 /// Runs 10 000 messages of IMC10 at load 0.6 on 144 hosts at `gbps` with 1 % loss on every link.
-pub fn assert_all_finish_with_loss<T: Transport>(config: T::Config, mut spec: SimSpec, gbps: u64) {
+pub fn assert_all_finish_with_loss<T: RegisteredTransport>(
+    config: T::Config,
+    mut spec: SimSpec,
+    gbps: u64,
+) {
     let flows = imc10(10_000, gbps, 5);
     let n = flows.len();
     spec.faults.every_link.loss = 0.01;
@@ -74,11 +78,11 @@ pub struct Cancel;
 impl Body for Cancel {
     const NAME: &'static str = "cancel";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         case.each_seed(0..60, |seed| {
             any_of(seed, &wire::plans(), |plan| {
                 let on_wire = wire::configure::<T>(&case.keys);
-                let manners = PacketNames::derive(&on_wire.0);
+                let manners = TransportTraits::derive(&on_wire.0);
                 wire::cancels_cleanly::<T>(&on_wire, manners, &plan);
             });
         });
@@ -92,7 +96,7 @@ pub struct Limit;
 impl Body for Limit {
     const NAME: &'static str = "limit";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         limits_peers::<T>(&case.keys);
     }
 }

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! [`bodies`] has those for endpoints alone; drivers add their own [`Body`]s. A transport is
-//! configured as plans configure it: by `Transport::configure`, for the site that [`TestNetwork`]
-//! builds, with the arbiters of `Transport::needs`.
+//! configured as plans configure it: by `RegisteredTransport::configure`, for the site that
+//! [`TestNetwork`] builds, with the arbiters of `RegisteredTransport::needs`.
 //!
 //! This crate is for development only. Its interface may change with any version.
 

@@ -1,9 +1,9 @@
 //! Peers that have more messages in flight to a host than they may.
 
 use rampmeter_core::{Bytes, NodeId, Span};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 
-use crate::wire::{Net, PacketNames, configure};
+use crate::wire::{Net, TransportTraits, configure};
 
 /// Messages that a peer may have in flight to a host, and more that it has. Few enough that a host
 /// which retransmits all of them again and again still reaches the last.
@@ -19,10 +19,10 @@ const SIZE: u64 = 2_920;
 /// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
 /// host that rejects messages by itself (counter `turned_away`) need not reach the limit; it must
 /// not exceed it.
-pub fn limits_peers<T: Transport>(keys: &T::Keys) {
+pub fn limits_peers<T: RegisteredTransport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configure::<T>(keys);
-        let mut net = Net::<T>::new(&on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
+        let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
         net.blocks = |packet| {
             let end = packet.payload.offset + u64::from(packet.payload.len);
             packet.src == NodeId::new(0) || end == SIZE

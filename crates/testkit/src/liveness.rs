@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, FabricFacts, Header, Rate, Span, SwitchProgram, Time};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, Sim, SimSpec, Status};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
@@ -281,7 +281,7 @@ impl IdleRun {
     fn check_twice(&self, spurious: Spurious, payload: Bytes) -> Option<String> {
         let most = spurious.duplicates;
         self.check_each(|record| {
-            let twice = record.duplicate.get().div_ceil(payload.get());
+            let twice = record.duplicate_bytes.get().div_ceil(payload.get());
             let is_broken = lost_bytes(record) == 0 && twice > most;
             is_broken.then(|| (twice, format!("{twice} packets twice, at most {most}")))
         })
@@ -380,7 +380,7 @@ fn setting(name: &str, default: &str) -> String {
 impl Body for Liveness {
     const NAME: &'static str = "liveness";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let broken: Vec<String> = RUNS.iter().flat_map(|run| self.run(case, run)).collect();
         assert!(broken.is_empty(), "{}", broken.join("\n"));
     }
@@ -388,7 +388,7 @@ impl Body for Liveness {
 
 impl Liveness {
     /// Returns what does not hold in a run.
-    fn run<T: Transport>(self, case: &Case<T>, run: &Run) -> Vec<String> {
+    fn run<T: RegisteredTransport>(self, case: &Case<T>, run: &Run) -> Vec<String> {
         let segmentation = T::segmentation(&case.keys);
         let wire = segmentation.payload + segmentation.header;
         let arrivals = messages(run, segmentation.payload, wire);
@@ -397,7 +397,7 @@ impl Liveness {
         let topology = topology.build().expect("the numbers make a network");
         let place = TestNetwork::<T>::preferred(&case.keys, topology);
         let is_narrow = place.topology.bisection_share() < 1.0;
-        if is_narrow && place.assumptions.wants_full_bisection() {
+        if is_narrow && place.assumptions.needs_full_bisection() {
             return Vec::new();
         }
         let facts = place.topology.facts(wire, segmentation.header);
@@ -434,7 +434,7 @@ impl Liveness {
 }
 
 fn lost_bytes(record: &FlowRecord) -> u64 {
-    record.sent_bytes.get().saturating_sub((record.fresh + record.duplicate).get())
+    record.sent_bytes.get().saturating_sub((record.fresh_bytes + record.duplicate_bytes).get())
 }
 
 /// Prints what was measured in a run, for whoever adjusts the bounds.
@@ -452,14 +452,15 @@ fn report(name: &str, idle: &IdleRun, rtt: Span, payload: Bytes) {
     let packets = |bytes: u64| bytes.div_ceil(payload.get());
     let of = |f: fn(&FlowRecord) -> u64| idle.records.iter().map(|r| packets(f(r))).sum::<u64>();
     let all = of(|r| r.size.get());
-    let twice = of(|r| r.duplicate.get());
+    let twice = of(|r| r.duplicate_bytes.get());
     let again = of(|r| r.sent_bytes.get().saturating_sub(r.size.get()));
-    let lost = of(|r| (r.sent_bytes.get()).saturating_sub(r.fresh.get() + r.duplicate.get()));
+    let lost =
+        of(|r| (r.sent_bytes.get()).saturating_sub(r.fresh_bytes.get() + r.duplicate_bytes.get()));
     let unexplained = idle
         .records
         .iter()
-        .filter(|r| r.sent_bytes == r.fresh + r.duplicate)
-        .map(|r| packets(r.duplicate.get()))
+        .filter(|r| r.sent_bytes == r.fresh_bytes + r.duplicate_bytes)
+        .map(|r| packets(r.duplicate_bytes.get()))
         .max()
         .unwrap_or(0);
     println!(

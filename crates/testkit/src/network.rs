@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::transport::{self, Assumptions, Network, Site, SlowerLink};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::registered::{self, Assumptions, Network, Site, SlowerLink};
 use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec, topologies};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
@@ -57,7 +57,7 @@ pub fn facts(topology: &Topology) -> FabricFacts {
 
 /// A transport on a network: what a run of it takes.
 #[derive(Debug)]
-pub struct TestNetwork<T: Transport> {
+pub struct TestNetwork<T: RegisteredTransport> {
     /// The network, with the arbiters that the transport needs.
     pub topology: Topology,
     /// The default fabric, but for settings without which the transport does not work.
@@ -70,7 +70,7 @@ pub struct TestNetwork<T: Transport> {
     pub config: T::Config,
 }
 
-impl<T: Transport> TestNetwork<T> {
+impl<T: RegisteredTransport> TestNetwork<T> {
     /// Configures a transport for a simulated network with the fabric that it prefers, as plans do.
     pub fn preferred(keys: &T::Keys, topology: Topology) -> Self {
         let segmentation = T::segmentation(keys);
@@ -88,9 +88,9 @@ impl<T: Transport> TestNetwork<T> {
             topology.delays(segmentation.payload + segmentation.header, segmentation.header);
         let facts = delays.facts();
         let needs = T::needs(keys, &facts);
-        let Shape { switches, ratio, ports, slower, rails } = topology.shape(&delays);
+        let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(&delays);
         let slower = slower.map(|number| topology.links()[number as usize]);
-        let slower = slower.map(|link| SlowerLink {
+        let slow_link = slower.map(|link| SlowerLink {
             name: format!("{}-{}", link.a, link.b),
             rate: link.rates().0,
         });
@@ -105,21 +105,22 @@ impl<T: Transport> TestNetwork<T> {
         };
         let network = Network {
             switches,
-            ratio,
+            rate_ratio,
             ports,
-            slower,
+            slow_link,
             is_narrow,
             rails,
             slowest,
             fastest,
-            slots: topology.slot_rate(),
+            slot_rate: topology.slot_rate(),
             core: topology.core_rate(),
             pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,
             paths,
             pods,
         };
-        let site = Site { facts, deployment: transport::Place::Network(network), lower: None };
+        let site =
+            Site { facts, deployment: registered::Deployment::Network(network), lower: None };
         let config = T::configure(keys.clone(), &site).expect("presets fit the networks of tests");
         let (clock_skew_max, assumptions) = (needs.clock_skew_max, T::assumptions(&config, &site));
         Self { topology, fabric, clock_skew_max, assumptions, config }
@@ -127,25 +128,25 @@ impl<T: Transport> TestNetwork<T> {
 }
 
 /// Arbiters that a transport needs.
-pub fn n_arbiters<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> u32 {
+pub fn n_arbiters<T: RegisteredTransport>(keys: &T::Keys, facts: &FabricFacts) -> u32 {
     T::needs(keys, facts).arbiters.len() as u32
 }
 
 /// A transport configured for real hosts whose packets have this payload and header.
-pub fn on_hosts<T: Transport>(
+pub fn on_hosts<T: RegisteredTransport>(
     keys: &T::Keys,
     facts: &FabricFacts,
     payload: Bytes,
     header: Bytes,
 ) -> T::Config {
-    let deployment = transport::Place::Hosts { payload, header };
+    let deployment = registered::Deployment::Hosts { payload, header };
     let site = Site { facts: *facts, deployment, lower: None };
     T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
 }
 
 /// Returns true if a transport promises a time within which a message completes or fails. Then
 /// messages may fail if packets are lost, and be rejected.
-pub fn promises<T: Transport>(config: &Arc<T::Config>) -> bool {
+pub fn promises<T: RegisteredTransport>(config: &Arc<T::Config>) -> bool {
     let rng = Rng::new(0, 0, Purpose::Endpoint);
     let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
     host.latency_bound().is_some()
@@ -162,7 +163,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
         data_rtt: rtt + mtu * 4,
         control_rtt: rtt,
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -170,7 +171,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
 fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     fn or<T: Copy>(need: Need<T>, default: T) -> T {
         match need {
-            Need::Only(wanted) | Need::Prefer(wanted) => wanted,
+            Need::Require(wanted) | Need::Prefer(wanted) => wanted,
             Need::Any => default,
         }
     }
@@ -180,7 +181,7 @@ fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
         overflow: or(needs.overflow, default.overflow),
         spray: or(needs.spray, default.spray),
         interface: or(needs.interface, default.interface),
-        express: or(needs.express, default.express),
+        express_max: or(needs.express_max, default.express_max),
         mark_above: or(needs.ecn, default.mark_above),
         marking_ports: or(needs.ecn_ports, default.marking_ports),
         buffer_cell: or(needs.buffer_cell, default.buffer_cell),
@@ -192,7 +193,7 @@ fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
 fn fabric(needs: &FabricNeeds) -> FabricConfig {
     fn only<T: Copy>(need: Need<T>, default: T) -> T {
         match need {
-            Need::Only(needed) => needed,
+            Need::Require(needed) => needed,
             Need::Any | Need::Prefer(_) => default,
         }
     }
@@ -208,15 +209,17 @@ fn fabric(needs: &FabricNeeds) -> FabricConfig {
         spray: only(needs.spray, default.spray),
         interface: only(needs.interface, default.interface),
         switching: match needs.switching {
-            Need::Only(Forwarding::CutThrough) => Switching::CutThrough { header: Bytes::new(64) },
+            Need::Require(Forwarding::CutThrough) => {
+                Switching::CutThrough { header: Bytes::new(64) }
+            }
             _ => default.switching,
         },
-        express: only(needs.express, default.express),
+        express_max: only(needs.express_max, default.express_max),
         mark_above: only(needs.ecn, default.mark_above),
         trim: needs.trim.unwrap_or(default.trim),
         // Without drops of this kind the recovery from them would not be tested.
         drop_unscheduled_above: match needs.drop_unscheduled {
-            Need::Prefer(needed) | Need::Only(needed) => needed,
+            Need::Prefer(needed) | Need::Require(needed) => needed,
             Need::Any => default.drop_unscheduled_above,
         },
         ..default

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Family, NodeId, Purpose, Queueing, Rng, Span, SwitchProgram, Time};
-use rampmeter_proto::Transport;
+use rampmeter_core::{Bytes, NodeId, Purpose, Queueing, Rng, Span, SwitchProgram, Time, Transport};
+use rampmeter_proto::RegisteredTransport;
 
 use crate::liveness::{Rules, rules};
 use crate::suite::{Body, Case};
-use crate::wire::{self, N_HOSTS, Net, PacketNames};
+use crate::wire::{self, N_HOSTS, Net, TransportTraits};
 
 /// Messages of a run: sender, receiver, bytes.
 type Messages = [(u32, u32, u64); 2];
@@ -53,13 +53,13 @@ fn in_order(transport: &str) -> Option<&'static str> {
 /// Runs two messages to their end.
 ///
 /// Panics if one fails, or is not over after `limit`.
-fn run<T: Transport>(
-    on_wire: &(Arc<<T as Family>::Config>, u32),
+fn run<T: RegisteredTransport>(
+    on_wire: &(Arc<<T as Transport>::Config>, u32),
     messages: Messages,
     changes: &Changes,
     limit: Span,
 ) -> RunEnd {
-    let mut net = Net::<T>::new(on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
     net.jitter = 0.0;
     net.delays = changes.delays.iter().copied().collect();
     net.delays_control = in_order(T::NAME).is_some();
@@ -83,12 +83,12 @@ pub struct Reorder;
 impl Body for Reorder {
     const NAME: &'static str = "reorder";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let on_wire = wire::configure::<T>(&case.keys);
         let rtt = wire::facts().control_rtt;
         let forever = rtt * 1_000_000;
         let delays = [rtt, rtt * 4];
-        let is_trimming = <T as Family>::SwitchProgram::QUEUEING == Queueing::Trimming;
+        let is_trimming = <T as Transport>::SwitchProgram::QUEUEING == Queueing::Trimming;
         for ends in PAIRS {
             let of = |sizes: [u64; 2]| {
                 [(ends[0].0, ends[0].1, sizes[0]), (ends[1].0, ends[1].1, sizes[1])]
@@ -119,11 +119,11 @@ impl Body for Reorder {
 }
 
 /// Messages of a run with random delays.
-const MANY: u32 = 100;
+const N_MESSAGES: u32 = 100;
 /// Mean of the time from one message to the next: links carry 0.6 of their capacity.
 const PAUSE: Span = Span::from_us(13);
 /// Share of the control packets that are late.
-const LATE: f64 = 0.3;
+const LATE_SHARE: f64 = 0.3;
 /// Control round trips that a control packet is late at most.
 const LATE_MAX: u64 = 4;
 /// Share of the data packets whose payload is cut off, if ports trim.
@@ -141,7 +141,7 @@ pub struct RandomReorder;
 impl Body for RandomReorder {
     const NAME: &'static str = "random_reorder";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let on_wire = wire::configure::<T>(&case.keys);
         case.each_seed(0..20, |seed| shuffled::<T>(&on_wire, seed));
     }
@@ -156,17 +156,17 @@ fn draw(rng: &mut Rng) -> (u32, u32, u64) {
 }
 
 /// Runs the messages of a seed to their end.
-fn shuffled<T: Transport>(on_wire: &(Arc<<T as Family>::Config>, u32), seed: u64) {
+fn shuffled<T: RegisteredTransport>(on_wire: &(Arc<<T as Transport>::Config>, u32), seed: u64) {
     let rtt = wire::facts().control_rtt;
-    let mut net = Net::<T>::new(on_wire, PacketNames::derive(&on_wire.0), (seed, 0.0));
+    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), (seed, 0.0));
     net.jitter = 0.0;
-    (net.late, net.late_max) = (LATE, rtt * LATE_MAX);
-    if <T as Family>::SwitchProgram::QUEUEING == Queueing::Trimming {
+    (net.late, net.late_max) = (LATE_SHARE, rtt * LATE_MAX);
+    if <T as Transport>::SwitchProgram::QUEUEING == Queueing::Trimming {
         net.trimming = TRIMMED_SHARE;
     }
     let mut rng = Rng::new(seed, u64::MAX, Purpose::Fault);
     let mut messages = Vec::new();
-    for _ in 0..MANY {
+    for _ in 0..N_MESSAGES {
         let pause = rng.exponential() * PAUSE.as_ps() as f64;
         net.run_until(net.now + Span::from_ps(pause as u64));
         let (src, dst, size) = draw(&mut rng);

@@ -1,8 +1,8 @@
-//! Whole simulations of any family.
+//! Whole simulations of any transport.
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Family, NodeId, Rate, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Rate, Span, Time, Transport};
 use rampmeter_sim::{
     Arrival, ClockSpec, FabricConfig, FaultSpec, FlowRecord, Probe, Sim, SimSpec, Status, Topology,
 };
@@ -34,7 +34,7 @@ impl Probe for Records {
 }
 
 /// Runs to the end; returns what became of each message, in order of submission.
-pub fn run<F: Family>(
+pub fn run<F: Transport>(
     config: F::Config,
     spec: SimSpec,
     arrivals: Vec<Arrival>,

@@ -16,7 +16,7 @@ pub struct Scenario {
     /// The messages.
     pub arrivals: Vec<Arrival>,
     /// A host whose link fails for good.
-    pub cut: Option<u32>,
+    pub failed_host: Option<u32>,
 }
 
 /// Returns the scenario of a seed. Packets are lost, doubled and reordered, and clocks are apart. A
@@ -27,27 +27,27 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     let mut spec = spec(topology, seed);
     let delay_max = Span::from_us(1 + rng.uniform_below(20) as u64);
     spec.faults.every_link = LinkFault {
-        loss: rng.unit() * 0.05,
-        duplicate: rng.unit() * 0.05,
-        reorder: rng.unit() * 0.1,
+        loss: rng.uniform_unit() * 0.05,
+        duplicate: rng.uniform_unit() * 0.05,
+        reorder: rng.uniform_unit() * 0.1,
         delay_max,
     };
     // Links 0 to 5 belong to hosts, 6 to 9 to the spines.
     let from = Time::from_ps(rng.uniform_below(300_000_000) as u64);
     let until = from + Span::from_us(1 + rng.uniform_below(500) as u64);
-    let target = if rng.chance(0.5) {
+    let target = if rng.bernoulli(0.5) {
         Target::Link(6 + rng.uniform_below(4) as u32)
     } else {
         Target::Switch(2 + rng.uniform_below(2) as u32)
     };
     spec.faults.outages.push(Outage { target, from, until });
-    let cut = rng.chance(0.3).then(|| rng.uniform_below(6) as u32);
-    if let Some(host) = cut {
+    let failed_host = rng.bernoulli(0.3).then(|| rng.uniform_below(6) as u32);
+    if let Some(host) = failed_host {
         let (target, until) = (Target::Link(host), Time::NEVER);
         spec.faults.outages.push(Outage { target, from, until });
     }
     spec.clocks.offset_max = Span::from_ns(rng.uniform_below(2_000) as u64);
-    spec.clocks.drift_ppm_max = rng.unit() * 50.0;
+    spec.clocks.drift_ppm_max = rng.uniform_unit() * 50.0;
     let mut at = 0;
     let flow = |_| {
         at += rng.uniform_below(20_000_000) as u64;
@@ -63,7 +63,7 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
     let arrivals = (0..N_MESSAGES).map(flow).collect();
     // From none to longer than a failure lasts.
     spec.faults.rerouting = Span::from_us(rng.uniform_below(4) as u64 * 200);
-    Scenario { spec, arrivals, cut }
+    Scenario { spec, arrivals, failed_host }
 }
 
 /// Checks the properties that a scenario's run has under any faults. Every message has one fate.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 
 use libtest_mimic::{Arguments, Trial};
-use rampmeter_proto::{Catalogue, Keys, Transport, Visitor};
+use rampmeter_proto::{Catalogue, Keys, RegisteredTransport, Visitor};
 
 /// A test target, for the command that runs it again.
 #[derive(Clone, Copy, Debug)]
@@ -30,12 +30,12 @@ pub trait Body: Copy + Send + 'static {
     const NAME: &'static str;
 
     /// Tests one transport. A failure is a panic.
-    fn test<T: Transport>(self, case: &Case<T>);
+    fn test<T: RegisteredTransport>(self, case: &Case<T>);
 }
 
 /// A transport with a preset.
 #[derive(Debug)]
-pub struct Case<T: Transport> {
+pub struct Case<T: RegisteredTransport> {
     /// The preset.
     pub preset: &'static str,
     /// Its parameters.
@@ -45,7 +45,7 @@ pub struct Case<T: Transport> {
     target: Target,
 }
 
-impl<T: Transport> Case<T> {
+impl<T: RegisteredTransport> Case<T> {
     /// Tests something for every seed, for `RAMPMETER_SEEDS` of them, or for the one of
     /// `RAMPMETER_SEED`. A failure reports the command that repeats its seed.
     pub fn each_seed(&self, seeds: Range<u64>, test: impl Fn(u64)) {
@@ -134,7 +134,7 @@ struct CaseVisitor<'a, B> {
 }
 
 impl<B: Body> Visitor for CaseVisitor<'_, B> {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         let n = if self.as_preset.is_some() { 1 } else { T::Keys::PRESETS.len() };
         for &(preset, keys) in &T::Keys::PRESETS[..n] {
             let name = format!("{}::{}::{}", B::NAME, T::NAME, self.as_preset.unwrap_or(preset));

@@ -1,4 +1,4 @@
-//! Hosts of any family, and its arbiters, on a wire that loses and delays packets. It is no
+//! Hosts of any transport, and its arbiters, on a wire that loses and delays packets. It is no
 //! simulator, so messages can be cancelled, held and refused.
 
 use std::cmp::Reverse;
@@ -10,11 +10,11 @@ use rampmeter_core::fabric::Racks;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Formats;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Family, Header, Message, MsgId, NodeId, Packet, Pairs,
-    PayloadRef, Priority, Purpose, Rate, Rng, Span, Time,
+    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Pairs, PayloadRef,
+    Priority, Purpose, Rate, Rng, Span, Time, Transport,
 };
-use rampmeter_proto::Transport;
-use rampmeter_proto::transport::{Network, Place, Site};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::registered::{Deployment, Network, Site};
 use rampmeter_sim::Direction;
 
 use crate::idle::IdleTimes;
@@ -36,7 +36,7 @@ pub fn facts() -> FabricFacts {
         data_rtt: DELAY * 2 + mtu * 2,
         control_rtt,
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -81,7 +81,7 @@ pub fn plans() -> impl Strategy<Value = Plan> {
         .prop_map(|(seed, loss, messages)| Plan { seed, loss, messages })
 }
 
-enum Node<F: Family> {
+enum Node<F: Transport> {
     Host(F::Host),
     Arbiter(F::Arbiter),
 }
@@ -98,7 +98,7 @@ macro_rules! with {
 
 /// Behaviour that endpoints on the wire may have.
 #[derive(Debug)]
-pub struct PacketNames<F: Family> {
+pub struct TransportTraits<F: Transport> {
     /// True if messages may fail or be rejected in a network that loses packets. It is so if the
     /// transport promises a time within which they complete or fail.
     pub may_fail: bool,
@@ -109,14 +109,14 @@ pub struct PacketNames<F: Family> {
     pub count: fn(&F::Host) -> (usize, usize),
 }
 
-impl<F: Family> PacketNames<F> {
-    /// Those of most families.
+impl<F: Transport> TransportTraits<F> {
+    /// Those of most transports.
     pub fn new(count: fn(&F::Host) -> (usize, usize)) -> Self {
         Self { may_fail: false, releases: |_| false, count }
     }
 }
 
-impl<T: Transport> PacketNames<T> {
+impl<T: RegisteredTransport> TransportTraits<T> {
     /// Returns those that follow from the transport's description. Packets that release a
     /// reservation or end a flow are named "release", "reset" and "done".
     pub fn derive(config: &Arc<T::Config>) -> Self {
@@ -126,24 +126,25 @@ impl<T: Transport> PacketNames<T> {
                 format.code == header.code() && ["release", "reset", "done"].contains(&format.name)
             })
         };
-        let count = |host: &T::Host| host.messages().expect("a transport counts its messages");
+        let count =
+            |host: &T::Host| host.message_counts().expect("a transport counts its messages");
         Self { may_fail: promises::<T>(config), releases, count }
     }
 }
 
 /// A transport on the wire: its parameters, and how many arbiters it needs.
-pub fn configure<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
+pub fn configure<T: RegisteredTransport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
     let facts = facts();
     let network = Network {
         switches: 1,
-        ratio: 1,
+        rate_ratio: 1,
         ports: N_HOSTS,
-        slower: None,
+        slow_link: None,
         is_narrow: false,
         rails: 1,
         slowest: RATE,
         fastest: RATE,
-        slots: RATE,
+        slot_rate: RATE,
         core: RATE,
         pairs: Arc::new(Pairs::single_switch((0..N_HOSTS).map(|_| RATE))),
         racks: Racks {
@@ -154,14 +155,14 @@ pub fn configure<T: Transport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
         paths: None,
         pods: None,
     };
-    let site = Site { facts, deployment: Place::Network(network), lower: None };
+    let site = Site { facts, deployment: Deployment::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");
     (Arc::new(config), T::needs(keys, &facts).arbiters.len() as u32)
 }
 
 /// Hosts and arbiters, and the packets between them.
-pub(crate) struct Net<F: Family> {
-    traits: PacketNames<F>,
+pub(crate) struct Net<F: Transport> {
+    traits: TransportTraits<F>,
     pub(crate) now: Time,
     rng: Rng,
     loss: f64,
@@ -201,10 +202,10 @@ pub(crate) struct Net<F: Family> {
     pub(crate) failed: BTreeSet<MsgId>,
 }
 
-impl<F: Family> Net<F> {
+impl<F: Transport> Net<F> {
     pub(crate) fn new(
         (config, n_arbiters): &(Arc<F::Config>, u32),
-        traits: PacketNames<F>,
+        traits: TransportTraits<F>,
         (seed, loss): (u64, f64),
     ) -> Self {
         let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
@@ -302,19 +303,19 @@ impl<F: Family> Net<F> {
         }
         self.n_of_paused +=
             u64::from(is_senders && self.paused.is_some_and(|(_, held)| held == msg));
-        if self.rng.chance(self.loss) || (self.blocks)(&packet) {
+        if self.rng.bernoulli(self.loss) || (self.blocks)(&packet) {
             return;
         }
-        let late = if self.rng.chance(self.jitter) { Span::from_ns(4_000) } else { Span::ZERO };
+        let late = if self.rng.bernoulli(self.jitter) { Span::from_ns(4_000) } else { Span::ZERO };
         self.number += 1;
         let may_delay = packet.payload.len == 0 || !self.delays_control;
         let delay = self.delays.get(&self.number).filter(|_| may_delay);
         let mut late = late + delay.copied().unwrap_or(Span::ZERO);
-        if packet.payload.len == 0 && self.late > 0.0 && self.rng.chance(self.late) {
+        if packet.payload.len == 0 && self.late > 0.0 && self.rng.bernoulli(self.late) {
             late +=
                 Span::from_ps(self.rng.uniform_below(self.late_max.as_ps() as usize + 1) as u64);
         }
-        let is_trimmed = self.trimming > 0.0 && self.rng.chance(self.trimming);
+        let is_trimmed = self.trimming > 0.0 && self.rng.bernoulli(self.trimming);
         let is_trimmed = is_trimmed || self.trimmed == self.number;
         let packet = if is_trimmed { trim(packet) } else { packet };
         self.arriving.push(Reverse((self.free_at[node] + DELAY + late, self.number)));
@@ -426,10 +427,14 @@ fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
 
 /// A message that is held is not requested for any time; the others are, meanwhile. It is delivered
 /// after its release. Senders without an answer wait for less than `long`.
-pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, size: Bytes) {
+pub fn holds_back<T: RegisteredTransport>(
+    keys: &T::Keys,
+    long: fn(&T::Config) -> Span,
+    size: Bytes,
+) {
     let on_wire = configure::<T>(keys);
     let long = long(&on_wire.0);
-    let mut net = Net::<T>::new(&on_wire, PacketNames::derive(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
     let held = net.submit(0, 2, size);
     let src = NodeId::new(0);
     net.paused = Some((2, held));
@@ -453,9 +458,9 @@ pub fn holds_back<T: Transport>(keys: &T::Keys, long: fn(&T::Config) -> Span, si
 /// Runs the plan. Of a cancelled message, only packets that its receiver answers or requests are
 /// sent, and its sender reports no event of it. All others are delivered. At the end no host has
 /// state of any message.
-pub fn cancels_cleanly<F: Family>(
+pub fn cancels_cleanly<F: Transport>(
     on_wire: &(Arc<F::Config>, u32),
-    manners: PacketNames<F>,
+    manners: TransportTraits<F>,
     plan: &Plan,
 ) {
     let mut net = Net::<F>::new(on_wire, manners, (plan.seed, plan.loss));

@@ -69,14 +69,14 @@ const START_BYTES: usize = 4;
 struct LineFeeds<R> {
     input: R,
     /// The last byte that was read: a line feed after a carriage return does not end another line.
-    last: u8,
+    last_byte: u8,
     is_at_start: bool,
     is_at_end: bool,
 }
 
 impl<R: Read> LineFeeds<R> {
     fn new(input: R) -> Self {
-        Self { input, last: b'\n', is_at_start: true, is_at_end: false }
+        Self { input, last_byte: b'\n', is_at_start: true, is_at_end: false }
     }
 
     /// Reads into `buffer`; returns 0 at the end. The first bytes are read together, as `csv`
@@ -96,19 +96,19 @@ impl<R: Read> LineFeeds<R> {
 
     /// Replaces the ends of lines in `bytes`; returns the number of remaining bytes.
     fn replace(&mut self, bytes: &mut [u8]) -> usize {
-        let first_is_known = self.last != b'\r' || bytes.first() != Some(&b'\n');
+        let first_is_known = self.last_byte != b'\r' || bytes.first() != Some(&b'\n');
         if first_is_known && !bytes.contains(&b'\r') {
-            self.last = bytes.last().copied().unwrap_or(self.last);
+            self.last_byte = bytes.last().copied().unwrap_or(self.last_byte);
             return bytes.len();
         }
         let mut kept = 0;
         for at in 0..bytes.len() {
             let byte = bytes[at];
-            if byte != b'\n' || self.last != b'\r' {
+            if byte != b'\n' || self.last_byte != b'\r' {
                 bytes[kept] = if byte == b'\r' { b'\n' } else { byte };
                 kept += 1;
             }
-            self.last = byte;
+            self.last_byte = byte;
         }
         kept
     }
@@ -120,7 +120,7 @@ impl<R: Read> Read for LineFeeds<R> {
             let n_read = self.fill(buffer)?;
             if n_read == 0 {
                 self.is_at_end = true;
-                if !matches!(self.last, b'\n' | b'\r') {
+                if !matches!(self.last_byte, b'\n' | b'\r') {
                     buffer[0] = b'\n';
                     return Ok(1);
                 }

@@ -60,7 +60,7 @@ impl SawKeys {
         check_ranges(&self)?;
         let timeout = self.timeout_ns.map_or(facts.data_rtt * 4, Span::from_ns);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let forget = attempt_limit.forget_after(forget_after(timeout, self.attempts_max));
+        let forget = attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max));
         Ok(Saw { timeout, forget, attempt_limit, keys: self })
     }
 

@@ -111,7 +111,7 @@ impl Endpoint for SawHost {
 
     fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
         let SawHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.flows.has_delivered(packet.src, flow)
+        self.receiver.flows.is_delivered(packet.src, flow)
     }
 
     fn is_duplicate(&mut self, packet: &Packet<SawHeader>) -> bool {
@@ -130,7 +130,7 @@ impl Endpoint for SawHost {
         each("repeats", self.repeats);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         Some((self.sending.len(), self.receiver.flows.len()))
     }
 
@@ -171,7 +171,7 @@ impl Endpoint for SawHost {
         let (seq, size) = (flow.state.seq, flow.size);
         let header = SawHeader::Data { flow: flow.flow, tx_slot: slot, seq, size };
         let segmentation = self.saw.keys.segmentation();
-        Some(segmentation.data(self.sending.outgoing(slot), seq, Priority::new(1), header))
+        Some(segmentation.data(self.sending.message(slot), seq, Priority::new(1), header))
     }
 
     fn wants_transmit(&self) -> bool {

@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{ForwardOnly, NoArbiter, SwitchFacts, Transport};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
-use rampmeter_proto::transport::{DerivedValue, Site};
-use rampmeter_proto::{BadKey, Segmentation, Transport};
+use rampmeter_proto::registered::{DerivedValue, Site};
+use rampmeter_proto::{BadKey, RegisteredTransport, Segmentation};
 use rampmeter_py::Registry;
 
 use config::{Saw, SawKeys};
@@ -29,20 +29,20 @@ use wire::SawHeader;
 #[derive(Clone, Copy, Debug)]
 pub struct StopAndWait;
 
-impl Family for StopAndWait {
+impl Transport for StopAndWait {
     const NAME: &'static str = "stop-and-wait";
     type Config = Saw;
     type Header = SawHeader;
     type Host = SawHost;
     type Arbiter = NoArbiter<SawHeader, Saw>;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
-    fn switch_program(_config: &Arc<Saw>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Saw>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 
-impl Transport for StopAndWait {
+impl RegisteredTransport for StopAndWait {
     type Keys = SawKeys;
     const TITLE: &'static str = "stop and wait";
     const SUMMARY: &'static str = "One packet of a message in flight at a time.";

@@ -8,7 +8,7 @@
 use super::IdMap;
 
 /// Identifiers below this are in the table.
-const DENSE: usize = 256;
+const DENSE_MAX: usize = 256;
 
 /// Values by the number of a host, peer or tenant. Values that were never set are the default.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ impl<T: Default> IdTable<T> {
     #[inline]
     pub fn get(&self, id: u32) -> Option<&T> {
         match self.dense.get(id as usize) {
-            None if id as usize >= DENSE => self.others.as_ref()?.get(&id),
+            None if id as usize >= DENSE_MAX => self.others.as_ref()?.get(&id),
             value => value,
         }
     }
@@ -32,7 +32,7 @@ impl<T: Default> IdTable<T> {
     #[inline]
     pub fn get_mut(&mut self, id: u32) -> Option<&mut T> {
         match self.dense.get_mut(id as usize) {
-            None if id as usize >= DENSE => self.others.as_mut()?.get_mut(&id),
+            None if id as usize >= DENSE_MAX => self.others.as_mut()?.get_mut(&id),
             value => value,
         }
     }
@@ -41,7 +41,7 @@ impl<T: Default> IdTable<T> {
     #[inline]
     pub fn entry(&mut self, id: u32) -> &mut T {
         let place = id as usize;
-        if place >= DENSE {
+        if place >= DENSE_MAX {
             return self.others.get_or_insert_default().entry(id).or_default();
         }
         if self.dense.len() <= place {
@@ -103,10 +103,10 @@ mod tests {
     fn high_numbers_take_no_places_of_the_table() {
         let mut table = IdTable::<u64>::default();
         *table.entry(u32::MAX) = 7;
-        *table.entry(DENSE as u32) = 8;
+        *table.entry(DENSE_MAX as u32) = 8;
         assert!(table.dense.is_empty());
         table.reset(u32::MAX);
         assert_eq!(table.others.as_ref().map(|others| others.len()), Some(1));
-        assert_eq!((table.get(u32::MAX), table.get(DENSE as u32)), (None, Some(&8)));
+        assert_eq!((table.get(u32::MAX), table.get(DENSE_MAX as u32)), (None, Some(&8)));
     }
 }

@@ -2,20 +2,20 @@
 
 /// Positions of the entries of one or more [`KeyedHeap`]s. An identifier may be in one of them.
 #[derive(Clone, Debug, Default)]
-pub struct Places(Vec<u32>);
+pub struct HeapPositions(Vec<u32>);
 
-const NOWHERE: u32 = u32::MAX;
+const ABSENT: u32 = u32::MAX;
 
-impl Places {
+impl HeapPositions {
     #[inline]
     fn get(&self, id: u32) -> Option<usize> {
-        self.0.get(id as usize).filter(|&&place| place != NOWHERE).map(|&place| place as usize)
+        self.0.get(id as usize).filter(|&&place| place != ABSENT).map(|&place| place as usize)
     }
 
     #[inline]
     fn set(&mut self, id: u32, place: u32) {
         if self.0.len() <= id as usize {
-            self.0.resize(id as usize + 1, NOWHERE);
+            self.0.resize(id as usize + 1, ABSENT);
         }
         self.0[id as usize] = place;
     }
@@ -55,21 +55,21 @@ impl<K: Ord + Copy> KeyedHeap<K> {
 
     /// Returns the key of `id`; `None` if it is not in this heap.
     #[inline]
-    pub fn get(&self, places: &Places, id: u32) -> Option<K> {
-        self.place(places, id).map(|place| self.entries[place].0)
+    pub fn get(&self, places: &HeapPositions, id: u32) -> Option<K> {
+        self.position(places, id).map(|place| self.entries[place].0)
     }
 
     /// Returns the place of `id`. A place that belongs to another heap has another identifier here,
     /// or none.
     #[inline]
-    fn place(&self, places: &Places, id: u32) -> Option<usize> {
+    fn position(&self, places: &HeapPositions, id: u32) -> Option<usize> {
         places.get(id).filter(|&place| self.entries.get(place).is_some_and(|entry| entry.1 == id))
     }
 
     /// Changes the key of `id`. Returns the previous key; `None` if it is not in this heap.
     #[inline]
-    pub fn change(&mut self, places: &mut Places, id: u32, key: K) -> Option<K> {
-        let place = self.place(places, id)?;
+    pub fn update_key(&mut self, places: &mut HeapPositions, id: u32, key: K) -> Option<K> {
+        let place = self.position(places, id)?;
         let before = std::mem::replace(&mut self.entries[place].0, key);
         self.sift(places, place);
         Some(before)
@@ -77,8 +77,8 @@ impl<K: Ord + Copy> KeyedHeap<K> {
 
     /// Inserts `id`, which is in no other heap, or changes its key.
     #[inline]
-    pub fn set(&mut self, places: &mut Places, id: u32, key: K) {
-        if self.change(places, id, key).is_none() {
+    pub fn set(&mut self, places: &mut HeapPositions, id: u32, key: K) {
+        if self.update_key(places, id, key).is_none() {
             let place = self.entries.len();
             self.entries.push((key, id));
             places.set(id, place as u32);
@@ -87,9 +87,9 @@ impl<K: Ord + Copy> KeyedHeap<K> {
     }
 
     /// Removes `id`. Returns its key; `None` if it is not in this heap.
-    pub fn remove(&mut self, places: &mut Places, id: u32) -> Option<K> {
-        let place = self.place(places, id)?;
-        places.set(id, NOWHERE);
+    pub fn remove(&mut self, places: &mut HeapPositions, id: u32) -> Option<K> {
+        let place = self.position(places, id)?;
+        places.set(id, ABSENT);
         let (key, _) = self.entries.swap_remove(place);
         if let Some(&(_, moved)) = self.entries.get(place) {
             places.set(moved, place as u32);
@@ -99,7 +99,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
     }
 
     /// Moves the entry at `place` to the position of its key.
-    fn sift(&mut self, places: &mut Places, mut place: usize) {
+    fn sift(&mut self, places: &mut HeapPositions, mut place: usize) {
         while place > 0 && self.entries[place] < self.entries[(place - 1) / 2] {
             self.swap(places, place, (place - 1) / 2);
             place = (place - 1) / 2;
@@ -118,7 +118,7 @@ impl<K: Ord + Copy> KeyedHeap<K> {
         }
     }
 
-    fn swap(&mut self, places: &mut Places, a: usize, b: usize) {
+    fn swap(&mut self, places: &mut HeapPositions, a: usize, b: usize) {
         self.entries.swap(a, b);
         places.set(self.entries[a].1, a as u32);
         places.set(self.entries[b].1, b as u32);
@@ -140,7 +140,7 @@ mod tests {
             ),
         ) {
             let mut heaps = [KeyedHeap::default(), KeyedHeap::default()];
-            let mut places = Places::default();
+            let mut places = HeapPositions::default();
             let mut models = [BTreeMap::new(), BTreeMap::new()];
             for (which, id, key) in steps {
                 match key {
@@ -151,7 +151,7 @@ mod tests {
                         if before.is_none() || key % 2 == 0 {
                             heaps[which].set(&mut places, id, key);
                         } else {
-                            prop_assert_eq!(heaps[which].change(&mut places, id, key), before);
+                            prop_assert_eq!(heaps[which].update_key(&mut places, id, key), before);
                         }
                     }
                     None => {

@@ -8,6 +8,6 @@ mod slab;
 
 pub use id_map::{IdHasher, IdMap};
 pub use id_table::IdTable;
-pub use keyed_heap::{KeyedHeap, Places};
+pub use keyed_heap::{HeapPositions, KeyedHeap};
 pub use seq_set::SeqSet;
 pub use slab::Slab;

@@ -17,9 +17,9 @@ pub struct SeqSet {
     /// Count of numbers above base in the set.
     n_above: u32,
     /// Bitmaps of the blocks base / 64 and base / 64 + 1.
-    near: [u64; 2],
+    near_blocks: [u64; 2],
     /// Later blocks with at least one number, by block number.
-    far: BTreeMap<u32, u64>,
+    far_blocks: BTreeMap<u32, u64>,
 }
 
 impl SeqSet {
@@ -49,8 +49,8 @@ impl SeqSet {
         }
         let block = (seq / BITS - self.base / BITS) as usize;
         let word = match block {
-            0 | 1 => self.near[block],
-            _ => self.far.get(&(seq / BITS)).copied().unwrap_or(0),
+            0 | 1 => self.near_blocks[block],
+            _ => self.far_blocks.get(&(seq / BITS)).copied().unwrap_or(0),
         };
         word >> (seq % BITS) & 1 == 1
     }
@@ -63,8 +63,8 @@ impl SeqSet {
         }
         let block = (seq / BITS - self.base / BITS) as usize;
         let word = match block {
-            0 | 1 => &mut self.near[block],
-            _ => self.far.entry(seq / BITS).or_default(),
+            0 | 1 => &mut self.near_blocks[block],
+            _ => self.far_blocks.entry(seq / BITS).or_default(),
         };
         let bit = 1 << (seq % BITS);
         if *word & bit != 0 {
@@ -95,15 +95,15 @@ impl SeqSet {
         }
     }
 
-    fn take_far(&mut self, block: u32) -> u64 {
+    fn remove_far_block(&mut self, block: u32) -> u64 {
         // Most sets never have a far block.
-        if self.far.is_empty() { 0 } else { self.far.remove(&block).unwrap_or(0) }
+        if self.far_blocks.is_empty() { 0 } else { self.far_blocks.remove(&block).unwrap_or(0) }
     }
 
     /// Moves the base over the numbers in the set.
     fn advance(&mut self) {
         loop {
-            let run = (!(self.near[0] >> (self.base % BITS))).trailing_zeros();
+            let run = (!(self.near_blocks[0] >> (self.base % BITS))).trailing_zeros();
             // The shift inserts zeros, so a run ends at the block's end at the latest.
             let run = run.min(BITS - self.base % BITS);
             self.base += run;
@@ -111,7 +111,7 @@ impl SeqSet {
             if run == 0 || !self.base.is_multiple_of(BITS) {
                 return;
             }
-            self.near = [self.near[1], self.take_far(self.base / BITS + 1)];
+            self.near_blocks = [self.near_blocks[1], self.remove_far_block(self.base / BITS + 1)];
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
         for seq in 0..10_000 {
             assert!(set.insert(seq));
         }
-        assert_eq!((set.first_missing(), set.len(), set.far.len()), (10_000, 10_000, 0));
+        assert_eq!((set.first_missing(), set.len(), set.far_blocks.len()), (10_000, 10_000, 0));
     }
 
     /// The maximum number needs one block, not those of all numbers below it.
@@ -137,7 +137,7 @@ mod tests {
         let mut set = SeqSet::default();
         assert!(set.insert(u32::MAX - 1) && set.insert(1 << 20) && !set.insert(1 << 20));
         assert!(set.contains(u32::MAX - 1) && !set.contains(u32::MAX));
-        assert_eq!((set.far.len(), set.len(), set.first_missing()), (2, 2, 0));
+        assert_eq!((set.far_blocks.len(), set.len(), set.first_missing()), (2, 2, 0));
         set.insert_below(100);
         assert_eq!((set.first_missing(), set.next_missing(1 << 20)), (100, (1 << 20) + 1));
     }

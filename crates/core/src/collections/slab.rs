@@ -49,7 +49,7 @@ impl<T> Slab<T> {
     }
 
     /// Returns the number of slots, including free ones. Slot numbers are below this.
-    pub fn slots(&self) -> usize {
+    pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
 

@@ -1,19 +1,19 @@
 //! Properties of every header, for the tests of transports and for fuzzing.
 //!
-//! A transport's whole test of its packets is a call of [`packets`] with random words, and one of
-//! [`bytes`] with random bytes.
+//! A transport's whole test of its packets is a call of [`check_packets`] with random words, and
+//! one of [`check_decode`] with random bytes.
 
 use super::{Bound, FieldInfo, Form, Format, Formats, Header, Limit, PacketKind, Rule, WireError};
 use crate::envelope::Envelope;
 
 /// Buffer size in bytes, longer than any header.
-const ROOM: usize = 512;
+const BUFFER_LEN: usize = 512;
 
 /// Decodes `bytes`. A valid header must encode to the same bytes.
 ///
 /// # Panics
 /// If it does not.
-pub fn bytes<H: Header>(bytes: &[u8]) {
+pub fn check_decode<H: Header>(bytes: &[u8]) {
     if let Ok((header, read)) = H::decode(bytes) {
         let mut again = vec![0; read];
         assert_eq!(header.encode(&mut again), Ok(read), "{header:?}");
@@ -26,15 +26,18 @@ pub fn bytes<H: Header>(bytes: &[u8]) {
 ///
 /// # Panics
 /// If not.
-pub fn round_trip<H: Header>(header: &H) {
-    let mut bytes = [0; ROOM];
+pub fn check_round_trip<H: Header>(header: &H) {
+    let mut bytes = [0; BUFFER_LEN];
     let written = header.encode(&mut bytes).expect("room for any header");
     assert_eq!(written, header.wire_len(), "{header:?}");
     assert_eq!(H::decode(&bytes[..written]), Ok((*header, written)));
     for short in 0..written {
         let got = H::decode(&bytes[..short]);
         assert!(matches!(got, Err(WireError::Truncated { .. })), "{short} bytes of {header:?}");
-        assert!(header.encode(&mut [0; ROOM][..short]).is_err(), "{short} bytes of {header:?}");
+        assert!(
+            header.encode(&mut [0; BUFFER_LEN][..short]).is_err(),
+            "{short} bytes of {header:?}"
+        );
     }
 }
 
@@ -44,17 +47,17 @@ pub fn round_trip<H: Header>(header: &H) {
 ///
 /// # Panics
 /// If one of these does not hold.
-pub fn packets<H: Formats>(draw: &mut dyn FnMut() -> u64) {
-    tables(H::FORMATS);
+pub fn check_packets<H: Formats>(draw: &mut dyn FnMut() -> u64) {
+    check_tables(H::FORMATS);
     for format in H::FORMATS {
         let header = H::arbitrary(format.code, draw).expect("an arbitrary header of every type");
         assert_eq!(header.code(), format.code);
-        round_trip(&header);
-        impossible_fields_are_named(format, &header);
+        check_round_trip(&header);
+        check_field_names(format, &header);
     }
     for code in 0..=u8::MAX {
         let is_known = H::FORMATS.iter().any(|format| format.code == code);
-        let mut bytes = [0; ROOM];
+        let mut bytes = [0; BUFFER_LEN];
         bytes[0] = code;
         let is_refused = H::decode(&bytes) == Err(WireError::UnknownType(code));
         assert_eq!(is_refused, !is_known, "type {code}");
@@ -63,8 +66,8 @@ pub fn packets<H: Formats>(draw: &mut dyn FnMut() -> u64) {
 }
 
 /// Invalidates one field of `header` after another.
-fn impossible_fields_are_named<H: Formats>(format: &Format, header: &H) {
-    let mut bytes = [0; ROOM];
+fn check_field_names<H: Formats>(format: &Format, header: &H) {
+    let mut bytes = [0; BUFFER_LEN];
     header.encode(&mut bytes).expect("room for any header");
     let mut at = 1;
     for field in format.fields {
@@ -123,7 +126,7 @@ fn exceed_limit<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64
 }
 
 /// Checks that the tables of packets are consistent.
-fn tables(formats: &[Format]) {
+fn check_tables(formats: &[Format]) {
     assert!(formats.is_sorted_by(|a, b| a.code < b.code), "types are in order and distinct");
     for format in formats {
         let name = format.name;
@@ -141,7 +144,7 @@ fn tables(formats: &[Format]) {
             assert!(format.fields[..place].iter().all(|other| other.name != field.name));
         }
         format.rules.iter().for_each(|rule| assert!(is_sound(rule, format), "{name}: {rule:?}"));
-        holes(format.summary, format.fields);
+        check_placeholders(format.summary, format.fields);
     }
 }
 
@@ -169,7 +172,7 @@ fn is_sound(rule: &Rule, format: &Format) -> bool {
 }
 
 /// Checks that each placeholder of a summary is the name of a field.
-fn holes(summary: &str, fields: &[FieldInfo]) {
+fn check_placeholders(summary: &str, fields: &[FieldInfo]) {
     let (mut depth, mut from) = (0, 0);
     for (at, byte) in summary.bytes().enumerate() {
         match byte {
@@ -177,7 +180,7 @@ fn holes(summary: &str, fields: &[FieldInfo]) {
             b'{' => depth += 1,
             b'}' if depth == 1 => {
                 depth = 0;
-                hole(&summary[from..at], fields);
+                check_placeholder(&summary[from..at], fields);
             }
             b'}' => depth -= 1,
             _ => {}
@@ -186,13 +189,13 @@ fn holes(summary: &str, fields: &[FieldInfo]) {
     assert_eq!(depth, 0, "braces match in {summary:?}");
 }
 
-fn hole(text: &str, fields: &[FieldInfo]) {
+fn check_placeholder(text: &str, fields: &[FieldInfo]) {
     let end = text.find(['|', ':']).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let field = fields.iter().find(|field| field.filter == name);
     let field = field.unwrap_or_else(|| panic!("{{{text}}} is no field"));
     match (rest.chars().next(), field.form) {
-        (Some(':'), Form::List { items, .. }) => holes(&rest[1..], items),
+        (Some(':'), Form::List { items, .. }) => check_placeholders(&rest[1..], items),
         (Some('|'), Form::Number { .. }) => assert_eq!(rest.matches('|').count(), 2, "{text}"),
         (None, Form::Number { .. } | Form::Words { .. }) => {}
         (_, form) => panic!("{{{text}}} does not fit {form:?}"),

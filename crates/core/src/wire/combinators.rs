@@ -228,8 +228,8 @@ macro_rules! codes {
                 Self::ALL[(draw() % ($largest + 1)) as usize]
             }
 
-            fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-                tell("", *self as u64);
+            fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+                visit("", *self as u64);
             }
         }
     };
@@ -292,9 +292,9 @@ macro_rules! items {
                 Self { $( $field: $crate::wire::Field::arbitrary(draw), )* }
             }
 
-            fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-                $( $crate::wire::Field::tell(&self.$field, &mut |_, value| {
-                    tell(::core::stringify!($field), value);
+            fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+                $( $crate::wire::Field::visit(&self.$field, &mut |_, value| {
+                    visit(::core::stringify!($field), value);
                 }); )*
             }
         }

@@ -32,12 +32,12 @@ pub trait Field: Copy {
 
     /// Calls `tell` with the value. A list reports the number of its items under `count`, then each
     /// field of each item under its name. All others have one value without a name.
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64));
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64));
 }
 
 /// Returns an arbitrary number up to `largest`: often 0, the largest, or small, as mistakes show
 /// there.
-pub fn number(draw: &mut dyn FnMut() -> u64, largest: u64) -> u64 {
+pub fn arbitrary_number(draw: &mut dyn FnMut() -> u64, largest: u64) -> u64 {
     let word = draw();
     match word >> 61 {
         0 => 0,
@@ -69,11 +69,11 @@ macro_rules! integer_fields {
             }
 
             fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self {
-                number(draw, $of::MAX.into()) as $of
+                arbitrary_number(draw, $of::MAX.into()) as $of
             }
 
-            fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-                tell("", (*self).into());
+            fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+                visit("", (*self).into());
             }
         }
     )*};
@@ -109,7 +109,7 @@ impl Field for bool {
         draw() & 1 == 1
     }
 
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         tell("", u64::from(*self));
     }
 }
@@ -137,7 +137,7 @@ impl Field for Span {
         Self::from_ps(u64::arbitrary(draw))
     }
 
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        self.as_ps().tell(tell);
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+        self.as_ps().visit(tell);
     }
 }

@@ -131,12 +131,12 @@ pub trait Formats: Header + 'static {
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
     /// Calls `tell` with every field's name in Rust and the values of
-    /// [`Field::tell`](super::Field::tell).
+    /// [`Field::visit`](super::Field::visit).
     fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
 /// Returns the name of a header's packet, by its type byte.
-pub fn name_of<H: Formats>(header: &H) -> &'static str {
+pub fn packet_name<H: Formats>(header: &H) -> &'static str {
     let code = header.code();
     let format = H::FORMATS.iter().find(|format| format.code == code);
     format.map_or("packet", |format| format.name)
@@ -223,7 +223,7 @@ impl FieldInfo {
 
     /// Returns the field, a number shown in hexadecimal.
     #[must_use]
-    pub const fn hex(mut self) -> Self {
+    pub const fn with_hex(mut self) -> Self {
         if let Form::Number { bytes, .. } = self.form {
             self.form = Form::Number { bytes, base: Base::Hex };
         }

@@ -136,7 +136,7 @@ macro_rules! headers {
             }
 
             fn kind(&self) -> &'static str {
-                $crate::wire::name_of(self)
+                $crate::wire::packet_name(self)
             }
 
             fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
@@ -267,7 +267,7 @@ macro_rules! headers {
     (@obey $subject:ident at most $limit:tt) => { ::core::cmp::Ord::min($subject, $limit) };
 
     (@tell $tell:ident, $field:ident) => {
-        $crate::wire::Field::tell($field, &mut |part, value| {
+        $crate::wire::Field::visit($field, &mut |part, value| {
             $tell(::core::stringify!($field), part, value);
         })
     };

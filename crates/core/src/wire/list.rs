@@ -52,7 +52,7 @@ pub trait Item: Copy + Default {
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self;
 
     /// Calls `tell` with each field's name and value.
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64));
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64));
 }
 
 macro_rules! integer_items {
@@ -74,8 +74,8 @@ macro_rules! integer_items {
                 Field::arbitrary(draw)
             }
 
-            fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-                Field::tell(self, tell);
+            fn visit(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+                Field::visit(self, visit);
             }
         }
     )*};
@@ -125,8 +125,8 @@ impl<T: Item, const N: usize> Field for List<T, N> {
         list
     }
 
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         tell("count", self.len.into());
-        self.as_slice().iter().for_each(|item| item.tell(tell));
+        self.as_slice().iter().for_each(|item| item.visit(tell));
     }
 }

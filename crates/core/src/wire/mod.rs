@@ -23,11 +23,11 @@ mod transport;
 
 pub use bytes::{Reader, Writer};
 pub use error::WireError;
-pub use field::{Field, number};
+pub use field::{Field, arbitrary_number};
 pub use format::{
-    Base, Bound, FieldInfo, Form, Format, Formats, Layout, Limit, PacketKind, Rule, name_of,
+    Base, Bound, FieldInfo, Form, Format, Formats, Layout, Limit, PacketKind, Rule, packet_name,
 };
 pub use header::Header;
 pub use join::{count, join};
 pub use list::{Item, List};
-pub use transport::{Sample, Value, Wire};
+pub use transport::{Sample, Value, WireFormat};

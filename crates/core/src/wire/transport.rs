@@ -6,7 +6,7 @@ use crate::packet::Packet;
 
 /// Packets of one transport, for code that iterates over all transports.
 #[derive(Clone, Copy, Debug)]
-pub struct Wire {
+pub struct WireFormat {
     /// Number on the wire.
     pub id: TransportId,
     /// Name in plans.
@@ -22,7 +22,7 @@ pub struct Wire {
     check_packets: fn(&mut dyn FnMut() -> u64),
 }
 
-impl Wire {
+impl WireFormat {
     /// Returns its name in filters of captures: its own name, unless Wireshark has a protocol of
     /// that name.
     pub fn filter(&self) -> &'static str {
@@ -54,7 +54,7 @@ pub struct Value {
     pub value: u64,
 }
 
-impl Wire {
+impl WireFormat {
     /// Creates the description of the transport whose headers are `H`.
     pub const fn describe<H: Formats>(
         id: TransportId,
@@ -68,8 +68,8 @@ impl Wire {
             formats: H::FORMATS,
             packet_bytes: size_of::<Packet<H>>(),
             sample: sample::<H>,
-            check_bytes: check::bytes::<H>,
-            check_packets: check::packets::<H>,
+            check_bytes: check::check_decode::<H>,
+            check_packets: check::check_packets::<H>,
         }
     }
 
@@ -78,7 +78,7 @@ impl Wire {
         (self.sample)(code, draw)
     }
 
-    /// Calls [`check::bytes`] for this transport.
+    /// Calls [`check::check_decode`] for this transport.
     ///
     /// # Panics
     /// If its codec is wrong.
@@ -86,7 +86,7 @@ impl Wire {
         (self.check_bytes)(bytes);
     }
 
-    /// Calls [`check::packets`] for this transport.
+    /// Calls [`check::check_packets`] for this transport.
     ///
     /// # Panics
     /// If its codec or its tables are wrong.

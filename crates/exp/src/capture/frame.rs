@@ -80,7 +80,7 @@ impl Frame {
 fn write_headers<H>(out: &mut [u8], packet: &Packet<H>, length: usize) -> Result<(), WireError> {
     let (src, dst) = (address(packet.src), address(packet.dst));
     let ip_length = (length - ETHERNET) as u16;
-    let class = packet.priority.traffic_class() | packet.marks.ecn();
+    let class = packet.priority.traffic_class() | packet.marks.ecn_bits();
     let mut writer = Writer::new(out);
     writer.u16(0x0200)?.u32(dst)?.u16(0x0200)?.u32(src)?.u16(0x0800)?;
     // Version 4, five words of header; not to be fragmented; 64 hops; UDP; the sum is written last.

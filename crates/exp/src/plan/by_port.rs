@@ -135,7 +135,8 @@ fn slow_core_tiers(topology: &Topology, fastest: Rate) -> BTreeSet<String> {
     let links = topology.links().iter().zip(link_tiers(topology));
     let between =
         links.filter(|(link, _)| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_))));
-    let ports = between.flat_map(|(link, tiers)| [link.rate, link.back].into_iter().zip(tiers));
+    let ports =
+        between.flat_map(|(link, tiers)| [link.rate, link.rate_back].into_iter().zip(tiers));
     ports.filter(|(rate, _)| *rate < fastest).map(|(_, tier)| tier).collect()
 }
 
@@ -190,11 +191,11 @@ pub(crate) fn port_bytes(
 /// A warning if a port never marks, because its memory is full before its threshold is reached.
 pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<Warning> {
     let memory = |tier: &str, rate| match fabric.buffer {
-        Buffer::PerPort(bytes) => fabric.buffers.of(tier, rate).unwrap_or(bytes),
+        Buffer::PerPort(bytes) => fabric.buffer_by_port.of(tier, rate).unwrap_or(bytes),
         Buffer::Shared { per_switch, .. } => per_switch,
     };
     port_groups(topology).into_iter().find_map(|(tier, rate)| {
-        let above = fabric.marks_above.of(&tier, rate).or(fabric.mark_above)?;
+        let above = fabric.mark_above_by_port.of(&tier, rate).or(fabric.mark_above)?;
         let memory = memory(&tier, rate);
         let gbps = rate.as_bps() as f64 / 1e9;
         (above >= memory).then(|| {
@@ -235,11 +236,11 @@ pub(crate) fn check(
     cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     let tables = [
-        ("fabric.buffer-bytes", &fabric.buffers),
-        ("fabric.ecn-bytes", &fabric.marks_above),
-        ("fabric.ecn-max-bytes", &fabric.marks_all_above),
+        ("fabric.buffer-bytes", &fabric.buffer_by_port),
+        ("fabric.ecn-bytes", &fabric.mark_above_by_port),
+        ("fabric.ecn-max-bytes", &fabric.mark_all_above_by_port),
     ];
-    let has_marks = fabric.mark_all_above.is_some() || !fabric.marks_all_above.is_empty();
+    let has_marks = fabric.mark_all_above.is_some() || !fabric.mark_all_above_by_port.is_empty();
     if !has_marks && tables.iter().all(|(_, table)| table.is_empty()) {
         return Ok(());
     }
@@ -259,8 +260,8 @@ pub(crate) fn check(
         }
     }
     for (tier, rate) in groups.iter().filter(|_| has_marks) {
-        let above = fabric.marks_above.of(tier, *rate).or(fabric.mark_above);
-        let all = fabric.marks_all_above.of(tier, *rate).or(fabric.mark_all_above);
+        let above = fabric.mark_above_by_port.of(tier, *rate).or(fabric.mark_above);
+        let all = fabric.mark_all_above_by_port.of(tier, *rate).or(fabric.mark_all_above);
         let (expected, got) = match (above, all) {
             (None, Some(_)) => ("fabric.ecn-bytes with it".to_owned(), "this alone".to_owned()),
             (Some(above), Some(all)) if all < above => {

@@ -29,7 +29,7 @@ pub(crate) fn resolve(
     }
     let mut fabric = FabricConfig::default();
     spec.assign(needs, &mut fabric, cx)?;
-    (fabric.buffer, fabric.buffers) = buffer(spec, needs, cx)?;
+    (fabric.buffer, fabric.buffer_by_port) = buffer(spec, needs, cx)?;
     let (asked, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
     let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
     let header = spec.cut_through_bytes.unwrap_or(64);
@@ -61,7 +61,7 @@ fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
         }
         Buffer::Shared { per_switch, alpha } => (None, Some(per_switch.get()), Some(alpha)),
     };
-    if fabric.marks_above.is_empty() {
+    if fabric.mark_above_by_port.is_empty() {
         spec.ecn_bytes = fabric.mark_above.map(|bytes| PortBytesSpec::All(bytes.get()));
     }
     spec.ecn_max_probability = spec.ecn_max_bytes.is_some().then_some(fabric.mark_share);
@@ -120,8 +120,8 @@ fn marks(
     }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
     cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
-    (fabric.mark_above, fabric.marks_above) = (ecn, marks_above);
-    (fabric.mark_all_above, fabric.marks_all_above) = (mark_all_above, marks_all_above);
+    (fabric.mark_above, fabric.mark_above_by_port) = (ecn, marks_above);
+    (fabric.mark_all_above, fabric.mark_all_above_by_port) = (mark_all_above, marks_all_above);
     fabric.mark_share = mark_share;
     Ok(())
 }
@@ -182,14 +182,14 @@ fn switching(need: Need<Forwarding>) -> Need<SwitchingSpec> {
     match need {
         Need::Any => Need::Any,
         Need::Prefer(needed) => Need::Prefer(spec(needed)),
-        Need::Only(needed) => Need::Only(spec(needed)),
+        Need::Require(needed) => Need::Require(spec(needed)),
     }
 }
 
 /// Returns true if a transport is designed for switches in which no packet may wait.
 pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
     let none = Buffer::PerPort(Bytes::ZERO);
-    matches!(needs.buffer, Need::Prefer(buffer) | Need::Only(buffer) if buffer == none)
+    matches!(needs.buffer, Need::Prefer(buffer) | Need::Require(buffer) if buffer == none)
 }
 
 /// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold
@@ -253,7 +253,7 @@ fn buffer(
         }
         (None, None) => None,
     };
-    if let (Some(asked), Need::Only(needed)) = (asked, needs.buffer)
+    if let (Some(asked), Need::Require(needed)) = (asked, needs.buffer)
         && asked != needed
     {
         let (needed, asked) = (needed.words(), asked.words());
@@ -296,12 +296,12 @@ mod tests {
         let stored = "switching = 'store-and-forward'";
         assert_eq!(switching("", Need::Any), Switching::StoreAndForward);
         assert_eq!(switching("", Need::Prefer(needed)), cut_through);
-        assert_eq!(switching("", Need::Only(needed)), cut_through);
+        assert_eq!(switching("", Need::Require(needed)), cut_through);
         assert_eq!(switching(stored, Need::Prefer(needed)), Switching::StoreAndForward);
-        let only = Need::Only(Forwarding::StoreAndForward);
+        let only = Need::Require(Forwarding::StoreAndForward);
         assert_eq!(switching(stored, only), Switching::StoreAndForward);
         let PlanError { key, problem, .. } =
-            resolved("switching = 'shaped'", Need::Only(needed)).unwrap_err();
+            resolved("switching = 'shaped'", Need::Require(needed)).unwrap_err();
         let expected =
             "expected cut-through, the only value that the transport works with, got shaped";
         assert_eq!((key.as_str(), problem.to_string().as_str()), ("fabric.switching", expected));

@@ -152,7 +152,7 @@ fabric_keys! {
         shaper_burst_us: f64 = group,
         /// Packets of the highest priority up to this length pass other packets at once and take no
         /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
-        express_bytes: u64 = length(express => express, 9_000),
+        express_bytes: u64 = length(express_max => express_max, 9_000),
         /// Memory that a waiting packet takes at least.
         slot_bytes: u64 = length(buffer_cell => buffer_cell, 9_100),
         /// Length of a packet whose payload is cut off, where ports trim (NDP).
@@ -179,13 +179,13 @@ pub(super) fn choose<T: PlanSpelling + PartialEq>(
     cx: &PlanOrigin<'_>,
 ) -> Result<T, PlanError> {
     match (plan, need) {
-        (Some(asked), Need::Only(needed)) if asked != needed => {
+        (Some(asked), Need::Require(needed)) if asked != needed => {
             let expected =
                 format!("{}, the only value that the transport works with", needed.words());
             Err(cx.unexpected(&path(key), expected, asked.words()))
         }
         (Some(asked), _) => Ok(asked),
-        (None, Need::Prefer(needed) | Need::Only(needed)) => Ok(needed),
+        (None, Need::Prefer(needed) | Need::Require(needed)) => Ok(needed),
         (None, Need::Any) => Ok(default),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
 use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::transport::{Network, Place, Site, SlowerLink};
+use rampmeter_proto::registered::{Deployment, Network, Site, SlowerLink};
 use rampmeter_sim::{
     Delays, FabricConfig, Shape, Switching, Target, Topology, TopologyError, TopologySpec,
     topologies,
@@ -82,8 +82,8 @@ impl PlanNetwork {
         (fabric, spray): (&FabricConfig, Option<Spray>),
     ) -> Result<ValidTransport, BadKey> {
         let Self { topology, imported, delays, .. } = self;
-        let Shape { switches, ratio, ports, slower, rails } = topology.shape(delays);
-        let slower = slower.map(|number| SlowerLink {
+        let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(delays);
+        let slow_link = slower.map(|number| SlowerLink {
             name: imported.names.target(topology, Target::Link(number)),
             rate: topology.links()[number as usize].rates().0,
         });
@@ -97,14 +97,14 @@ impl PlanNetwork {
         };
         let network = Network {
             switches,
-            ratio,
+            rate_ratio,
             ports,
-            slower,
+            slow_link,
             is_narrow: topology.bisection_share() < 1.0,
             rails,
             slowest,
             fastest,
-            slots: topology.slot_rate(),
+            slot_rate: topology.slot_rate(),
             core: topology.core_rate(),
             pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,
@@ -112,7 +112,7 @@ impl PlanNetwork {
             pods,
         };
         spec.configure(
-            &Site { facts: delays.facts(), deployment: Place::Network(network), lower: None },
+            &Site { facts: delays.facts(), deployment: Deployment::Network(network), lower: None },
             spray,
         )
     }

@@ -82,7 +82,7 @@ pub(crate) fn resolve(
         headroom_bytes: headroom.map(Bytes::get),
         classes: Some(classes),
     });
-    spec.express_bytes = Some(fabric.express.into());
+    spec.express_bytes = Some(fabric.express_max.into());
     fabric.pfc = Some(pfc);
     Ok(warning)
 }
@@ -121,7 +121,7 @@ fn threshold(
     cx: &PlanOrigin<'_>,
 ) -> Result<Option<PfcThreshold>, PlanError> {
     let needed = match needs.pfc {
-        Need::Only(needed) => needed,
+        Need::Require(needed) => needed,
         Need::Prefer(needed) if matches!(buffer, Buffer::Shared { .. }) => needed,
         Need::Prefer(_) | Need::Any => None,
     };
@@ -167,11 +167,11 @@ fn threshold(
         }
     };
     match (needs.pfc, threshold) {
-        (Need::Only(Some(_)), None) => {
+        (Need::Require(Some(_)), None) => {
             let expected = "on, as the transport needs networks that do not drop";
             Err(cx.unexpected("fabric.pfc.mode", expected, "off"))
         }
-        (Need::Only(None), Some(_)) => {
+        (Need::Require(None), Some(_)) => {
             Err(cx.unexpected("fabric.pfc.mode", "off, as the transport needs", "on"))
         }
         _ => Ok(threshold),
@@ -197,7 +197,7 @@ fn classes(
             let expected = "0, as pauses stop every class";
             return Err(cx.unexpected("fabric.express-bytes", expected, bytes));
         }
-        fabric.express = 0;
+        fabric.express_max = 0;
     }
     Ok(classes)
 }
@@ -267,9 +267,9 @@ mod tests {
         let plan = "shared-buffer-bytes = 32000000\npfc = {}";
         let (spec, fabric) = resolved(plan, &FabricNeeds::default()).unwrap();
         assert_eq!(fabric.pfc.unwrap().classes, PfcClasses::All);
-        assert_eq!((fabric.express, spec.express_bytes), (0, Some(0)));
+        assert_eq!((fabric.express_max, spec.express_bytes), (0, Some(0)));
         let (_, fabric) = resolved(plan, &needs(Need::Any)).unwrap();
-        assert_eq!((fabric.pfc.unwrap().classes, fabric.express), (PfcClasses::Data, 64));
+        assert_eq!((fabric.pfc.unwrap().classes, fabric.express_max), (PfcClasses::Data, 64));
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
             let error = resolved(&plan, &FabricNeeds::default()).unwrap_err();
             assert!(error.contains(expected), "{plan}: {error}");
         }
-        let only = needs(Need::Only(HPCC));
+        let only = needs(Need::Require(HPCC));
         let error = resolved("pfc = { mode = 'off' }", &only).unwrap_err();
         assert!(error.contains("fabric.pfc.mode: expected on"), "{error}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rampmeter_core::{Bytes, FabricFacts, Span};
-use rampmeter_proto::transport::{DerivedValue, Quantity};
+use rampmeter_proto::registered::{DerivedValue, Quantity};
 use rampmeter_sim::SimSpec;
 use rampmeter_workload::ValidWorkload;
 

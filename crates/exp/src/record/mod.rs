@@ -64,7 +64,7 @@ pub(crate) struct Recorder {
     pub(crate) rejected: u64,
     pub(crate) unfinished: u64,
     /// Numbers and arrivals of flows that were not delivered, without those that were rejected.
-    pub(crate) open: Vec<(u32, Time)>,
+    pub(crate) unfinished_flows: Vec<(u32, Time)>,
     /// Message bytes delivered in the whole run, by tenant.
     pub(crate) delivered_bytes: BTreeMap<u32, u64>,
     /// Only of runs that record rates of flows.
@@ -109,7 +109,7 @@ impl Recorder {
             failed: 0,
             rejected: 0,
             unfinished: 0,
-            open: Vec::new(),
+            unfinished_flows: Vec::new(),
             delivered_bytes: BTreeMap::new(),
             rates: None,
             windows: None,
@@ -186,7 +186,7 @@ impl Recorder {
             Status::NotStarted => {}
         }
         if matches!(status, Status::Failed | Status::Unfinished) {
-            self.open.push((record.number, record.arrival));
+            self.unfinished_flows.push((record.number, record.arrival));
         }
     }
 
@@ -221,9 +221,9 @@ impl Probe for Recorder {
             (None, None, None) => Status::Unfinished,
         };
         self.count(record, status, ideals, [fct_ps, acked_ps]);
-        let delivered_bytes = record.fresh.get();
+        let delivered_bytes = record.fresh_bytes.get();
         *self.delivered_bytes.entry(record.tenant.get()).or_default() += delivered_bytes;
-        self.duplicate_bytes += record.duplicate.get();
+        self.duplicate_bytes += record.duplicate_bytes.get();
         let sent_bytes = record.sent_bytes.get();
         let retransmitted_bytes = sent_bytes.saturating_sub(record.size.get());
         self.sent_bytes += sent_bytes;
@@ -248,7 +248,7 @@ impl Probe for Recorder {
             acked_ideal_ps: acked_ideal.as_ps(),
             figure_ideal_ps: figure_ideal.as_ps(),
             ideal_is_bound: ideals.is_bound,
-            duplicate_bytes: record.duplicate.get(),
+            duplicate_bytes: record.duplicate_bytes.get(),
             deadline_ps,
             fate_ps: since(record.completed.or(record.failed).or(record.rejected)),
             bound_ps: record.bound.map(Span::as_ps),

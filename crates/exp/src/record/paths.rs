@@ -63,15 +63,15 @@ impl PathTable {
     /// Something happened at a port.
     pub(crate) fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
         match event.change {
-            PortChange::Sends { handle, ref packet, .. } if packet.payload.len > 0 => {
+            PortChange::TransmitStart { handle, ref packet, .. } if packet.payload.len > 0 => {
                 let before = self.path(handle);
                 *self.path_mut(handle) = self.step(before, event.port);
             }
             PortChange::Duplicate { handle, twin } => *self.path_mut(twin) = self.path(handle),
-            PortChange::Drops { handle, .. } | PortChange::Consume { handle } => {
+            PortChange::Drop { handle, .. } | PortChange::Consume { handle } => {
                 *self.path_mut(handle) = NONE
             }
-            PortChange::Arrives { handle, ref packet } => {
+            PortChange::Arrival { handle, ref packet } => {
                 let path = std::mem::replace(self.path_mut(handle), NONE);
                 if packet.payload.len > 0 {
                     self.count(packet.payload.msg.get(), path, packet.payload.len);

@@ -20,7 +20,7 @@ struct Progress {
 
 impl Progress {
     fn of(record: &FlowRecord) -> Self {
-        Self { delivered: record.fresh.get(), sent: record.sent_bytes.get() }
+        Self { delivered: record.fresh_bytes.get(), sent: record.sent_bytes.get() }
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Rates {
     pub(crate) interval: Span,
     table: BoundedTable<RateSample>,
     /// The end of the last interval.
-    last: Time,
+    last_end: Time,
     /// Progress of open flows at that instant.
     progress: BTreeMap<u32, Progress>,
     /// Flows that ended since then.
@@ -43,7 +43,13 @@ impl Rates {
     /// If the file cannot be made.
     pub(crate) fn create(file: PathBuf, interval: Span) -> Result<Self, TableError> {
         let table = BoundedTable::create(file)?;
-        Ok(Self { interval, table, last: Time::ZERO, progress: BTreeMap::new(), ended: Vec::new() })
+        Ok(Self {
+            interval,
+            table,
+            last_end: Time::ZERO,
+            progress: BTreeMap::new(),
+            ended: Vec::new(),
+        })
     }
 
     /// Takes the end of a flow. Its last bytes are in the row of the current interval.
@@ -57,7 +63,7 @@ impl Rates {
         now: Time,
         open: impl Iterator<Item = &'a FlowRecord>,
     ) {
-        let seconds = (now - self.last).as_ps() as f64 * 1e-12;
+        let seconds = (now - self.last_end).as_ps() as f64 * 1e-12;
         if seconds == 0.0 {
             return;
         }
@@ -66,7 +72,7 @@ impl Rates {
         let mut rows: Vec<RateSample> = Vec::new();
         let mut add = |record: &FlowRecord, progress: Progress| {
             let known = before.get(&record.number).copied().unwrap_or_default();
-            let is_delivered = record.delivered.is_some_and(|at| at <= self.last);
+            let is_delivered = record.delivered.is_some_and(|at| at <= self.last_end);
             if is_delivered && known.delivered == progress.delivered {
                 // Only its last acknowledgement is missing.
                 return;
@@ -88,7 +94,7 @@ impl Rates {
         }
         ended.iter().for_each(|record| add(record, Progress::of(record)));
         rows.sort_unstable_by_key(|row| row.flow);
-        self.last = now;
+        self.last_end = now;
         self.table.push(now, &rows);
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -
 pub(crate) struct CumulativeSample {
     pub(crate) at: Time,
     /// Message bytes that had reached their receiver.
-    pub(crate) fresh: u64,
+    pub(crate) fresh_bytes: u64,
     /// Bytes that each tier had sent.
     pub(crate) tiers: Vec<u64>,
     /// Message bytes that had reached their receiver by tenant; none before there are several.
@@ -53,7 +53,7 @@ impl CumulativeSample {
     pub(crate) fn of_tenant(&self, tenant: u32) -> u64 {
         match self.tenants.get(tenant as usize) {
             Some(&bytes) => bytes,
-            None if tenant == 0 && self.tenants.is_empty() => self.fresh,
+            None if tenant == 0 && self.tenants.is_empty() => self.fresh_bytes,
             None => 0,
         }
     }
@@ -129,9 +129,9 @@ impl Samples {
             self.take_tiers(now, interval, fabric);
         }
         self.idle = idle;
-        let (fresh, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
+        let (fresh_bytes, tiers) = (delivered.iter().sum(), self.sent_by_tier.clone());
         let tenants = if delivered.len() > 1 { delivered.to_vec() } else { vec![] };
-        self.cumulative.push(CumulativeSample { at: now, fresh, tiers, tenants });
+        self.cumulative.push(CumulativeSample { at: now, fresh_bytes, tiers, tenants });
     }
 
     /// Takes a sample of tiers that have sent nothing since the last sample and have no queues.

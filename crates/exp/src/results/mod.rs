@@ -129,7 +129,7 @@ impl Summary {
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
         let window = Window::of(&WindowInput {
             counted: &counted,
-            open: &recorder.open,
+            unfinished_flows: &recorder.unfinished_flows,
             unfinished: recorder.unfinished,
             warmup: warmup.flows,
             process: outcome.process,
@@ -168,7 +168,7 @@ impl Summary {
             warning_codes,
             warning_values,
             utilisation: utilisation_of_hosts(&outcome.tiers, &tiers),
-            goodput_gbps: carried.gbps(&|knot| knot.fresh),
+            goodput_gbps: carried.gbps(&|knot| knot.fresh_bytes),
             tenant_goodput_gbps: carried.tenants(&recorder.delivered_bytes),
             delivered_share,
             nfct: nfct(&counted),
@@ -339,11 +339,13 @@ fn with_ends(
             let before = fresh;
             fresh += size;
             // Nothing just before, everything at the instant.
-            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh)| CumulativeSample {
-                at: Time::from_ps(ps),
-                fresh,
-                tiers: vec![],
-                tenants: vec![],
+            [(ps.saturating_sub(1), before), (ps, fresh)].map(|(ps, fresh_bytes)| {
+                CumulativeSample {
+                    at: Time::from_ps(ps),
+                    fresh_bytes,
+                    tiers: vec![],
+                    tenants: vec![],
+                }
             })
         }));
     }
@@ -355,7 +357,7 @@ fn with_ends(
         let tenants = (0..n_tenants).map(of_tenant).collect();
         knots.push(CumulativeSample {
             at: end,
-            fresh: outcome.counters.fresh_bytes,
+            fresh_bytes: outcome.counters.fresh_bytes,
             tiers,
             tenants,
         });
@@ -374,8 +376,8 @@ fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<CumulativeSample
     let arrived = |tenant| carried_until(knots, at.as_ps(), |knot| knot.of_tenant(tenant));
     let tenants = (0..next.tenants.len() as u32).filter_map(arrived);
     let tenants = tenants.map(|bytes| bytes as u64).collect();
-    let fresh = outcome.counters.fresh_bytes_at_last_arrival;
-    knots.insert(after, CumulativeSample { at, fresh, tiers, tenants });
+    let fresh_bytes = outcome.counters.fresh_bytes_at_last_arrival;
+    knots.insert(after, CumulativeSample { at, fresh_bytes, tiers, tenants });
 }
 
 fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {

@@ -78,7 +78,7 @@ pub(crate) struct WindowInput<'a> {
     /// The flows counted.
     pub(crate) counted: &'a [&'a FlowSample],
     /// Numbers and arrivals of the flows that were not delivered, without those that were rejected.
-    pub(crate) open: &'a [(u32, Time)],
+    pub(crate) unfinished_flows: &'a [(u32, Time)],
     /// Flows that the end of the run cut off.
     pub(crate) unfinished: u64,
     /// Number of first flows that are omitted.
@@ -103,7 +103,8 @@ impl Window {
     pub(crate) fn of(run: &WindowInput<'_>) -> Option<Self> {
         let mark = run.statistics_end.unwrap_or(u64::MAX);
         let counted = run.counted.iter().map(|k| k.arrival.as_ps()).min();
-        let open = run.open.iter().filter(|(number, _)| u64::from(*number) >= run.warmup);
+        let open =
+            run.unfinished_flows.iter().filter(|(number, _)| u64::from(*number) >= run.warmup);
         let open = open.map(|(_, arrival)| arrival.as_ps()).min();
         let is_cut_off = run.unfinished > 0 && run.process != Process::Poisson;
         let (from_ps, to_ps) = match (counted, open) {
@@ -144,8 +145,8 @@ const FLOWS_MIN: usize = 100;
 mod tests {
     use super::*;
 
-    fn cumulative_sample(ps: u64, fresh: u64) -> CumulativeSample {
-        CumulativeSample { at: Time::from_ps(ps), fresh, tiers: vec![], tenants: vec![] }
+    fn cumulative_sample(ps: u64, fresh_bytes: u64) -> CumulativeSample {
+        CumulativeSample { at: Time::from_ps(ps), fresh_bytes, tiers: vec![], tenants: vec![] }
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
             cumulative_sample(200, 1000),
             cumulative_sample(300, 4000),
         ];
-        let carried = |from_ps, to_ps| Window { from_ps, to_ps }.carried(&knots, |k| k.fresh);
+        let carried = |from_ps, to_ps| Window { from_ps, to_ps }.carried(&knots, |k| k.fresh_bytes);
         assert_eq!(carried(0, 300), Some(4000.0));
         assert_eq!(carried(50, 250), Some(2000.0));
         assert_eq!(carried(100, 200), Some(0.0));
@@ -170,14 +171,14 @@ mod tests {
     fn window(
         process: Process,
         counted: &[&FlowSample],
-        open: &[(u32, Time)],
+        unfinished_flows: &[(u32, Time)],
     ) -> Option<(u64, u64)> {
-        let unfinished = open.len() as u64;
+        let unfinished = unfinished_flows.len() as u64;
         let last_arrival = Time::from_ps(300);
         let (warmup, end_ps, statistics_end) = (0, 1000, None);
         let run = WindowInput {
             counted,
-            open,
+            unfinished_flows,
             unfinished,
             warmup,
             process,

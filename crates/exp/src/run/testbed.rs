@@ -222,8 +222,8 @@ fn record(plan: &ValidPlan, number: u32, flow: &Flow, seen: LogTimes) -> FlowRec
         completed: time(seen.completed),
         failed: time(seen.failed),
         rejected: None,
-        fresh: seen.delivered.map_or(Bytes::ZERO, |_| size),
-        duplicate: Bytes::ZERO,
+        fresh_bytes: seen.delivered.map_or(Bytes::ZERO, |_| size),
+        duplicate_bytes: Bytes::ZERO,
         first_byte: None,
         sent_bytes: Bytes::ZERO,
     }

@@ -38,7 +38,7 @@ struct LinkNumbers {
     /// The rates at which hosts send and receive by each plane, by number.
     rates: Vec<(Rate, Rate)>,
     /// The number of each host's first plane, and last the number of all.
-    firsts: Vec<u32>,
+    first_planes: Vec<u32>,
     /// The same of parts of planes.
     part_rates: Vec<(Rate, Rate)>,
     first_parts: Vec<u32>,
@@ -49,12 +49,12 @@ impl LinkNumbers {
         let planes = pairs.planes_and_parts();
         let count =
             |host: u32| planes.as_ref().map_or(1, |all| all.count(NodeId::new(host)) as u32);
-        let mut firsts = vec![0];
+        let mut first_planes = vec![0];
         for host in 0..pairs.n_hosts() {
-            firsts.push(firsts[host as usize] + count(host));
+            first_planes.push(first_planes[host as usize] + count(host));
         }
         let of_host = |host: NodeId| match &planes {
-            None => vec![(pairs.sends(host), pairs.receives(host))],
+            None => vec![(pairs.tx_rate(host), pairs.rx_rate(host))],
             Some(all) => (0..all.count(host)).map(|plane| all.rates(host, plane)).collect(),
         };
         let rates = (0..pairs.n_hosts()).map(NodeId::new).flat_map(of_host).collect();
@@ -63,7 +63,7 @@ impl LinkNumbers {
             first_parts.push(part_rates.len() as u32);
             part_rates.extend(planes.iter().flat_map(|all| all.parts(host)));
         }
-        Self { pairs: pairs.clone(), planes, rates, firsts, part_rates, first_parts }
+        Self { pairs: pairs.clone(), planes, rates, first_planes, part_rates, first_parts }
     }
 
     /// Returns the number of the part of a plane by which a host reaches another; `None` if it is
@@ -76,7 +76,7 @@ impl LinkNumbers {
     /// Returns the number of the plane by which a host reaches another.
     fn of_pair(&self, host: NodeId, peer: NodeId) -> u32 {
         let plane = self.planes.as_ref().map_or(0, |all| all.plane_to(host, peer) as u32);
-        self.firsts[host.idx()] + plane
+        self.first_planes[host.idx()] + plane
     }
 
     /// Returns the rate at which planes of two hosts can carry messages from the one to the other,
@@ -209,7 +209,7 @@ impl Run {
         let (delivered, completed) =
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));
-        (record.sent_bytes, record.fresh) = (record.size, record.size);
+        (record.sent_bytes, record.fresh_bytes) = (record.size, record.size);
         let packets = record.size.packets_ceil(self.segmentation.payload);
         self.in_flight.remove(service, record.size, packets);
         self.completed_service += u128::from(service.as_ps());
@@ -231,7 +231,7 @@ impl Run {
             let served = u128::from((service - remaining).as_ps());
             let bytes = u128::from(record.size.get()) * served;
             let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
-            (record.sent_bytes, record.fresh) = (Bytes::new(bytes), Bytes::new(bytes));
+            (record.sent_bytes, record.fresh_bytes) = (Bytes::new(bytes), Bytes::new(bytes));
             self.counters.fresh_bytes += bytes;
             recorder.on_flow(&record);
         }

@@ -7,9 +7,9 @@ pub(crate) mod status;
 
 use std::sync::Arc;
 
-use rampmeter_core::Family;
+use rampmeter_core::Transport;
 use rampmeter_sim::fabric::PortId;
-use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedFamily};
+use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedTransport};
 
 use crate::record::Recorder;
 use crate::record::observers::{ObserverProbe, RunObservers};
@@ -41,8 +41,8 @@ pub(crate) struct Configs<C> {
     pub(crate) by_host: Vec<Option<Arc<C>>>,
 }
 
-/// Runs the task's flows through family `F`.
-pub(crate) fn simulate_family<F: Family>(
+/// Runs the task's flows through transport `F`.
+pub(crate) fn simulate_transport<F: Transport>(
     task: SimulationTask<'_>,
     configs: &Configs<F::Config>,
 ) -> CompletedRun {
@@ -54,7 +54,7 @@ pub(crate) fn simulate_family<F: Family>(
     match observed {
         Some(observed) => {
             let probe = ObserverProbe { recorder, observed };
-            let sim = Sim::<WatchedFamily<F>, _, _>::with_host_configs(
+            let sim = Sim::<WatchedTransport<F>, _, _>::with_host_configs(
                 spec, config, of_host, source, probe,
             );
             drive(total, sim, observer)
@@ -66,14 +66,14 @@ pub(crate) fn simulate_family<F: Family>(
     }
 }
 
-fn drive<F: Family, A: Source, P: Probe>(
+fn drive<F: Transport, A: Source, P: Probe>(
     total: Option<u64>,
     mut sim: Sim<F, A, P>,
     observer: &mut dyn Observer,
 ) -> CompletedRun {
     let mut pace = ProgressTimer::new();
     let status = loop {
-        match sim.run(F::BATCH) {
+        match sim.run(F::EVENTS_PER_CLOCK_READ) {
             Status::Finished => break RunStatus::Finished,
             Status::TimedOut => break RunStatus::Censored,
             Status::Running => {}

@@ -61,7 +61,7 @@ pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> 
 /// Returns a message of serde about a value of a wrong type in the words of other errors.
 pub(crate) fn describe_type_error(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
-    match TypeError::read(&message) {
+    match TypeError::parse(&message) {
         Some(TypeError { expected, got }) => Problem::Unexpected { expected, got },
         None => Problem::Other(message),
     }

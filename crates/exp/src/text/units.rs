@@ -19,12 +19,12 @@ pub(crate) const DELAY: &str = "a delay from 0 to 1000000000 ns, such as 500 or 
 
 /// Returns Gbit/s of a rate with a unit, as ns-3 writes them: `25Gbps`, `10Gb/s`, `1.5MBps`.
 pub(crate) fn rate(text: &str) -> Option<f64> {
-    Unit::GBPS.read(text)
+    Unit::GBPS.parse(text)
 }
 
 /// Returns nanoseconds of a delay with a unit: `1us`, `0.001ms`.
 pub(crate) fn delay(text: &str) -> Option<f64> {
-    Unit::NANOSECONDS.read(text)
+    Unit::NANOSECONDS.parse(text)
 }
 
 pub(crate) fn is_rate(gbps: f64) -> bool {
@@ -93,7 +93,7 @@ fn of_value(
         }),
         (DeValue::String(text), Some(unit)) => {
             // Range checks name the number alone, in the unit of the key.
-            let number = unit.read(text).filter(|&number| number >= 0.0 && unit.holds(number));
+            let number = unit.parse(text).filter(|&number| number >= 0.0 && unit.admits(number));
             let number = number.ok_or_else(|| {
                 let (expected, got) = (unit.expected().to_owned(), format!("{text:?}"));
                 (path.clone(), Problem::Unexpected { expected, got })

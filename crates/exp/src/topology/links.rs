@@ -79,7 +79,7 @@ pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
         Table::try_from(value).map_err(|error| format!("expected numbers and texts: {error}"))?;
     for (key, value) in &mut table {
         let number =
-            Unit::from_key(key).zip(value.as_str()).and_then(|(unit, text)| unit.read(text));
+            Unit::from_key(key).zip(value.as_str()).and_then(|(unit, text)| unit.parse(text));
         *value = number.map_or_else(|| value.clone(), Value::from);
     }
     table.entry("kind").or_insert_with(|| "links".into());

@@ -61,15 +61,15 @@ impl Arrows {
     ) -> io::Result<()> {
         let &PortEvent { at, port, change: ref what } = event;
         match what {
-            PortChange::Sends { handle, packet, from, until } => {
+            PortChange::TransmitStart { handle, packet, from, until } => {
                 if !window.overlaps(*from, *until) {
                     return Ok(());
                 }
                 let arrow = Arrow::Through(self.of(*handle));
                 self.on_sends(event, packet, *from, *until, arrow, window, tracks)
             }
-            PortChange::Queue { bytes } => tracks.on_queue(port, at, *bytes, window),
-            PortChange::Arrives { handle, packet } => {
+            PortChange::QueueLength { bytes } => tracks.on_queue(port, at, *bytes, window),
+            PortChange::Arrival { handle, packet } => {
                 let (arrow, node) = (self.end(*handle), packet.dst.get());
                 if !window.holds(at) || !tracks.is_shown(node) || !window.count_event(at) {
                     return Ok(());
@@ -84,7 +84,7 @@ impl Arrows {
                 );
                 tracks.add_instant(node, row, at, &said)
             }
-            PortChange::Drops { handle, packet, reason } => {
+            PortChange::Drop { handle, packet, reason } => {
                 let arrow = self.end(*handle);
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
@@ -96,7 +96,7 @@ impl Arrows {
                 let said = EventContent { label: Label::Word("drop"), args: &args, ..said };
                 tracks.add_port_event(port, at, &said)
             }
-            PortChange::Marks { packet, .. } => {
+            PortChange::Mark { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
@@ -120,7 +120,7 @@ impl Arrows {
             }
             PortChange::Duplicate { .. } => Ok(()),
             PortChange::LinkDown => on_outage(event, "down", window, tracks),
-            PortChange::Recovers => on_outage(event, "up", window, tracks),
+            PortChange::LinkUp => on_outage(event, "up", window, tracks),
         }
     }
 

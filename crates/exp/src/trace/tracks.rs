@@ -39,14 +39,14 @@ struct NodeTracks {
     group: Option<Track>,
     rows: [Option<Track>; 3],
     /// Tracks of flows, by way, each with the end of its last one: flows on one do not overlap.
-    lanes: [Vec<(Time, Track)>; 2],
+    flow_tracks: [Vec<(Time, Track)>; 2],
 }
 
 #[derive(Default)]
 struct PortTracks {
     link: Option<Track>,
     queue: Option<Track>,
-    happenings: Option<Track>,
+    events: Option<Track>,
     /// Queued bytes, as last reported.
     queued: u32,
     /// Its place among the ports of its node.
@@ -132,11 +132,11 @@ impl<W: Write> Tracks<W> {
         at: Time,
         said: &EventContent<'_>,
     ) -> io::Result<()> {
-        let track = match self.ports[port as usize].happenings {
+        let track = match self.ports[port as usize].events {
             Some(track) => track,
             None => {
                 let track = self.port_track(port, " drops, marks, outages", 2)?;
-                *self.ports[port as usize].happenings.insert(track)
+                *self.ports[port as usize].events.insert(track)
             }
         };
         self.writer.instant(track, at, said)
@@ -215,7 +215,7 @@ impl<W: Write> Tracks<W> {
         until: Time,
         said: &EventContent<'_>,
     ) -> io::Result<()> {
-        let lanes = &mut self.nodes[node as usize].lanes[way as usize];
+        let lanes = &mut self.nodes[node as usize].flow_tracks[way as usize];
         let free = lanes.iter_mut().filter(|(end, _)| *end <= from).max_by_key(|(end, _)| *end);
         let track = match free {
             Some((end, track)) => {
@@ -229,7 +229,7 @@ impl<W: Write> Tracks<W> {
                 };
                 let group = self.group(node)?;
                 let track = self.writer.track(group, name, place)?;
-                self.nodes[node as usize].lanes[way as usize].push((until, track));
+                self.nodes[node as usize].flow_tracks[way as usize].push((until, track));
                 track
             }
         };

@@ -36,7 +36,7 @@ const RECENT: usize = 16;
 /// The ways between hosts of two classes.
 #[derive(Debug, PartialEq)]
 struct ClassPaths {
-    ways: HopGraph,
+    hop_graph: HopGraph,
     /// An acknowledgement on its fastest way back.
     ack: Span,
     /// The path that figures count: over the links named first.
@@ -50,8 +50,8 @@ struct ClassPaths {
 struct Host {
     /// Hosts of one class have links to the same switches, with the same rates and propagation.
     class: u32,
-    sends: LinkRates,
-    receives: LinkRates,
+    tx: LinkRates,
+    rx: LinkRates,
 }
 
 /// The rates of a host's links in one direction.
@@ -109,8 +109,8 @@ impl Ideals {
             Some(share(found, recent))
         });
         let Some(between) = between else { return FlowIdeals::default() };
-        let ClassPaths { ways, ack, path, detours } = &**between;
-        let MinimumTime { time, is_exact } = ways.least(size);
+        let ClassPaths { hop_graph, ack, path, detours } = &**between;
+        let MinimumTime { time, is_exact } = hop_graph.least(size);
         let figure = model.fct(Ideal::Figure, size, path);
         let [there, back] = detours;
         let open = there.as_ref().map_or(time, |detours| detours.least(size).min(time));
@@ -139,7 +139,7 @@ impl Ideals {
 
     /// The rates of the links by which `src` sends, and of those by which `dst` receives.
     pub(crate) fn rates(&self, src: NodeId, dst: NodeId) -> [LinkRates; 2] {
-        [self.hosts[src.idx()].sends, self.hosts[dst.idx()].receives]
+        [self.hosts[src.idx()].tx, self.hosts[dst.idx()].rx]
     }
 
     /// Returns the links by which packets from `src` to `dst` are sent, and those by which they are
@@ -175,7 +175,7 @@ impl ClassPaths {
             true => [detours(src, dst), detours(dst, src)],
             false => [None, None],
         };
-        Some(Self { ways: ways(src, dst)?, ack, path, detours })
+        Some(Self { hop_graph: ways(src, dst)?, ack, path, detours })
     }
 }
 
@@ -199,14 +199,14 @@ fn hosts(topology: &Topology) -> Vec<Host> {
     }
     let mut classes = BTreeMap::new();
     let host = |of: Vec<(Node, [Rate; 2], Span)>| {
-        let [sends, receives] = [0, 1].map(|direction| {
+        let [tx, rx] = [0, 1].map(|direction| {
             let rates = || of.iter().map(|(_, rates, _)| rates[direction]);
             let slowest = rates().min().expect("a host has a link");
             let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
             LinkRates { slowest, total }
         });
         let next = classes.len() as u32;
-        Host { class: *classes.entry(of).or_insert(next), sends, receives }
+        Host { class: *classes.entry(of).or_insert(next), tx, rx }
     };
     links.into_iter().map(host).collect()
 }

@@ -7,15 +7,15 @@ use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig, prefix_lower_key};
 use rampmeter_proto::keys::{BadKey, TransportTable};
-use rampmeter_proto::transport::{Assumptions, Site, Transport};
+use rampmeter_proto::registered::{Assumptions, RegisteredTransport, Site};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport};
-use super::single::{ConfiguredFamily, OneKeys, about};
+use super::single::{ConfiguredTransport, OneKeys, about};
 use crate::simulation::Configs;
 
 /// The entry of transport `A` above transport `B`.
-pub(super) fn entry<A: Transport, B: Transport>() -> RegistryEntry {
+pub(super) fn entry<A: RegisteredTransport, B: RegisteredTransport>() -> RegistryEntry {
     RegistryEntry {
         name: A::NAME,
         lower: Some(B::NAME),
@@ -25,7 +25,9 @@ pub(super) fn entry<A: Transport, B: Transport>() -> RegistryEntry {
     }
 }
 
-fn read<A: Transport, B: Transport>(table: &TransportTable) -> Result<Arc<dyn ErasedKeys>, BadKey> {
+fn read<A: RegisteredTransport, B: RegisteredTransport>(
+    table: &TransportTable,
+) -> Result<Arc<dyn ErasedKeys>, BadKey> {
     let preset = table.preset_name::<A::Keys>().to_owned();
     let upper = OneKeys { preset, keys: table.keys()? };
     let lower_table = table.best_effort.clone().unwrap_or_default();
@@ -35,14 +37,14 @@ fn read<A: Transport, B: Transport>(table: &TransportTable) -> Result<Arc<dyn Er
     Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
 }
 
-struct TwoKeys<A: Transport, B: Transport> {
+struct TwoKeys<A: RegisteredTransport, B: RegisteredTransport> {
     upper: OneKeys<A>,
     lower: OneKeys<B>,
     /// Table of the lower transport, with the round trips that the plan gives.
     lower_table: TransportTable,
 }
 
-impl<A: Transport, B: Transport> ErasedKeys for TwoKeys<A, B> {
+impl<A: RegisteredTransport, B: RegisteredTransport> ErasedKeys for TwoKeys<A, B> {
     fn values(&self) -> (String, Table) {
         let (preset, mut table) = self.upper.values();
         let (lower_preset, lower) = self.lower.values();
@@ -80,13 +82,14 @@ impl<A: Transport, B: Transport> ErasedKeys for TwoKeys<A, B> {
         )?;
         let derived = A::describe(&both.upper);
         let buffer_min = A::buffer_min(&both.upper).max(B::buffer_min(&both.lower));
-        let buffer_min =
-            buffer_min.max(self.segmentation().full()).max(self.lower.segmentation().full());
+        let buffer_min = buffer_min
+            .max(self.segmentation().full_wire_bytes())
+            .max(self.lower.segmentation().full_wire_bytes());
         let assumptions =
             A::assumptions(&both.upper, site).union(B::assumptions(&both.lower, site));
         let assumptions = Assumptions { one_rate: true, one_round_trip: true, ..assumptions };
         let (configs, wire) = (Configs { network: Arc::new(both), by_host: Vec::new() }, None);
-        let configured = ConfiguredFamily::<Coexisting<A, B>> {
+        let configured = ConfiguredTransport::<Coexisting<A, B>> {
             configs,
             buffer_min,
             derived,

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::wire::Wire;
+use rampmeter_core::wire::WireFormat;
 use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
+use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
 use serde::Serialize;
 use toml::Table;
 
@@ -45,7 +45,7 @@ pub(super) struct RegistryEntry {
     /// The lower transport, if there are two on one network.
     pub(super) lower: Option<&'static str>,
     /// Returns its packets, if they have a custom format.
-    pub(super) wire: fn() -> Option<Wire>,
+    pub(super) wire: fn() -> Option<WireFormat>,
     /// Describes it for documents. The keys are read from a schema, which takes a while.
     pub(super) about: fn() -> TransportInfo,
     /// Reads its table.

@@ -8,7 +8,7 @@ use rampmeter_core::{Bytes, FabricFacts, Queueing};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
-use rampmeter_proto::transport::{DerivedValue, Network, Place, Site};
+use rampmeter_proto::registered::{Deployment, DerivedValue, Network, Site};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport, TransportInfo, presets};
@@ -74,7 +74,7 @@ impl ErasedKeys for IdealKeys {
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
         let core = match (self.config.reach, &site.deployment) {
-            (Reach::Core, Place::Network(network)) => Some(core_of(network, &site.facts)?),
+            (Reach::Core, Deployment::Network(network)) => Some(core_of(network, &site.facts)?),
             _ => None,
         };
         Ok(Arc::new(Scheduler { core }))

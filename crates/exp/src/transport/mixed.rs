@@ -7,12 +7,12 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{MixedConfig, MixedTransports};
-use rampmeter_proto::transport::{Assumptions, DerivedValue, SharedTime, Site};
+use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
 
 use super::erased::{MixedPart, RunnableTransport};
 use super::table::ReadTable;
 use crate::simulation::status::CompletedRun;
-use crate::simulation::{Configs, SimulationTask, simulate_family};
+use crate::simulation::{Configs, SimulationTask, simulate_transport};
 use crate::text::words::PlanSpelling;
 
 /// Configures all transports of `tables`. `spray` is the path choice that the plan names.
@@ -27,7 +27,7 @@ pub(super) fn configure(
         let needed = match table.keys.needs(&site.facts).spray {
             Need::Any => None,
             Need::Prefer(needed) => Some(spray.unwrap_or(needed)),
-            Need::Only(needed) => Some(needed),
+            Need::Require(needed) => Some(needed),
         };
         let class = table.table.class.unwrap_or(0);
         let part = table.keys.member(number, &site, needed, class);
@@ -87,7 +87,7 @@ impl RunnableTransport for RunnableMix {
     }
 
     fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
-        simulate_family::<MixedTransports>(task, &self.configs)
+        simulate_transport::<MixedTransports>(task, &self.configs)
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn merge<'a>(
     // A transport without marks works with those of others. Ports mark by the needs of the first
     // transport with marks.
     let marked = |(_, needs): &&(&str, FabricNeeds)| {
-        matches!(needs.ecn, Need::Prefer(Some(_)) | Need::Only(Some(_)))
+        matches!(needs.ecn, Need::Prefer(Some(_)) | Need::Require(Some(_)))
     };
     let (ecn, ecn_ports) = match all.iter().find(marked) {
         Some((_, needs)) => (needs.ecn, needs.ecn_ports),
@@ -122,7 +122,7 @@ pub(super) fn merge<'a>(
         drop_unscheduled: one!(drop_unscheduled, "drop-unscheduled-above-bytes"),
         switching: one!(switching, "switching"),
         buffer_cell: one!(buffer_cell, "slot-bytes"),
-        express: one!(express, "express-bytes"),
+        express_max: one!(express_max, "express-bytes"),
         trim: None,
         pfc: one!(pfc, "pfc"),
         control_class: all.iter().all(|(_, needs)| needs.control_class),
@@ -154,13 +154,13 @@ fn agree<'a, T: PlanSpelling + PartialEq>(
     for (name, need) in all {
         agreed = match (agreed, need) {
             (_, Need::Any) => agreed,
-            (Some((first, Need::Only(a))), Need::Only(b)) if a != b => {
+            (Some((first, Need::Require(a))), Need::Require(b)) if a != b => {
                 let expected = format!("transports that work with one value of fabric.{key}");
                 let (a, b) = (a.words(), b.words());
                 let got = format!("{first}, which needs {a}, and {name}, which needs {b}");
                 return Err(BadKey::new("name", expected, got));
             }
-            (None | Some((_, Need::Prefer(_))), Need::Only(_)) | (None, _) => Some((name, need)),
+            (None | Some((_, Need::Prefer(_))), Need::Require(_)) | (None, _) => Some((name, need)),
             (Some(_), _) => agreed,
         };
     }
@@ -174,11 +174,11 @@ mod tests {
     #[test]
     fn transports_that_need_different_fabrics_name_the_key_and_the_values() {
         let none = FabricNeeds {
-            buffer: Need::Only(Buffer::PerPort(Bytes::ZERO)),
+            buffer: Need::Require(Buffer::PerPort(Bytes::ZERO)),
             ..FabricNeeds::default()
         };
         let some = FabricNeeds {
-            buffer: Need::Only(Buffer::PerPort(Bytes::new(9000))),
+            buffer: Need::Require(Buffer::PerPort(Bytes::new(9000))),
             ..FabricNeeds::default()
         };
         let BadKey { key, expected, got } =

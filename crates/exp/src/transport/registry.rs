@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use rampmeter_core::wire::Wire;
+use rampmeter_core::wire::WireFormat;
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::coexistence::prefix_lower_key;
 use rampmeter_proto::keys::{BadKey, TransportTable};
-use rampmeter_proto::transport::Transport;
+use rampmeter_proto::registered::RegisteredTransport;
 use toml::{Table, Value};
 
 use super::erased::{RegistryEntry, TransportInfo};
@@ -40,7 +40,7 @@ impl Registry {
 
     /// Adds one transport; see [`Registry::with_catalogue`].
     #[must_use]
-    pub fn with<T: Transport>(mut self) -> Self {
+    pub fn with<T: RegisteredTransport>(mut self) -> Self {
         self.transport::<T>();
         self
     }
@@ -56,7 +56,7 @@ impl Registry {
     }
 
     /// The packets of all transports that have some.
-    pub fn wires(&self) -> Vec<Wire> {
+    pub fn wires(&self) -> Vec<WireFormat> {
         self.entries.iter().filter_map(|entry| (entry.wire)()).collect()
     }
 
@@ -147,11 +147,11 @@ impl fmt::Debug for Registry {
 }
 
 impl Visitor for Registry {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         self.add(single::entry::<T>());
     }
 
-    fn coexisting<A: Transport, B: Transport>(&mut self) {
+    fn coexisting<A: RegisteredTransport, B: RegisteredTransport>(&mut self) {
         self.add(coexisting::entry::<A, B>());
     }
 }

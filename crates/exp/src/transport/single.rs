@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::wire::Wire;
-use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Queueing, Rate, SwitchProgram};
+use rampmeter_core::wire::WireFormat;
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
 use rampmeter_proto::mixed::Member;
-use rampmeter_proto::transport::{
-    Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport,
+use rampmeter_proto::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, SharedTime, Site,
 };
 use toml::Table;
 
@@ -19,14 +19,14 @@ use super::erased::{
     ErasedKeys, MixedPart, RegistryEntry, RunnableTransport, TransportInfo, presets,
 };
 use crate::simulation::status::CompletedRun;
-use crate::simulation::{Configs, SimulationTask, simulate_family};
+use crate::simulation::{Configs, SimulationTask, simulate_transport};
 
 /// The entry of transport `T`.
-pub(super) fn entry<T: Transport>() -> RegistryEntry {
+pub(super) fn entry<T: RegisteredTransport>() -> RegistryEntry {
     RegistryEntry {
         name: T::NAME,
         lower: None,
-        wire: || Some(Wire::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE)),
+        wire: || Some(WireFormat::describe::<T::Header>(T::WIRE, T::NAME, T::TITLE)),
         about: about::<T>,
         read: |table| {
             let preset = table.preset_name::<T::Keys>().to_owned();
@@ -36,7 +36,7 @@ pub(super) fn entry<T: Transport>() -> RegistryEntry {
 }
 
 /// Describes transport `T`.
-pub(super) fn about<T: Transport>() -> TransportInfo {
+pub(super) fn about<T: RegisteredTransport>() -> TransportInfo {
     TransportInfo {
         name: T::NAME,
         title: T::TITLE,
@@ -50,12 +50,12 @@ pub(super) fn about<T: Transport>() -> TransportInfo {
 }
 
 /// The keys of transport `T`, as read from a table.
-pub(super) struct OneKeys<T: Transport> {
+pub(super) struct OneKeys<T: RegisteredTransport> {
     pub(super) preset: String,
     pub(super) keys: T::Keys,
 }
 
-impl<T: Transport> ErasedKeys for OneKeys<T> {
+impl<T: RegisteredTransport> ErasedKeys for OneKeys<T> {
     fn values(&self) -> (String, Table) {
         (self.preset.clone(), values(&self.keys))
     }
@@ -107,29 +107,29 @@ impl<T: Transport> ErasedKeys for OneKeys<T> {
 /// Configurations of single hosts, by number.
 type HostConfigs<C> = Vec<Option<Arc<C>>>;
 
-impl<T: Transport> OneKeys<T> {
-    fn configured(&self, site: &Site) -> Result<ConfiguredFamily<T>, BadKey> {
+impl<T: RegisteredTransport> OneKeys<T> {
+    fn configured(&self, site: &Site) -> Result<ConfiguredTransport<T>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);
-        let buffer_min = T::buffer_min(&config).max(self.segmentation().full());
+        let buffer_min = T::buffer_min(&config).max(self.segmentation().full_wire_bytes());
         let assumptions = T::assumptions(&config, site);
         let shared_time = self.slowed(&config, site)?;
         let by_host = if assumptions.one_rate { Vec::new() } else { self.by_host(&config, site)? };
         let (configs, wire) = (Configs { network: Arc::new(config), by_host }, Some(T::WIRE));
-        Ok(ConfiguredFamily { configs, buffer_min, derived, wire, assumptions, shared_time })
+        Ok(ConfiguredTransport { configs, buffer_min, derived, wire, assumptions, shared_time })
     }
 
     /// Returns the configurations of hosts with special peers. Their rate to a peer is not that of
     /// the slowest host, or their round trip may not be that of the network.
     fn by_host(&self, config: &T::Config, site: &Site) -> Result<HostConfigs<T::Config>, BadKey> {
-        let Place::Network(network) = &site.deployment else { return Ok(Vec::new()) };
+        let Deployment::Network(network) = &site.deployment else { return Ok(Vec::new()) };
         let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
         let mut by_host = Vec::new();
         // Hosts of the same rates have the same peers, unless these depend on where the hosts are.
         let depends = pairs.has_partial_pairs() || pairs.has_round_trips();
         let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
         for host in (0..pairs.n_hosts()).map(NodeId::new) {
-            let rates @ (sends, receives) = (pairs.sends(host), pairs.receives(host));
+            let rates @ (sends, receives) = (pairs.tx_rate(host), pairs.rx_rate(host));
             if sends.max(receives) == slowest && !depends {
                 by_host.push(None);
                 continue;
@@ -152,8 +152,8 @@ impl<T: Transport> OneKeys<T> {
 
     /// Returns a time that all hosts share and that the fastest hosts alone would have shorter.
     fn slowed(&self, config: &T::Config, site: &Site) -> Result<Option<SharedTime>, BadKey> {
-        let Place::Network(network) = &site.deployment else { return Ok(None) };
-        let access_rate = network.pairs.fastest();
+        let Deployment::Network(network) = &site.deployment else { return Ok(None) };
+        let access_rate = network.pairs.max_rate();
         if access_rate == site.facts.access_rate {
             return Ok(None);
         }
@@ -163,8 +163,8 @@ impl<T: Transport> OneKeys<T> {
     }
 }
 
-/// A family with its parameters for one network.
-pub(super) struct ConfiguredFamily<F: Family> {
+/// A transport with its parameters for one network.
+pub(super) struct ConfiguredTransport<F: Transport> {
     pub(super) configs: Configs<F::Config>,
     pub(super) buffer_min: Bytes,
     pub(super) derived: Vec<DerivedValue>,
@@ -173,7 +173,7 @@ pub(super) struct ConfiguredFamily<F: Family> {
     pub(super) shared_time: Option<SharedTime>,
 }
 
-impl<F: Family> RunnableTransport for ConfiguredFamily<F> {
+impl<F: Transport> RunnableTransport for ConfiguredTransport<F> {
     fn wire(&self) -> Option<TransportId> {
         self.wire
     }
@@ -195,6 +195,6 @@ impl<F: Family> RunnableTransport for ConfiguredFamily<F> {
     }
 
     fn simulate(&self, task: SimulationTask<'_>) -> CompletedRun {
-        simulate_family::<F>(task, &self.configs)
+        simulate_transport::<F>(task, &self.configs)
     }
 }

@@ -9,7 +9,7 @@ use rampmeter_core::{FabricFacts, Queueing, Rate};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::Padding;
 use rampmeter_proto::keys::BadKey;
-use rampmeter_proto::transport::{DerivedValue, Site};
+use rampmeter_proto::registered::{DerivedValue, Site};
 use rampmeter_sim::Topology;
 use serde::{Serialize, Serializer};
 use toml::Value;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{FabricFacts, Pairs};
 use rampmeter_proto::keys::TransportTable;
-use rampmeter_proto::transport::{Place, Site};
+use rampmeter_proto::registered::{Deployment, Site};
 use toml::Table;
 
 use super::erased::ErasedKeys;
@@ -26,7 +26,7 @@ impl ReadTable {
     /// the plan.
     pub(super) fn site(&self, site: &Site) -> Site {
         let mut told = Site { facts: self.with_measured_rtts(&site.facts), ..site.clone() };
-        if let Place::Network(network) = &mut told.deployment
+        if let Deployment::Network(network) = &mut told.deployment
             && told.facts != site.facts
             && network.pairs.has_round_trips()
         {

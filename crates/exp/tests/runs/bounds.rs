@@ -50,9 +50,9 @@ impl Draw {
                 ends.push((format!("s{a}"), format!("s{b}")));
             }
         }
-        let forwards = self.0.chance(0.2);
+        let forwards = self.0.bernoulli(0.2);
         for host in 0..hosts {
-            if self.0.chance(0.2) {
+            if self.0.bernoulli(0.2) {
                 ends.push((format!("h{host}"), format!("s{}", self.0.uniform_below(switches))));
             }
         }
@@ -60,7 +60,7 @@ impl Draw {
         for (a, b) in &ends {
             let gbps = self.pick(&[1.0, 10.0, 25.0, 100.0]);
             let ns = self.pick(&[100.0, 500.0, 5_000.0]);
-            let back = match self.0.chance(0.1) {
+            let back = match self.0.bernoulli(0.1) {
                 true => format!(", gbps-back = {:?}", self.pick(&[10.0, 100.0])),
                 false => String::new(),
             };
@@ -77,16 +77,17 @@ impl Draw {
 
     fn faults(&mut self, links: usize, switches: usize) -> String {
         let mut text = format!("[faults]\nrerouting-us = {:?}\n", self.pick(&[0.0, 5.0, 50.0]));
-        let from = |draw: &mut Self| 400.0 * draw.0.unit();
+        let from = |draw: &mut Self| 400.0 * draw.0.uniform_unit();
         for _ in 0..self.0.uniform_below(4) {
-            let target = match self.0.chance(0.8) {
+            let target = match self.0.bernoulli(0.8) {
                 true => format!("link = {}", self.0.uniform_below(links)),
                 false => format!("switch = {}", self.0.uniform_below(switches)),
             };
             let from = from(self);
             writeln!(text, "[[faults.outages]]\n{target}\nfrom-us = {from:.1}").unwrap();
-            if self.0.chance(0.7) {
-                writeln!(text, "until-us = {:.1}", from + 1.0 + 400.0 * self.0.unit()).unwrap();
+            if self.0.bernoulli(0.7) {
+                writeln!(text, "until-us = {:.1}", from + 1.0 + 400.0 * self.0.uniform_unit())
+                    .unwrap();
             }
         }
         for _ in 0..self.0.uniform_below(3) {
@@ -100,11 +101,11 @@ impl Draw {
 
     fn fabric(&mut self) -> String {
         let mut text = String::from("[fabric]\n");
-        if self.0.chance(0.5) {
+        if self.0.bernoulli(0.5) {
             let spray = self.pick(&["random", "ecmp", "source-round-robin"]);
             writeln!(text, "spray = '{spray}'").unwrap();
         }
-        if self.0.chance(0.4) {
+        if self.0.bernoulli(0.4) {
             let switching = self.pick(&["cut-through", "shaped"]);
             writeln!(text, "switching = '{switching}'").unwrap();
         }

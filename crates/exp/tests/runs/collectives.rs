@@ -184,9 +184,9 @@ fn flows_of_any_graph_start_when_they_may_or_are_reported() {
         let transport = TRANSPORTS[rng.uniform_below(TRANSPORTS.len())];
         // A host's link fails in half of the runs, and is repaired in some.
         let mut more = String::new();
-        if rng.chance(0.5) && transport != "ideal" {
+        if rng.bernoulli(0.5) && transport != "ideal" {
             let (link, from) = (rng.uniform_below(8), rng.uniform_below(100));
-            let until = if rng.chance(0.3) { ", until-us = 30000" } else { "" };
+            let until = if rng.bernoulli(0.3) { ", until-us = 30000" } else { "" };
             more = format!("[faults]\noutages = [{{ link = {link}, from-us = {from}{until} }}]\n");
         }
         let text = format!(

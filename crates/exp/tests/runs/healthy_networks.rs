@@ -24,7 +24,7 @@ struct Draw(Rng);
 
 impl Draw {
     fn chance(&mut self, p: f64) -> bool {
-        self.0.chance(p)
+        self.0.bernoulli(p)
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {

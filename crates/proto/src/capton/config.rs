@@ -7,16 +7,16 @@ use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::network::{CAPACITY_MAX, Member, Narrow, Network};
+use super::network::{CAPACITY_MAX, Member, NarrowCorePolicy, Network};
 use super::sharing::SharingPolicy;
 use super::split::MinShare;
 use crate::central::{Settings, TimeoutSettings};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::registered::{Deployment, Peers, Site};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{LossDetection, PeerStarts, Timeout};
-use crate::tcp::control::{Algorithm, Start};
+use crate::tcp::control::{Algorithm, ControlParams};
 use crate::toolkit::Padding;
-use crate::transport::{Peers, Place, Site};
 
 /// Sharing of links between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -219,11 +219,11 @@ impl CaptonConfig {
     pub(super) fn adapt_to_peers(&self, own: Capton, peers: &Peers) -> Capton {
         let mut tcp = (*own.settings.tcp).clone();
         let start = tcp.start;
-        tcp.by_peer = Some(PeerStarts::new(peers, |facts| Start {
+        tcp.by_peer = Some(PeerStarts::new(peers, |facts| ControlParams {
             granted: self.granted_window(&facts),
             ..start
         }));
-        let (tcp, unscheduled) = (Arc::new(tcp), Some(peers.sends()));
+        let (tcp, unscheduled) = (Arc::new(tcp), Some(peers.tx_rate()));
         Capton { settings: Settings { tcp, unscheduled, ..own.settings }, ..own }
     }
 
@@ -233,8 +233,8 @@ impl CaptonConfig {
         let bad = |error| BadKey::new("core-mbps", "capacities of a network", error);
         let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
         let (paths, link) = match &site.deployment {
-            Place::Hosts { .. } => (None, site.facts.access_rate),
-            Place::Network(network) => (network.paths.as_ref(), network.core),
+            Deployment::Hosts { .. } => (None, site.facts.access_rate),
+            Deployment::Network(network) => (network.paths.as_ref(), network.core),
         };
         let host = |host: u32, group| {
             let (up, down) = site.host_rates(host);
@@ -251,23 +251,24 @@ impl CaptonConfig {
                 Member { group: 0, up: Some(core), down: Some(core) };
                 n.div_ceil(rack_hosts) as usize
             ];
-            return Network::new(&[hosts, racks], Narrow::Shrink).map_err(bad);
+            return Network::new(&[hosts, racks], NarrowCorePolicy::Shrink).map_err(bad);
         }
         let racks_of = |rack_of: &[u16]| {
             (0..).zip(rack_of).map(|(h, &rack)| host(h, rack.into())).collect::<Vec<_>>()
         };
         let Some(paths) = paths else {
             let levels = match &site.deployment {
-                Place::Network(network) => {
-                    irregular(racks_of(&network.racks.rack_of), &network.racks, core)
+                Deployment::Network(network) => {
+                    irregular_levels(racks_of(&network.racks.rack_of), &network.racks, core)
                 }
-                Place::Hosts { .. } => vec![(0..n).map(|h| host(h, 0)).collect()],
+                Deployment::Hosts { .. } => vec![(0..n).map(|h| host(h, 0)).collect()],
             };
-            return Network::new(&levels, Narrow::Shrink).map_err(bad);
+            return Network::new(&levels, NarrowCorePolicy::Shrink).map_err(bad);
         };
-        let ways = [paths.tor_up.into(), u32::from(paths.tor_up) * u32::from(paths.agg_up)];
-        let levels = regular(racks_of(&paths.rack_of), paths, link, core);
-        let network = Network::new(&levels, Narrow::Shrink);
+        let ways =
+            [paths.tor_uplinks.into(), u32::from(paths.tor_uplinks) * u32::from(paths.agg_uplinks)];
+        let levels = regular_levels(racks_of(&paths.rack_of), paths, link, core);
+        let network = Network::new(&levels, NarrowCorePolicy::Shrink);
         Ok(network.map_err(bad)?.with_parallel_paths(&ways))
     }
 }
@@ -275,7 +276,7 @@ impl CaptonConfig {
 /// Returns hosts and racks of a network without regular paths. The links of a rack's switch to
 /// other switches count as one link. Links between those switches never limit. Racks without such
 /// links, whose hosts have other interfaces, limit nothing.
-fn irregular(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<Member>> {
+fn irregular_levels(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<Member>> {
     let Racks { uplink_bps, downlink_bps, .. } = racks;
     if uplink_bps.len() < 2 || uplink_bps.contains(&0) {
         return vec![hosts];
@@ -286,7 +287,7 @@ fn irregular(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<M
 }
 
 /// Returns hosts, racks and, with three tiers, pods.
-fn regular(
+fn regular_levels(
     hosts: Vec<Member>,
     paths: &RegularPaths,
     link: Rate,
@@ -295,12 +296,12 @@ fn regular(
     let times = |n: u64| Rate::from_bps(link.as_bps().saturating_mul(n));
     let member =
         |group: u16, rate: Option<Rate>| Member { group: group.into(), up: rate, down: rate };
-    let of_rack = core.or_else(|| times(paths.tor_up.into()));
+    let of_rack = core.or_else(|| times(paths.tor_uplinks.into()));
     let racks = paths.pod_of.iter().map(|&pod| member(pod, of_rack)).collect();
     let mut levels = vec![hosts, racks];
     if paths.pod_of.iter().any(|&pod| pod > 0) {
         let pods = paths.pod_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
-        let of_pod = times(u64::from(paths.tor_up) * u64::from(paths.agg_up));
+        let of_pod = times(u64::from(paths.tor_uplinks) * u64::from(paths.agg_uplinks));
         levels.push(vec![member(0, of_pod); pods]);
     }
     levels

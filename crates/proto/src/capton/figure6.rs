@@ -12,8 +12,8 @@
 //!   capacity to spare but counts as in use (line 5): a host sends one flow and receives one.
 //! * An access link that is down: its flows are not granted. To the letter they would be, at a rate
 //!   of zero.
-//! * A core link slower than the access links: [`Narrow`](super::network::Narrow) has both
-//!   readings.
+//! * A core link slower than the access links:
+//!   [`NarrowCorePolicy`](super::network::NarrowCorePolicy) has both readings.
 //! * More than one level of core links: all links of the path are tested as the two of the figure
 //!   are.
 //! * The limit of N grants (lines 2 to 4): kept. It only saves time: each grant takes a source, so
@@ -37,7 +37,7 @@ pub struct PendingFlow {
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
 /// the rate of each flow that is to transmit, and `None` for each that is to stop.
-pub fn figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
+pub fn schedule_by_figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
     let mut granted = vec![None; flows.len()];
     let mut in_use = vec![0; network.n_links()];
     let mut n = 0;
@@ -51,7 +51,7 @@ pub fn figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
         }
         let path = network.path(flows[f].src, flows[f].dst);
         // Line 5.
-        if path.access().iter().any(|link| in_use[link.idx()] != 0) {
+        if path.access().iter().any(|link| in_use[link.index()] != 0) {
             continue;
         }
         // Line 6.
@@ -59,12 +59,12 @@ pub fn figure6(network: &Network, flows: &[PendingFlow]) -> Vec<Option<Rate>> {
         // Lines 7 and 12 to 16. Within a rack there is no core link.
         let fits = path.core().iter().all(|&link| {
             let capacity = network.capacity(link).map_or(0, Rate::as_bps);
-            in_use[link.idx()] + rate.as_bps() <= capacity
+            in_use[link.index()] + rate.as_bps() <= capacity
         });
         if fits {
             // Lines 8 to 11 and 17 to 22.
             granted[f] = Some(rate);
-            path.links().iter().for_each(|link| in_use[link.idx()] += rate.as_bps());
+            path.links().iter().for_each(|link| in_use[link.index()] += rate.as_bps());
             n += 1;
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use rampmeter_core::{Rate, Time};
 
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 
 /// A place in the order of figure 6: least remaining size first, then in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,14 +23,14 @@ impl Position {
 
 /// A granted flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct User {
+pub(super) struct GrantedFlow {
     pub(super) rate: Rate,
-    pub(super) line: Line,
+    pub(super) line: RemainingLine,
     pub(super) arrival: u64,
     pub(super) slot: u32,
 }
 
-impl User {
+impl GrantedFlow {
     #[inline]
     fn position(&self, now: Time) -> Position {
         Position { remaining: self.line.remaining(self.rate, now), arrival: self.arrival }
@@ -59,7 +59,7 @@ pub(super) struct Link {
     /// The rates of all users together, in bits per second.
     in_use: u64,
     /// In order, so that users of one rate are adjacent, in the order of their positions.
-    granted: Vec<User>,
+    granted: Vec<GrantedFlow>,
     stopped: BTreeSet<StoppedFlow>,
 }
 
@@ -72,23 +72,23 @@ impl Link {
         self.capacity = capacity;
     }
 
-    pub(super) fn enter(&mut self, user: User) {
+    pub(super) fn add_granted(&mut self, user: GrantedFlow) {
         let place = self.granted.partition_point(|other| *other < user);
         self.granted.insert(place, user);
         self.in_use += user.rate.as_bps();
     }
 
-    pub(super) fn leave(&mut self, user: User) {
+    pub(super) fn remove_granted(&mut self, user: GrantedFlow) {
         let place = self.granted.binary_search(&user).expect("a granted flow uses its links");
         self.granted.remove(place);
         self.in_use -= user.rate.as_bps();
     }
 
-    pub(super) fn wait(&mut self, waiter: StoppedFlow) {
+    pub(super) fn add_stopped(&mut self, waiter: StoppedFlow) {
         self.stopped.insert(waiter);
     }
 
-    pub(super) fn stop_waiting(&mut self, waiter: &StoppedFlow) {
+    pub(super) fn remove_stopped(&mut self, waiter: &StoppedFlow) {
         let was_there = self.stopped.remove(waiter);
         assert!(was_there, "{waiter:?} waits elsewhere");
     }
@@ -96,7 +96,7 @@ impl Link {
     /// Returns true if the users before `position` do not use the capacity for a flow of `rate`
     /// (figure 6, lines 5 and 13 to 16).
     #[inline]
-    pub(super) fn has_room(&self, position: Position, rate: Rate, now: Time) -> bool {
+    pub(super) fn has_capacity(&self, position: Position, rate: Rate, now: Time) -> bool {
         let Some(capacity) = self.capacity else { return false };
         if self.is_access {
             return self.granted.iter().all(|user| user.position(now) >= position);
@@ -109,12 +109,13 @@ impl Link {
 
     /// Returns the capacity that users before `position` use, in bits per second.
     fn in_use_before(&self, position: Position, now: Time) -> u64 {
-        let before = |class: &[User]| class.partition_point(|user| user.position(now) < position);
+        let before =
+            |class: &[GrantedFlow]| class.partition_point(|user| user.position(now) < position);
         self.classes().map(|class| class[0].rate.as_bps() * before(class) as u64).sum()
     }
 
     /// Returns the users of each rate, in the order of their positions.
-    fn classes(&self) -> impl Iterator<Item = &[User]> {
+    fn classes(&self) -> impl Iterator<Item = &[GrantedFlow]> {
         let mut rest = &self.granted[..];
         std::iter::from_fn(move || {
             let rate = rest.first()?.rate;
@@ -142,7 +143,7 @@ impl Link {
         }
         for class in self.classes() {
             let later = &class[class.partition_point(|user| user.position(now) <= after)..];
-            let fits = |user: &User| self.has_room(user.position(now), user.rate, now);
+            let fits = |user: &GrantedFlow| self.has_capacity(user.position(now), user.rate, now);
             if let Some(user) = later.get(later.partition_point(fits)) {
                 each(user.position(now), user.slot);
             }
@@ -152,7 +153,7 @@ impl Link {
     /// Calls `each` with the first waiter of each rate, after a position, that finds capacity
     /// besides the users before it.
     #[inline]
-    pub(super) fn find_room(
+    pub(super) fn find_capacity(
         &self,
         after: Position,
         now: Time,
@@ -164,7 +165,7 @@ impl Link {
             let next = self.stopped.range((Bound::Excluded(from), Bound::Unbounded)).next();
             class = match next {
                 Some(waiter) if waiter.rate == rate => {
-                    if rate.is_some_and(|rate| self.has_room(waiter.position, rate, now)) {
+                    if rate.is_some_and(|rate| self.has_capacity(waiter.position, rate, now)) {
                         each(waiter.position, waiter.slot);
                     }
                     self.class_after(*waiter)

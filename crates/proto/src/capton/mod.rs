@@ -24,19 +24,19 @@ pub mod scheduler;
 pub mod split;
 pub mod wire;
 
-mod family;
 mod link;
 mod sharing;
 mod spray;
+mod transport;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use config::{Capton, CaptonConfig};
-pub use family::{CaptonAgent, CaptonArbiter, CaptonFamily, CaptonHost};
-pub use figure6::{PendingFlow, figure6};
-pub use network::{LinkId, Narrow, Network};
+pub use figure6::{PendingFlow, schedule_by_figure6};
+pub use network::{LinkId, NarrowCorePolicy, Network};
 pub use scheduler::Scheduler;
 pub use sharing::{AnyScheduler, SharingPolicy};
-pub use split::{MinShare, SplitScheduler, split};
-pub use spray::AllPaths;
+pub use split::{MinShare, SplitScheduler, schedule_split};
+pub use spray::SprayProgram;
+pub use transport::{CaptonAgent, CaptonArbiter, CaptonHost, CaptonTransport};

@@ -28,7 +28,7 @@ pub struct LinkId(u32);
 impl LinkId {
     /// Returns the number as an index into an array of all links.
     #[inline]
-    pub(super) const fn idx(self) -> usize {
+    pub(super) const fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -47,7 +47,7 @@ pub struct Member {
 
 /// Treatment of core links whose capacity is below that of the access links, as after failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Narrow {
+pub enum NarrowCorePolicy {
     /// Figure 6 to the letter: a flow's rate is that of its access links, and a core link with less
     /// capacity carries no flow.
     Refuse,
@@ -98,7 +98,7 @@ pub enum NetworkError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
     n_hosts: u32,
-    narrow: Narrow,
+    narrow: NarrowCorePolicy,
     /// The number of the first member of each level.
     starts: Vec<u32>,
     /// The group of each member, [`ROOT`] at the last level. Hosts are first, then level by level.
@@ -108,7 +108,7 @@ pub struct Network {
     /// Parallel paths that a member's links represent, by level; zero if that is not known.
     parallel_paths: Vec<u32>,
     /// Capacities with all ways.
-    whole: Vec<Option<Rate>>,
+    full_capacities: Vec<Option<Rate>>,
 }
 
 const ROOT: u32 = u32::MAX;
@@ -122,7 +122,7 @@ impl Network {
     ///
     /// # Errors
     /// Levels that do not fit together.
-    pub fn new(levels: &[Vec<Member>], narrow: Narrow) -> Result<Self, NetworkError> {
+    pub fn new(levels: &[Vec<Member>], narrow: NarrowCorePolicy) -> Result<Self, NetworkError> {
         if !(1..=LEVELS_MAX).contains(&levels.len()) {
             return Err(NetworkError::Levels(levels.len()));
         }
@@ -152,8 +152,8 @@ impl Network {
             }
         }
         let n_hosts = levels[0].len() as u32;
-        let (parallel_paths, whole) = (vec![0; levels.len()], capacities.clone());
-        Ok(Self { n_hosts, narrow, starts, groups, capacities, parallel_paths, whole })
+        let (parallel_paths, full_capacities) = (vec![0; levels.len()], capacities.clone());
+        Ok(Self { n_hosts, narrow, starts, groups, capacities, parallel_paths, full_capacities })
     }
 
     /// Sets the number of parallel paths of equal capacity that the links of racks, and those of
@@ -181,13 +181,13 @@ impl Network {
             for (member, up) in (0..).map_while(|member| Some((member, self.up(level, member)?))) {
                 let left = ways.saturating_sub(lost.get(&up).copied().unwrap_or(0));
                 for link in [Some(up), self.down(level, member)].into_iter().flatten() {
-                    let whole = self.whole[link.idx()];
+                    let whole = self.full_capacities[link.index()];
                     let share = |rate: Rate| rate.as_bps() / u64::from(ways) * u64::from(left);
                     let capacity = match left == 0 || left == ways {
                         true => whole,
                         false => whole.and_then(|rate| Rate::from_bps(share(rate))),
                     };
-                    if capacity != self.capacities[link.idx()] {
+                    if capacity != self.capacities[link.index()] {
                         changed.push((link, capacity));
                     }
                 }
@@ -210,7 +210,7 @@ impl Network {
             |n: u32| Member { group: n / hosts_per_rack, up: Some(access), down: Some(access) };
         let rack = Member { group: 0, up: Some(core), down: Some(core) };
         let hosts = (0..racks * hosts_per_rack).map(host).collect();
-        Self::new(&[hosts, vec![rack; racks as usize]], Narrow::Shrink)
+        Self::new(&[hosts, vec![rack; racks as usize]], NarrowCorePolicy::Shrink)
     }
 
     /// Returns the number of hosts.
@@ -250,13 +250,13 @@ impl Network {
     /// Returns the capacity of a link; `None` if it is down.
     #[inline]
     pub fn capacity(&self, link: LinkId) -> Option<Rate> {
-        self.capacities[link.idx()]
+        self.capacities[link.index()]
     }
 
     /// Changes the capacity of a link. More than [`CAPACITY_MAX`] counts as that.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) {
         let bps = capacity.map(|rate| rate.as_bps().min(CAPACITY_MAX));
-        self.capacities[link.idx()] = bps.and_then(Rate::from_bps);
+        self.capacities[link.index()] = bps.and_then(Rate::from_bps);
     }
 
     /// Returns the links of a flow between two hosts of the network, which must differ.
@@ -278,8 +278,8 @@ impl Network {
     #[inline]
     pub fn rate(&self, path: &Path) -> Option<Rate> {
         let links = match self.narrow {
-            Narrow::Refuse => path.access(),
-            Narrow::Shrink => path.links(),
+            NarrowCorePolicy::Refuse => path.access(),
+            NarrowCorePolicy::Shrink => path.links(),
         };
         // `None` is less than any rate.
         links.iter().map(|&link| self.capacity(link)).min().flatten()

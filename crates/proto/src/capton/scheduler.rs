@@ -47,22 +47,22 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::{Bytes, Rate, Time};
 
-use super::link::{Link, Position, StoppedFlow, User};
+use super::link::{GrantedFlow, Link, Position, StoppedFlow};
 use super::network::{LinkId, Network, Path};
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
     /// It transmits, along a line of remaining sizes.
-    Granted(Line),
+    Granted(RemainingLine),
     /// It is stopped, and a link has no room for it.
     Waiting(RemainingSize, LinkId),
     /// It is in the heap of the sweep, and at no link.
-    Unplaced(RemainingSize),
+    InSweep(RemainingSize),
 }
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ struct Flow {
     rate: Option<Rate>,
     state: State,
     /// True if the sweep has noted its previous rate.
-    is_noted: bool,
+    has_previous_rate: bool,
 }
 
 impl Flow {
@@ -82,7 +82,7 @@ impl Flow {
     fn position(&self, now: Time) -> Position {
         let remaining = match (self.state, self.rate) {
             (State::Granted(line), Some(rate)) => line.remaining(rate, now),
-            (State::Waiting(left, _) | State::Unplaced(left), _) => left,
+            (State::Waiting(left, _) | State::InSweep(left), _) => left,
             (State::Granted(_), None) => unreachable!("flow {:?} is granted no rate", self.id),
         };
         Position { remaining, arrival: self.arrival }
@@ -109,11 +109,11 @@ pub struct Scheduler {
     arrivals: u64,
     /// Predicted completions of granted flows, by slot.
     ends: KeyedHeap<Time>,
-    positions: Places,
+    positions: HeapPositions,
     /// Flows to examine, by position.
     sweep: BinaryHeap<Reverse<(Position, u32)>>,
     /// Flows whose state the sweep has changed, with their rates of before.
-    noted: Vec<(u32, Option<Rate>)>,
+    previous_rates: Vec<(u32, Option<Rate>)>,
     changes: Vec<Change<Rate>>,
     examined: u64,
 }
@@ -130,9 +130,9 @@ impl Scheduler {
             slots: IdMap::default(),
             arrivals: 0,
             ends: KeyedHeap::default(),
-            positions: Places::default(),
+            positions: HeapPositions::default(),
             sweep: BinaryHeap::new(),
-            noted: Vec::new(),
+            previous_rates: Vec::new(),
             changes: Vec::new(),
             examined: 0,
         }
@@ -191,8 +191,8 @@ impl Scheduler {
             arrival: self.arrivals,
             path,
             rate: self.network.rate(&path),
-            state: State::Unplaced(RemainingSize::from_bytes(remaining)),
-            is_noted: false,
+            state: State::InSweep(RemainingSize::from_bytes(remaining)),
+            has_previous_rate: false,
         });
         let before = self.slots.insert(id, slot);
         assert!(before.is_none(), "{flow:?} is known");
@@ -214,9 +214,9 @@ impl Scheduler {
     /// is not known.
     pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
         if let Some(&slot) = self.slots.get(&id) {
-            self.note(slot);
+            self.record_previous_rate(slot);
             self.displace(slot);
-            self.flows[slot].state = State::Unplaced(RemainingSize::from_bytes(left));
+            self.flows[slot].state = State::InSweep(RemainingSize::from_bytes(left));
             self.queue(slot);
         }
         self.finish()
@@ -225,7 +225,7 @@ impl Scheduler {
     /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
-        self.links[link.idx()].set_capacity(self.network.capacity(link));
+        self.links[link.index()].set_capacity(self.network.capacity(link));
         let rated = self.flows.iter().filter(|(_, flow)| flow.path.links().contains(&link));
         let rated = rated.map(|(slot, flow)| (slot, self.network.rate(&flow.path)));
         let mut rated: Vec<_> =
@@ -234,22 +234,22 @@ impl Scheduler {
         // waiters that stay.
         rated.sort_by_key(|&(slot, _)| self.flows[slot].granted().is_some());
         for (slot, rate) in rated {
-            self.note(slot);
+            self.record_previous_rate(slot);
             self.displace(slot);
             self.flows[slot].rate = rate;
             self.queue(slot);
         }
-        self.look_for_excess(link, Position::FIRST);
-        self.look_for_room(link, Position::FIRST);
+        self.on_capacity_loss(link, Position::FIRST);
+        self.on_capacity_gain(link, Position::FIRST);
         self.finish()
     }
 
     /// Records the state of a flow before the sweep.
-    fn note(&mut self, slot: u32) {
+    fn record_previous_rate(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
-        if !flow.is_noted {
-            flow.is_noted = true;
-            self.noted.push((slot, flow.granted()));
+        if !flow.has_previous_rate {
+            flow.has_previous_rate = true;
+            self.previous_rates.push((slot, flow.granted()));
         }
     }
 
@@ -258,21 +258,21 @@ impl Scheduler {
         let flow = &mut self.flows[slot];
         let position = flow.position(self.now);
         let (state, path, rate) = (flow.state, flow.path, flow.rate);
-        flow.state = State::Unplaced(position.remaining);
+        flow.state = State::InSweep(position.remaining);
         match state {
             State::Granted(line) => {
                 self.ends.remove(&mut self.positions, slot);
                 let rate = rate.expect("a granted flow has a rate");
-                let user = User { rate, line, arrival: position.arrival, slot };
+                let user = GrantedFlow { rate, line, arrival: position.arrival, slot };
                 for &link in path.links() {
-                    self.links[link.idx()].leave(user);
-                    self.look_for_room(link, position);
+                    self.links[link.index()].remove_granted(user);
+                    self.on_capacity_gain(link, position);
                 }
             }
             State::Waiting(_, at) => {
-                self.links[at.idx()].stop_waiting(&StoppedFlow { rate, position, slot });
+                self.links[at.index()].remove_stopped(&StoppedFlow { rate, position, slot });
             }
-            State::Unplaced(_) => {}
+            State::InSweep(_) => {}
         }
     }
 
@@ -283,18 +283,18 @@ impl Scheduler {
 
     /// Handles a link with more capacity than before for flows after a position.
     #[inline]
-    fn look_for_room(&mut self, link: LinkId, after: Position) {
+    fn on_capacity_gain(&mut self, link: LinkId, after: Position) {
         let sweep = &mut self.sweep;
         let each = |position, slot| sweep.push(Reverse((position, slot)));
-        self.links[link.idx()].find_room(after, self.now, each);
+        self.links[link.index()].find_capacity(after, self.now, each);
     }
 
     /// Handles a link with less capacity than before for flows after a position.
     #[inline]
-    fn look_for_excess(&mut self, link: LinkId, after: Position) {
+    fn on_capacity_loss(&mut self, link: LinkId, after: Position) {
         let sweep = &mut self.sweep;
         let each = |position, slot| sweep.push(Reverse((position, slot)));
-        self.links[link.idx()].find_excess(after, self.now, each);
+        self.links[link.index()].find_excess(after, self.now, each);
     }
 
     /// Sweeps, and collects the changes.
@@ -309,9 +309,9 @@ impl Scheduler {
         }
         self.changes.clear();
         let mut grants = 0;
-        for (slot, before) in self.noted.drain(..) {
+        for (slot, before) in self.previous_rates.drain(..) {
             let flow = &mut self.flows[slot];
-            flow.is_noted = false;
+            flow.has_previous_rate = false;
             let rate = flow.granted();
             if rate != before {
                 self.changes.push(Change { flow: flow.id, grant: rate });
@@ -333,32 +333,32 @@ impl Scheduler {
         let flow = &self.flows[slot];
         let (state, path, rate) = (flow.state, flow.path, flow.rate);
         let has_room = |link: &LinkId| {
-            rate.is_some_and(|rate| self.links[link.idx()].has_room(position, rate, self.now))
+            rate.is_some_and(|rate| self.links[link.index()].has_capacity(position, rate, self.now))
         };
         let refusing = path.links().iter().copied().find(|link| !has_room(link));
         match (state, refusing) {
             (State::Granted(_), None) => {}
             (State::Granted(_), Some(at)) => {
-                self.note(slot);
+                self.record_previous_rate(slot);
                 self.displace(slot);
                 self.stop(slot, position, at);
             }
             (State::Waiting(_, before), _) => {
                 if refusing != Some(before) {
-                    self.note(slot);
+                    self.record_previous_rate(slot);
                     self.displace(slot);
                     self.place(slot, position, refusing);
                 }
                 // The room that it was examined for may do for the next.
-                self.look_for_room(before, position);
+                self.on_capacity_gain(before, position);
             }
-            (State::Unplaced(_), _) => {
-                self.note(slot);
+            (State::InSweep(_), _) => {
+                self.record_previous_rate(slot);
                 self.place(slot, position, refusing);
             }
         }
-        if !matches!((state, refusing), (State::Waiting(..) | State::Unplaced(_), Some(_))) {
-            path.links().iter().for_each(|&link| self.look_for_excess(link, position));
+        if !matches!((state, refusing), (State::Waiting(..) | State::InSweep(_), Some(_))) {
+            path.links().iter().for_each(|&link| self.on_capacity_loss(link, position));
         }
     }
 
@@ -372,16 +372,16 @@ impl Scheduler {
     fn stop(&mut self, slot: u32, position: Position, at: LinkId) {
         let flow = &mut self.flows[slot];
         flow.state = State::Waiting(position.remaining, at);
-        self.links[at.idx()].wait(StoppedFlow { rate: flow.rate, position, slot });
+        self.links[at.index()].add_stopped(StoppedFlow { rate: flow.rate, position, slot });
     }
 
     fn grant(&mut self, slot: u32, position: Position) {
         let flow = &mut self.flows[slot];
         let rate = flow.rate.expect("links that are down have no room");
-        let line = Line::new(position.remaining, rate, self.now);
+        let line = RemainingLine::new(position.remaining, rate, self.now);
         flow.state = State::Granted(line);
-        let user = User { rate, line, arrival: position.arrival, slot };
-        flow.path.links().iter().for_each(|&link| self.links[link.idx()].enter(user));
+        let user = GrantedFlow { rate, line, arrival: position.arrival, slot };
+        flow.path.links().iter().for_each(|&link| self.links[link.index()].add_granted(user));
         self.ends.set(&mut self.positions, slot, line.end(rate));
     }
 }

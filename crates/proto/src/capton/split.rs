@@ -5,8 +5,8 @@
 //! rate. Here a host may have several flows. On all of its links, a flow takes the capacity that
 //! flows before it do not use, unless that is less than a least share.
 //!
-//! [`split`] is the specification, in the manner of figure 6. With a least share of the whole,
-//! equal access links and core links that are no slower it is figure 6.
+//! [`schedule_split`] is the specification, in the manner of figure 6. With a least share of the
+//! whole, equal access links and core links that are no slower it is figure 6.
 //!
 //! Unlike figure 6's, the outcome may change with time alone. Of two flows that share a link the
 //! later one may be the faster, if another link limits the first. Once its remaining size is
@@ -22,7 +22,7 @@ use rampmeter_core::{Bytes, Rate, Time};
 
 use super::figure6::PendingFlow;
 use super::network::{LinkId, Network};
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 /// The least share of a flow, in thousandths of the rate that it has alone: 1 to 1000.
@@ -44,7 +44,11 @@ impl MinShare {
 
 /// Schedules `flows`, which are in the order of their arrival. The answer has, in the same order,
 /// the rate of each flow that is to transmit, and `None` for each that is to stop.
-pub fn split(network: &Network, flows: &[PendingFlow], least: MinShare) -> Vec<Option<Rate>> {
+pub fn schedule_split(
+    network: &Network,
+    flows: &[PendingFlow],
+    least: MinShare,
+) -> Vec<Option<Rate>> {
     let mut granted = vec![None; flows.len()];
     let free = |link| network.capacity(link).map_or(0, Rate::as_bps);
     let mut free: Vec<u64> = network.links().map(free).collect();
@@ -53,11 +57,11 @@ pub fn split(network: &Network, flows: &[PendingFlow], least: MinShare) -> Vec<O
     for f in order {
         let path = network.path(flows[f].src, flows[f].dst);
         let Some(whole) = network.rate(&path) else { continue };
-        let free_on = |link: &LinkId| free[link.idx()];
+        let free_on = |link: &LinkId| free[link.index()];
         let room = path.links().iter().map(free_on).fold(whole.as_bps(), u64::min);
         if room >= least.min_rate(whole) {
             granted[f] = Rate::from_bps(room);
-            path.links().iter().for_each(|link| free[link.idx()] -= room);
+            path.links().iter().for_each(|link| free[link.index()] -= room);
         }
     }
     granted
@@ -70,8 +74,8 @@ struct Flow {
     rate: Option<Rate>,
 }
 
-/// [`split`] at each change. The methods are those of [`Scheduler`](super::Scheduler), and answer
-/// as those do.
+/// [`schedule_split`] at each change. The methods are those of [`Scheduler`](super::Scheduler), and
+/// answer as those do.
 #[derive(Debug)]
 pub struct SplitScheduler {
     network: Network,
@@ -129,7 +133,7 @@ impl SplitScheduler {
         for flow in self.flows.values_mut() {
             if let Some(rate) = flow.rate {
                 flow.pending.remaining =
-                    Line::new(flow.pending.remaining, rate, self.now).remaining(rate, now);
+                    RemainingLine::new(flow.pending.remaining, rate, self.now).remaining(rate, now);
             }
         }
         self.now = now;
@@ -146,14 +150,14 @@ impl SplitScheduler {
         let before = self.numbers.insert(id, self.arrivals);
         assert!(before.is_none(), "{flow:?} is known");
         self.arrivals += 1;
-        self.renew()
+        self.reschedule()
     }
 
     /// Removes a flow that has completed or failed. Does nothing for one that is not known.
     pub fn complete(&mut self, id: FlowId) -> &[Change<Rate>] {
         let Some(number) = self.numbers.remove(&id) else { return &[] };
         self.flows.remove(&number);
-        self.renew()
+        self.reschedule()
     }
 
     /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
@@ -163,18 +167,18 @@ impl SplitScheduler {
             return &[];
         };
         flow.pending.remaining = RemainingSize::from_bytes(left);
-        self.renew()
+        self.reschedule()
     }
 
     /// Sets the capacity of a link; `None` if it is down.
     pub fn set_capacity(&mut self, link: LinkId, capacity: Option<Rate>) -> &[Change<Rate>] {
         self.network.set_capacity(link, capacity);
-        self.renew()
+        self.reschedule()
     }
 
-    fn renew(&mut self) -> &[Change<Rate>] {
+    fn reschedule(&mut self) -> &[Change<Rate>] {
         let pending: Vec<PendingFlow> = self.flows.values().map(|flow| flow.pending).collect();
-        let rates = split(&self.network, &pending, self.min_share);
+        let rates = schedule_split(&self.network, &pending, self.min_share);
         self.changes.clear();
         self.next = None;
         for (flow, rate) in self.flows.values_mut().zip(rates) {
@@ -183,7 +187,7 @@ impl SplitScheduler {
                 self.changes.push(Change { flow: flow.id, grant: rate });
             }
             if let Some(rate) = rate {
-                let end = Line::new(flow.pending.remaining, rate, self.now).end(rate);
+                let end = RemainingLine::new(flow.pending.remaining, rate, self.now).end(rate);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, flow.id));
                 }

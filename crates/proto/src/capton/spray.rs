@@ -11,13 +11,13 @@ use super::wire::CaptonHeader;
 /// Round robin over all packets does not: if data and acknowledgements alternate, data takes every
 /// second path.
 #[derive(Debug, Default)]
-pub struct AllPaths {
+pub struct SprayProgram {
     /// By destination: the place of the next port among its ports.
     next: IdTable<u16>,
 }
 
-impl SwitchProgram<CaptonHeader> for AllPaths {
-    const ACTIVE: bool = true;
+impl SwitchProgram<CaptonHeader> for SprayProgram {
+    const HANDLES_FORWARD: bool = true;
 
     #[inline]
     fn on_forward(

@@ -13,7 +13,7 @@ use rampmeter_core::{
 };
 
 use super::flow::FlowGrant;
-use super::requests::{Due, RequestingFlows};
+use super::requests::{DueRequest, RequestingFlows};
 use super::scheme::Central;
 use super::settings::Settings;
 use super::stats::HostStats;
@@ -22,7 +22,7 @@ use crate::toolkit::Output;
 
 /// Verdict on a flow: the sending that it is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SendPermission {
     /// Send at this rate, in bits on the wire.
     Rate(Rate),
     /// Wait.
@@ -37,7 +37,7 @@ struct Flow {
     remaining: u64,
     /// Remaining bytes in the last report to the controller, and the time of the report.
     last_report: (u64, Time),
-    permission: Verdict,
+    permission: SendPermission,
 }
 
 /// CAPTON at a host whose programs send by themselves.
@@ -45,7 +45,7 @@ struct Flow {
 pub struct CentralAgent<C: Central> {
     config: Arc<C::Config>,
     requests: RequestingFlows<C, Flow>,
-    permissions: VecDeque<(MsgId, Verdict)>,
+    permissions: VecDeque<(MsgId, SendPermission)>,
     next: u32,
 }
 
@@ -87,12 +87,13 @@ impl<C: Central> CentralAgent<C> {
         let msg = MsgId::new(self.next);
         self.next = self.next.wrapping_add(1);
         let remaining = self.reported_size(bytes);
-        let flow = Flow { remaining, last_report: (remaining, now), permission: Verdict::Stopped };
+        let flow =
+            Flow { remaining, last_report: (remaining, now), permission: SendPermission::Stopped };
         self.requests.stats.scheduled += 1;
-        self.requests.enter(msg, dst, flow);
+        self.requests.insert(msg, dst, flow);
         self.requests.request(now, msg, remaining);
         if self.requests.is_alone() {
-            self.decide(msg, Verdict::Free);
+            self.decide(msg, SendPermission::Free);
         }
         msg
     }
@@ -108,8 +109,8 @@ impl<C: Central> CentralAgent<C> {
         let (told, at) = flow.last_report;
         let since = now.saturating_since(at);
         let expected = match flow.permission {
-            Verdict::Rate(rate) => told.saturating_sub(rate.bytes_floor(since).get()),
-            Verdict::Stopped | Verdict::Free => told,
+            SendPermission::Rate(rate) => told.saturating_sub(rate.bytes_floor(since).get()),
+            SendPermission::Stopped | SendPermission::Free => told,
         };
         if left > expected + slack.max(expected / 2) && since >= repeat {
             self.request(now, msg);
@@ -118,15 +119,15 @@ impl<C: Central> CentralAgent<C> {
 
     /// Removes a flow that has completed or failed.
     pub fn finish(&mut self, msg: MsgId) {
-        self.requests.end(msg);
+        self.requests.remove(msg);
     }
 
     /// Returns the next flow that may do something else than before.
-    pub fn poll_permission(&mut self) -> Option<(MsgId, Verdict)> {
+    pub fn poll_permission(&mut self) -> Option<(MsgId, SendPermission)> {
         self.permissions.pop_front()
     }
 
-    fn decide(&mut self, msg: MsgId, verdict: Verdict) {
+    fn decide(&mut self, msg: MsgId, verdict: SendPermission) {
         let Some(flow) = self.requests.get_mut(msg) else { return };
         flow.permission = verdict;
         self.permissions.push_back((msg, verdict));
@@ -143,7 +144,7 @@ impl<C: Central> CentralAgent<C> {
         let msg = MsgId::new(flow);
         let Some(is_new) = self.requests.accept_order(src, flow, order) else { return };
         if is_new {
-            self.decide(msg, rate.map_or(Verdict::Stopped, Verdict::Rate));
+            self.decide(msg, rate.map_or(SendPermission::Stopped, SendPermission::Rate));
         }
         let left = match rate {
             None if is_new => self.requests.get(msg).map(|flow| flow.remaining),
@@ -193,7 +194,7 @@ impl<C: Central> Endpoint for CentralAgent<C> {
         self.stats().report(each);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         Some((self.flows(), 0))
     }
 
@@ -202,10 +203,10 @@ impl<C: Central> Endpoint for CentralAgent<C> {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while let Some(Due { msg, falls_back }) = self.requests.poll_due(now) {
+        while let Some(DueRequest { msg, falls_back }) = self.requests.poll_due(now) {
             if falls_back {
                 let all: Vec<MsgId> = self.requests.flows().map(|(msg, _)| msg).collect();
-                all.into_iter().for_each(|msg| self.decide(msg, Verdict::Free));
+                all.into_iter().for_each(|msg| self.decide(msg, SendPermission::Free));
             }
             self.request(now, msg);
         }

@@ -85,7 +85,7 @@ pub struct ControllerConfig {
     pub grace: Span,
     /// From then to the first question after DONE; from each question to the next it is twice as
     /// long. More than a round trip.
-    pub patience: Span,
+    pub query_timeout: Span,
     /// Time without a message after which a host with flows is forgotten.
     pub lease: Span,
     /// Flows that a host may have in the register.
@@ -161,7 +161,7 @@ const QUERIES_MAX: u8 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastOrder<G> {
     /// This controller has given none.
-    Nothing,
+    None,
     /// GRANT, or STOP.
     Order(Option<G>),
 }
@@ -173,11 +173,11 @@ struct Host {
     /// Time of its last message.
     last_message_at: Time,
     /// True if an alarm for its lease is set.
-    has_alarm: bool,
+    has_lease_timer: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Alarm {
+enum Timer {
     Query(FlowId),
     Lease(NodeId),
 }
@@ -189,7 +189,7 @@ pub struct Controller<S: Schedule> {
     scheduler: S,
     register: BTreeMap<FlowId, Entry<S::Grant>>,
     hosts: Vec<Host>,
-    alarms: Timers<Alarm>,
+    timers: Timers<Timer>,
     orders: VecDeque<Order<S::Grant>>,
     stats: ControllerStats,
 }
@@ -197,13 +197,13 @@ pub struct Controller<S: Schedule> {
 impl<S: Schedule> Controller<S> {
     /// Creates a controller without flows.
     pub fn new(scheduler: S, config: ControllerConfig) -> Self {
-        let host = Host { flows: 0, last_message_at: Time::ZERO, has_alarm: false };
+        let host = Host { flows: 0, last_message_at: Time::ZERO, has_lease_timer: false };
         Self {
             config,
             hosts: vec![host; scheduler.n_hosts() as usize],
             scheduler,
             register: BTreeMap::new(),
-            alarms: Timers::default(),
+            timers: Timers::default(),
             orders: VecDeque::new(),
             stats: ControllerStats::default(),
         }
@@ -236,7 +236,7 @@ impl<S: Schedule> Controller<S> {
             entry.acked_order = request.acked_order;
             if request.acked_order > before.order {
                 // The host has orders of an earlier controller.
-                (entry.order, entry.last_order) = (request.acked_order, LastOrder::Nothing);
+                (entry.order, entry.last_order) = (request.acked_order, LastOrder::None);
             }
             entry.query_at = None;
             let changes = match (self.scheduler.remaining(id), before.query_at) {
@@ -247,7 +247,7 @@ impl<S: Schedule> Controller<S> {
                     self.scheduler.arrive(Arrival { id, src, dst, remaining: left })
                 }
             };
-            give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+            issue_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
         }
         self.answer(id, before.order.max(request.acked_order));
     }
@@ -273,7 +273,7 @@ impl<S: Schedule> Controller<S> {
     pub fn handle_links(&mut self, now: Time, down: &LinksDown) {
         self.scheduler.advance(now);
         let changes = self.scheduler.set_links(down);
-        give_all(&mut self.register, &mut self.orders, &mut self.stats, &changes);
+        issue_all(&mut self.register, &mut self.orders, &mut self.stats, &changes);
     }
 
     /// Handles another change of the scheduler's inputs: `change` applies it.
@@ -284,7 +284,7 @@ impl<S: Schedule> Controller<S> {
     ) {
         self.scheduler.advance(now);
         let changes = change(&mut self.scheduler);
-        give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+        issue_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
     /// Handles deadlines that may have passed. Calls before the deadline change nothing.
@@ -293,12 +293,12 @@ impl<S: Schedule> Controller<S> {
         while let Some((end, id)) = self.scheduler.next_completion()
             && end.saturating_add(self.config.grace) <= now
         {
-            self.end(now, id);
+            self.on_predicted_end(now, id);
         }
-        while let Some((at, alarm)) = self.alarms.pop_due(now) {
+        while let Some((at, alarm)) = self.timers.pop_due(now) {
             match alarm {
-                Alarm::Query(id) => self.query_host(now, at, id),
-                Alarm::Lease(host) => self.check_lease(now, host),
+                Timer::Query(id) => self.query_host(now, at, id),
+                Timer::Lease(host) => self.check_lease(now, host),
             }
         }
     }
@@ -309,7 +309,7 @@ impl<S: Schedule> Controller<S> {
     pub fn poll_timeout(&self) -> Time {
         let end = self.scheduler.next_completion().map(|(end, _)| end);
         let end = end.map_or(Time::NEVER, |end| end.saturating_add(self.config.grace));
-        end.min(self.alarms.next())
+        end.min(self.timers.next())
     }
 
     /// The next order to send.
@@ -333,14 +333,14 @@ impl<S: Schedule> Controller<S> {
             return None;
         }
         host.flows += 1;
-        if !std::mem::replace(&mut host.has_alarm, true) {
-            self.alarms.push(now + self.config.lease, Alarm::Lease(id.src()));
+        if !std::mem::replace(&mut host.has_lease_timer, true) {
+            self.timers.push(now + self.config.lease, Timer::Lease(id.src()));
         }
         let (dst, order, acked_order) = (request.dst, request.acked_order, request.acked_order);
         let entry = Entry {
             dst,
             order,
-            last_order: LastOrder::Nothing,
+            last_order: LastOrder::None,
             acked_order,
             query_at: None,
             n_queries: 0,
@@ -357,7 +357,7 @@ impl<S: Schedule> Controller<S> {
             return;
         }
         if entry.last_order != LastOrder::Order(grant) {
-            give(id, entry, grant, &mut self.orders, &mut self.stats);
+            issue_order(id, entry, grant, &mut self.orders, &mut self.stats);
             return;
         }
         self.stats.repeats += 1;
@@ -365,13 +365,13 @@ impl<S: Schedule> Controller<S> {
     }
 
     /// The flow should have completed.
-    fn end(&mut self, now: Time, id: FlowId) {
-        let at = now + self.config.patience;
+    fn on_predicted_end(&mut self, now: Time, id: FlowId) {
+        let at = now + self.config.query_timeout;
         let entry = self.register.get_mut(&id).expect("an active flow is in the register");
         (entry.query_at, entry.n_queries) = (Some(at), 0);
-        self.alarms.push(at, Alarm::Query(id));
+        self.timers.push(at, Timer::Query(id));
         let changes = self.scheduler.complete(id);
-        give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+        issue_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
     }
 
     /// Queries the host of an ended flow, unless its state has been received since.
@@ -381,20 +381,20 @@ impl<S: Schedule> Controller<S> {
             return;
         };
         entry.n_queries = entry.n_queries.saturating_add(1).min(QUERIES_MAX);
-        let wait = self.config.patience * (1 << entry.n_queries);
+        let wait = self.config.query_timeout * (1 << entry.n_queries);
         let next = now + wait.min(self.config.lease);
         entry.query_at = Some(next);
-        self.alarms.push(next, Alarm::Query(id));
+        self.timers.push(next, Timer::Query(id));
         self.stats.questions += 1;
-        give(id, entry, None, &mut self.orders, &mut self.stats);
+        issue_order(id, entry, None, &mut self.orders, &mut self.stats);
     }
 
     fn check_lease(&mut self, now: Time, src: NodeId) {
         let host = &mut self.hosts[src.idx()];
         let until = host.last_message_at + self.config.lease;
-        host.has_alarm = host.flows > 0 && until > now;
-        if host.has_alarm {
-            self.alarms.push(until, Alarm::Lease(src));
+        host.has_lease_timer = host.flows > 0 && until > now;
+        if host.has_lease_timer {
+            self.timers.push(until, Timer::Lease(src));
         } else if host.flows > 0 {
             self.stats.lapsed += 1;
             self.forget(now, src);
@@ -405,13 +405,13 @@ impl<S: Schedule> Controller<S> {
         if self.register.remove(&id).is_some() {
             self.hosts[id.src().idx()].flows -= 1;
             let changes = self.scheduler.complete(id);
-            give_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
+            issue_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
         }
     }
 }
 
 /// Gives an order about each flow that is granted something else from now on.
-fn give_all<G: Copy>(
+fn issue_all<G: Copy>(
     register: &mut BTreeMap<FlowId, Entry<G>>,
     orders: &mut VecDeque<Order<G>>,
     stats: &mut ControllerStats,
@@ -419,12 +419,12 @@ fn give_all<G: Copy>(
 ) {
     for &Change { flow, grant } in changes {
         let entry = register.get_mut(&flow).expect("an active flow is in the register");
-        give(flow, entry, grant, orders, stats);
+        issue_order(flow, entry, grant, orders, stats);
     }
 }
 
 /// Gives an order with the next number.
-fn give<G: Copy>(
+fn issue_order<G: Copy>(
     id: FlowId,
     entry: &mut Entry<G>,
     grant: Option<G>,

@@ -10,7 +10,7 @@ use rampmeter_core::{
 };
 
 use super::flow::FlowGrant;
-use super::requests::{Due, RequestingFlows};
+use super::requests::{DueRequest, RequestingFlows};
 use super::scheme::Central;
 use super::settings::Settings;
 use super::stats::HostStats;
@@ -37,7 +37,7 @@ pub struct CentralHost<C: Central> {
     requests: RequestingFlows<C, Flow>,
     /// Scheduled messages for which their receivers have no room. Controllers have no record of
     /// them, so that they take no capacity; TCP probes the receiver's window.
-    shut: BTreeSet<MsgId>,
+    blocked: BTreeSet<MsgId>,
 }
 
 impl<C: Central> CentralHost<C> {
@@ -70,7 +70,7 @@ impl<C: Central> CentralHost<C> {
     }
 
     /// Passes a flow to TCP, if TCP has not got it, and sets its rate and path.
-    fn send_at(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
+    fn apply_grant(&mut self, now: Time, msg: MsgId, grant: Grant, path: Option<u16>) {
         let Some(flow) = self.requests.get_mut(msg) else { return };
         flow.path = path;
         if !std::mem::replace(&mut flow.is_submitted, true) {
@@ -81,18 +81,18 @@ impl<C: Central> CentralHost<C> {
 
     /// Handles an acknowledgement: withdraws the request of a message if its receiver has no room,
     /// and repeats the request when there is room.
-    fn look_for_room(&mut self, now: Time, msg: MsgId) {
+    fn check_window(&mut self, now: Time, msg: MsgId) {
         if self.requests.get(msg).is_none_or(|flow| !flow.is_submitted) {
             return;
         }
         let is_shut = self.tcp.is_window_closed(msg);
-        if is_shut && self.shut.insert(msg) {
+        if is_shut && self.blocked.insert(msg) {
             self.requests.withdraw(msg);
-            if self.shut.len() == self.requests.len() {
-                self.requests.expect_nothing();
+            if self.blocked.len() == self.requests.len() {
+                self.requests.clear_unanswered();
             }
-            self.tcp.grant(now, msg, Grant::Own);
-        } else if !is_shut && self.shut.remove(&msg) {
+            self.tcp.grant(now, msg, Grant::CongestionControl);
+        } else if !is_shut && self.blocked.remove(&msg) {
             if !self.requests.is_alone() {
                 self.tcp.grant(now, msg, Grant::Stopped);
             }
@@ -101,9 +101,9 @@ impl<C: Central> CentralHost<C> {
     }
 
     /// Removes a message that has completed or failed.
-    fn end(&mut self, msg: MsgId) {
-        self.requests.end(msg);
-        self.shut.remove(&msg);
+    fn remove(&mut self, msg: MsgId) {
+        self.requests.remove(msg);
+        self.blocked.remove(&msg);
     }
 
     /// Handles an order of a controller about a flow: a grant, or `None` to stop.
@@ -117,14 +117,14 @@ impl<C: Central> CentralHost<C> {
     ) {
         let msg = MsgId::new(number);
         let Some(is_new) = self.requests.accept_order(src, number, order) else { return };
-        if self.shut.contains(&msg) {
+        if self.blocked.contains(&msg) {
             self.requests.withdraw(msg);
             return;
         }
         let mut left = None;
         match grant {
             _ if !is_new => {}
-            Some(grant) => self.send_at(now, msg, Grant::Rate(grant.rate()), grant.path()),
+            Some(grant) => self.apply_grant(now, msg, Grant::Rate(grant.rate()), grant.path()),
             None => {
                 self.tcp.grant(now, msg, Grant::Stopped);
                 left = self.requests.get(msg).map(|flow| self.remaining_wire_bytes(flow));
@@ -143,7 +143,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         Self {
             tcp: TcpHost::new(Arc::clone(tcp), node, rng, now),
             requests: RequestingFlows::new(Arc::clone(&config), node),
-            shut: BTreeSet::new(),
+            blocked: BTreeSet::new(),
             config,
         }
     }
@@ -160,10 +160,10 @@ impl<C: Central> Endpoint for CentralHost<C> {
         }
         self.requests.stats.scheduled += 1;
         let flow = Flow { message, is_submitted: false, path: None };
-        self.requests.enter(msg, message.dst, flow);
+        self.requests.insert(msg, message.dst, flow);
         self.request(now, msg);
         if self.requests.is_alone() {
-            self.send_at(now, msg, Grant::Own, None);
+            self.apply_grant(now, msg, Grant::CongestionControl, None);
         }
     }
 
@@ -171,7 +171,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
         self.tcp.cancel(now, msg);
         let is_order = |header: &Self::Header| matches!(header, CentralHeader::Order(_));
         self.requests.out.cancel(msg, is_order);
-        self.end(msg);
+        self.remove(msg);
     }
 
     #[inline]
@@ -180,9 +180,9 @@ impl<C: Central> Endpoint for CentralHost<C> {
             CentralHeader::Tcp(header) => {
                 let receipt = self.tcp.handle_packet(now, &replace_header(packet, header));
                 if let TcpHeader::Ack { window, .. } = header
-                    && (window == 0 || !self.shut.is_empty())
+                    && (window == 0 || !self.blocked.is_empty())
                 {
-                    self.look_for_room(now, packet.payload.msg);
+                    self.check_window(now, packet.payload.msg);
                 }
                 return receipt;
             }
@@ -230,9 +230,9 @@ impl<C: Central> Endpoint for CentralHost<C> {
         self.tcp.gauges(each);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         let waiting = self.requests.flows().filter(|(_, flow)| !flow.is_submitted).count();
-        self.tcp.messages().map(|(sent, arriving)| (sent + waiting, arriving))
+        self.tcp.message_counts().map(|(sent, arriving)| (sent + waiting, arriving))
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {
@@ -250,18 +250,19 @@ impl<C: Central> Endpoint for CentralHost<C> {
         let waiting = self.requests.flows().filter(|(_, flow)| is_waiting(flow));
         let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
         for msg in waiting {
-            self.end(msg);
+            self.remove(msg);
             self.requests.out.push_event(Event::Failed { msg });
         }
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.tcp.handle_timeout(now);
-        while let Some(Due { msg, falls_back }) = self.requests.poll_due(now) {
+        while let Some(DueRequest { msg, falls_back }) = self.requests.poll_due(now) {
             if falls_back {
                 // Congestion control takes over.
                 let all: Vec<MsgId> = self.requests.flows().map(|(msg, _)| msg).collect();
-                all.into_iter().for_each(|msg| self.send_at(now, msg, Grant::Own, None));
+                all.into_iter()
+                    .for_each(|msg| self.apply_grant(now, msg, Grant::CongestionControl, None));
             }
             self.request(now, msg);
         }
@@ -300,7 +301,7 @@ impl<C: Central> Endpoint for CentralHost<C> {
     fn poll_event(&mut self) -> Option<Event> {
         let event = self.requests.out.next_event().or_else(|| self.tcp.poll_event())?;
         if let Event::Completed { msg } | Event::Failed { msg } = event {
-            self.end(msg);
+            self.remove(msg);
         }
         Some(event)
     }

@@ -39,9 +39,9 @@ impl RemainingSize {
 ///
 /// Lines of one rate never cross, so that flows of one rate stay in the order of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Line(i128);
+pub(crate) struct RemainingLine(i128);
 
-impl Line {
+impl RemainingLine {
     /// Returns the line of a flow that transmits from `now` on.
     #[inline]
     pub(crate) fn new(left: RemainingSize, rate: Rate, now: Time) -> Self {

@@ -41,13 +41,13 @@ pub(super) struct RequestingFlows<C: Central, F> {
     /// Time of the first request that has no answer.
     unanswered: Option<Time>,
     /// True if the host works without a controller.
-    is_alone: bool,
+    has_fallen_back: bool,
     pub(super) stats: HostStats,
 }
 
 /// A request is due.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
+pub(super) struct DueRequest {
     pub(super) msg: MsgId,
     /// True if controllers have been unresponsive for too long: from now on the host works without
     /// them.
@@ -62,7 +62,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
             timers: Timers::default(),
             controller: 0,
             unanswered: None,
-            is_alone: false,
+            has_fallen_back: false,
             stats: HostStats::default(),
             config,
         }
@@ -83,7 +83,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
 
     /// Returns whether the host works without a controller.
     pub(super) fn is_alone(&self) -> bool {
-        self.is_alone
+        self.has_fallen_back
     }
 
     pub(super) fn get(&self, msg: MsgId) -> Option<&F> {
@@ -105,7 +105,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
     }
 
     /// Enters a flow. Its first request is up to the owner.
-    pub(super) fn enter(&mut self, msg: MsgId, dst: NodeId, flow: F) {
+    pub(super) fn insert(&mut self, msg: MsgId, dst: NodeId, flow: F) {
         let asked = RequestingFlow { flow, dst, last_order: 0, reported: 0, due: Time::NEVER };
         self.flows.insert(msg, asked);
     }
@@ -121,12 +121,15 @@ impl<C: Central, F> RequestingFlows<C, F> {
         self.send_control(controller, msg, Control::Request(request));
         self.stats.requests += 1;
         self.unanswered.get_or_insert(now);
-        let patience =
-            if self.is_alone { self.settings().refresh } else { self.settings().retransmit_after };
-        self.wait(now + patience, msg);
+        let patience = if self.has_fallen_back {
+            self.settings().refresh_interval
+        } else {
+            self.settings().retransmit_after
+        };
+        self.schedule_timer(now + patience, msg);
     }
 
-    fn wait(&mut self, due: Time, msg: MsgId) {
+    fn schedule_timer(&mut self, due: Time, msg: MsgId) {
         if let Some(asked) = self.flows.get_mut(&msg) {
             asked.due = due;
             self.timers.push(due, msg);
@@ -137,7 +140,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
     /// before. Returns `None` for a flow that has ended.
     /// [`RequestingFlows::on_order_applied`] must follow.
     pub(super) fn accept_order(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
-        (self.unanswered, self.is_alone) = (None, false);
+        (self.unanswered, self.has_fallen_back) = (None, false);
         let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {
             self.send_control(src, MsgId::new(flow), Control::Done { number: flow });
             return None;
@@ -156,12 +159,12 @@ impl<C: Central, F> RequestingFlows<C, F> {
             self.request(now, msg, left);
         } else if due <= now + self.settings().retransmit_after {
             // The next request keeps its time, unless it is the repetition of one that is answered.
-            self.wait(now + self.settings().refresh, msg);
+            self.schedule_timer(now + self.settings().refresh_interval, msg);
         }
     }
 
     /// The next request that is due. To be followed by [`RequestingFlows::request`].
-    pub(super) fn poll_due(&mut self, now: Time) -> Option<Due> {
+    pub(super) fn poll_due(&mut self, now: Time) -> Option<DueRequest> {
         while let Some((at, msg)) = self.timers.pop_due(now) {
             if self.flows.get(&msg).is_none_or(|asked| asked.due != at) {
                 continue;
@@ -171,20 +174,20 @@ impl<C: Central, F> RequestingFlows<C, F> {
             if falls_back {
                 self.fall_back(now);
             }
-            return Some(Due { msg, falls_back });
+            return Some(DueRequest { msg, falls_back });
         }
         None
     }
 
     /// Sends future requests to the other controller, if there is one.
     fn fall_back(&mut self, now: Time) {
-        self.stats.fallbacks += u64::from(!self.is_alone);
-        (self.is_alone, self.unanswered) = (true, Some(now));
+        self.stats.fallbacks += u64::from(!self.has_fallen_back);
+        (self.has_fallen_back, self.unanswered) = (true, Some(now));
         self.controller = (self.controller + 1) % self.settings().controllers;
     }
 
     /// Removes a flow that has completed or failed.
-    pub(super) fn end(&mut self, msg: MsgId) -> Option<F> {
+    pub(super) fn remove(&mut self, msg: MsgId) -> Option<F> {
         let asked = self.flows.remove(&msg)?;
         self.send_control(self.controller(), msg, Control::Done { number: msg.get() });
         if self.flows.is_empty() {
@@ -203,7 +206,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
     }
 
     /// Notes that every request has been withdrawn, so that controllers may be unresponsive.
-    pub(super) fn expect_nothing(&mut self) {
+    pub(super) fn clear_unanswered(&mut self) {
         self.unanswered = None;
     }
 

@@ -9,9 +9,9 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;
+use crate::registered::DerivedValue;
 use crate::tcp::Tcp;
 use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
-use crate::transport::DerivedValue;
 
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Settings {
     /// Time without an answer after which a host works without the controller.
     pub fallback: Span,
     /// Interval between repeated requests of a host during a flow.
-    pub refresh: Span,
+    pub refresh_interval: Span,
     /// The controller's settings.
     pub controller: ControllerConfig,
 }
@@ -93,10 +93,10 @@ impl Settings {
             compute,
             retransmit_after,
             fallback,
-            refresh: lease / 4,
+            refresh_interval: lease / 4,
             controller: ControllerConfig {
                 grace: Span::ZERO,
-                patience: retransmit_after,
+                query_timeout: retransmit_after,
                 lease,
                 flows_max: 1 << 16,
             },
@@ -110,7 +110,7 @@ impl Settings {
             DerivedValue::packets("window", window as u32),
             DerivedValue::time("repeat", self.retransmit_after),
             DerivedValue::time("fallback", self.fallback),
-            DerivedValue::time("refresh", self.refresh),
+            DerivedValue::time("refresh", self.refresh_interval),
             DerivedValue::count("threshold-bytes", self.threshold.get()),
         ];
         derived.extend(self.tcp.describe());
@@ -136,7 +136,7 @@ pub(crate) fn needs(
         buffer: Need::Prefer(Buffer::PerPort(buffer)),
         overflow: Need::Prefer(Overflow::TailDrop),
         interface: Need::Prefer(Interface::Pull),
-        express: Need::Prefer(0),
+        express_max: Need::Prefer(0),
         priorities: 1,
         arbiters: vec![need; controllers as usize],
         ..FabricNeeds::default()

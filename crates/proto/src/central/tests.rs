@@ -19,7 +19,7 @@ const RETRY: u64 = 100;
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     dst: NodeId,
-    left: Bytes,
+    remaining: Bytes,
     heard: u32,
     rate: Option<Rate>,
     /// The step of the last message about it.
@@ -52,7 +52,7 @@ impl<S: Schedule> World<S> {
     fn send(&mut self, message: Message<S::Grant>) {
         // A message may be lost, or may arrive twice.
         for chance in [1.0 - self.loss, self.loss / 4.0] {
-            if self.rng.chance(chance) {
+            if self.rng.bernoulli(chance) {
                 let delay = 1 + self.rng.uniform_below(30) as u64;
                 self.messages.push_back((self.step + delay, message));
             }
@@ -63,7 +63,7 @@ impl<S: Schedule> World<S> {
         let step = self.step;
         let flow = self.hosts[src as usize].get_mut(&number).unwrap();
         flow.spoke = step;
-        let Flow { dst, left: remaining, heard: acked_order, .. } = *flow;
+        let Flow { dst, remaining, heard: acked_order, .. } = *flow;
         self.send(Message::Request(
             NodeId::new(src),
             Request { number, dst, remaining, acked_order },
@@ -92,8 +92,8 @@ impl<S: Schedule> World<S> {
             for number in numbers {
                 let flow = self.hosts[src as usize].get_mut(&number).unwrap();
                 let sent = flow.rate.map_or(Bytes::ZERO, |rate| rate.bytes_floor(STEP));
-                flow.left = flow.left - sent.min(flow.left);
-                if flow.left == Bytes::ZERO {
+                flow.remaining = flow.remaining - sent.min(flow.remaining);
+                if flow.remaining == Bytes::ZERO {
                     self.hosts[src as usize].remove(&number);
                     self.send(Message::Done(NodeId::new(src), number));
                 } else if flow.spoke + RETRY <= self.step {
@@ -159,8 +159,12 @@ fn mishaps() -> impl Strategy<Value = Mishaps> {
 /// schedulers for two racks of four hosts.
 fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestCaseError> {
     let lease = Span::from_us(40 * RETRY);
-    let config =
-        ControllerConfig { grace: Span::ZERO, patience: Span::from_us(70), lease, flows_max: 64 };
+    let config = ControllerConfig {
+        grace: Span::ZERO,
+        query_timeout: Span::from_us(70),
+        lease,
+        flows_max: 64,
+    };
     let mut world = World {
         rng: Rng::new(mishaps.seed, 0, Purpose::Test),
         step: 0,
@@ -175,9 +179,9 @@ fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestC
         if step % 40 == 0 {
             let src = world.rng.uniform_below(8) as u32;
             let dst = NodeId::new((src + 1 + world.rng.uniform_below(7) as u32) % 8);
-            let left = Bytes::new(1_000 + world.rng.uniform_below(200_000) as u64);
+            let remaining = Bytes::new(1_000 + world.rng.uniform_below(200_000) as u64);
             if world.is_alive[src as usize] {
-                let flow = Flow { dst, left, heard: 0, rate: None, spoke: 0 };
+                let flow = Flow { dst, remaining, heard: 0, rate: None, spoke: 0 };
                 world.hosts[src as usize].insert(step as u32, flow);
                 world.request(src, step as u32);
             }

@@ -27,7 +27,7 @@ pub enum Control<G> {
     },
 }
 
-/// Control messages as a transport encodes them, with type bytes from [`FIRST`] on.
+/// Control messages as a transport encodes them, with type bytes from [`FIRST_CODE`] on.
 pub trait Orders<G>: OrderFormats + From<Control<G>> + Into<Control<G>> {}
 
 impl<G, O: OrderFormats + From<Control<G>> + Into<Control<G>>> Orders<G> for O {}
@@ -48,7 +48,7 @@ pub enum CentralHeader<O> {
 }
 
 /// The first type byte that is not TCP's.
-pub const FIRST: u8 = 16;
+pub const FIRST_CODE: u8 = 16;
 
 /// Evaluates a call on the header, of either kind.
 macro_rules! whichever {
@@ -70,7 +70,7 @@ impl<O: Header> Header for CentralHeader<O> {
     }
 
     fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
-        if bytes.first().is_some_and(|&code| code >= FIRST) {
+        if bytes.first().is_some_and(|&code| code >= FIRST_CODE) {
             O::decode(bytes).map(|(header, read)| (Self::Order(header), read))
         } else {
             TcpHeader::decode(bytes).map(|(header, read)| (Self::Tcp(header), read))
@@ -95,7 +95,7 @@ impl<O: OrderFormats> Formats for CentralHeader<O> {
     }
 
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self> {
-        if code >= FIRST {
+        if code >= FIRST_CODE {
             O::arbitrary(code, draw).map(Self::Order)
         } else {
             TcpHeader::arbitrary(code, draw).map(Self::Tcp)

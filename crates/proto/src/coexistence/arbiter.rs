@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    ClockOrigin, Endpoint, Event, Family, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng,
-    Time, fabric::LinksDown,
+    ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+    Transport, fabric::LinksDown,
 };
 
 use super::pair::{
@@ -12,14 +12,14 @@ use super::pair::{
 };
 
 /// The arbiter of the transport that has one. If neither has, this type has no values.
-pub enum CoexistingArbiter<A: Family, B: Family> {
+pub enum CoexistingArbiter<A: Transport, B: Transport> {
     /// The upper transport's.
     Upper(A::Arbiter),
     /// The lower's.
     Lower(B::Arbiter),
 }
 
-impl<A: Family, B: Family> Endpoint for CoexistingArbiter<A, B> {
+impl<A: Transport, B: Transport> Endpoint for CoexistingArbiter<A, B> {
     type Header = CoexistingHeader<A::Header, B::Header>;
     type Config = CoexistingConfig<A::Config, B::Config>;
 

@@ -7,11 +7,11 @@ use rampmeter_core::wire::{Reader, Writer};
 use rampmeter_core::{FabricFacts, Header, Packet, Priority, WireError};
 
 use crate::keys::BadKey;
+use crate::registered::{RegisteredTransport, Site};
 use crate::toolkit::Segmentation;
-use crate::transport::{Site, Transport};
 
-/// The family of `A` above `B`. At most one of them has arbiters, and both need ports to queue the
-/// same way; anything else does not compile.
+/// The transport of `A` above `B`. At most one of them has arbiters, and both need ports to queue
+/// the same way; anything else does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Coexisting<A, B>(PhantomData<fn() -> (A, B)>);
 
@@ -36,8 +36,8 @@ impl<A, B> CoexistingConfig<A, B> {
         told: FabricFacts,
     ) -> Result<Self, BadKey>
     where
-        U: Transport<Config = A>,
-        L: Transport<Config = B>,
+        U: RegisteredTransport<Config = A>,
+        L: RegisteredTransport<Config = B>,
     {
         let Segmentation { payload, header, .. } = L::segmentation(&lower);
         let (payload, header) = site.packet((payload, header));

@@ -116,7 +116,7 @@ pub struct Cosy {
     /// Time between two packets of one slot: K ticks.
     pub frame: Span,
     /// Maximum number of slots of a message.
-    pub share: u32,
+    pub slots_per_message_max: u32,
     /// Time for which a receiver holds a request.
     pub hold: Span,
     /// The longest time that a data packet spends in queues (lemma 3.3).
@@ -143,8 +143,13 @@ impl CosyConfig {
     /// name.
     pub fn derive(self, facts: &FabricFacts, paths: PathFacts) -> Result<Cosy, BadKey> {
         check_ranges(&self)?;
-        let share = self.slots_per_message.unwrap_or(self.slots);
-        check_range("slots-per-message", share.into(), 1..=self.slots.into(), "1 to slots")?;
+        let slots_per_message_max = self.slots_per_message.unwrap_or(self.slots);
+        check_range(
+            "slots-per-message",
+            slots_per_message_max.into(),
+            1..=self.slots.into(),
+            "1 to slots",
+        )?;
         let unusable = |expected: &str| BadKey::new("name", expected, "cosy");
         if !(1..=SWITCHES_MAX as u32).contains(&paths.switches) {
             let expected = format!("one for paths of {} switches", paths.switches);
@@ -174,7 +179,7 @@ impl CosyConfig {
         Ok(Cosy {
             tick,
             frame,
-            share,
+            slots_per_message_max,
             hold,
             queueing,
             slack,

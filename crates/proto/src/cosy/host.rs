@@ -7,7 +7,7 @@ use rampmeter_core::{
 };
 
 use super::config::Cosy;
-use super::receiver::{Context, Receiver};
+use super::receiver::{Receiver, ReceiverContext};
 use super::sender::{Reservation, Sender};
 use super::stats::CosyStats;
 use super::wire::CosyHeader;
@@ -46,9 +46,9 @@ impl CosyHost {
         self.receiver.reseed(rng);
     }
 
-    fn receive<T>(&mut self, with: impl FnOnce(&mut Receiver, &mut Context<'_>) -> T) -> T {
+    fn receive<T>(&mut self, with: impl FnOnce(&mut Receiver, &mut ReceiverContext<'_>) -> T) -> T {
         let Self { cosy, out, stats, receiver, .. } = self;
-        with(receiver, &mut Context { cosy, out, stats })
+        with(receiver, &mut ReceiverContext { cosy, out, stats })
     }
 }
 
@@ -101,9 +101,9 @@ impl Endpoint for CosyHost {
                 }
                 self.receive(|receiver, cx| receiver.on_request(now, of, cx));
             }
-            CosyHeader::Release { seq, rx_slot, why, .. } => {
+            CosyHeader::Release { seq, rx_slot, reason, .. } => {
                 self.receive(|receiver, cx| {
-                    receiver.on_release(now, packet.src, seq, rx_slot, why, cx)
+                    receiver.on_release(now, packet.src, seq, rx_slot, reason, cx)
                 });
             }
             CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, last, route, .. } => {
@@ -126,15 +126,15 @@ impl Endpoint for CosyHost {
 
     fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
-        !self.receiver.holds(rx_slot, seq)
+        !self.receiver.is_reserved(rx_slot, seq)
     }
 
     fn is_duplicate(&mut self, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
-        !self.receiver.awaits(packet, seq, number, rx_slot, self.cosy.config.payload)
+        !self.receiver.is_expected(packet, seq, number, rx_slot, self.cosy.config.payload)
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         // Slots stay in use for a while after the end of their message.
         let known = |(messages, slots): (usize, usize)| if messages > 0 { messages } else { slots };
         Some((known(self.sender.state()), known(self.receiver.state())))

@@ -40,18 +40,20 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
-use rampmeter_core::{Bytes, FabricFacts, Family, NoArbiter, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, NoArbiter, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
+};
 use crate::toolkit::Segmentation;
-use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::PathFacts;
 
-/// The cosy family.
+/// The cosy transport.
 #[derive(Clone, Copy, Debug)]
-pub struct CosyFamily;
+pub struct CosyTransport;
 
-impl Family for CosyFamily {
+impl Transport for CosyTransport {
     const NAME: &'static str = "cosy";
     type Config = Cosy;
     type Header = wire::CosyHeader;
@@ -64,7 +66,7 @@ impl Family for CosyFamily {
     }
 }
 
-impl Transport for CosyFamily {
+impl RegisteredTransport for CosyTransport {
     type Keys = CosyConfig;
     const TITLE: &'static str = "cosy";
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
@@ -82,7 +84,7 @@ impl Transport for CosyFamily {
     /// Packets of a slot are sent at fixed times, so they must not wait in interfaces.
     fn needs(_keys: &CosyConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            interface: Need::Only(Interface::Pull),
+            interface: Need::Require(Interface::Pull),
             control_class: true,
             priorities: 2,
             ..FabricNeeds::default()
@@ -96,15 +98,17 @@ impl Transport for CosyFamily {
     fn configure(keys: CosyConfig, site: &Site) -> Result<Cosy, BadKey> {
         let keys = CosyConfig { best_effort: site.lower, ..keys };
         match &site.deployment {
-            Place::Network(Network { rails: 2.., .. }) => {
+            Deployment::Network(Network { rails: 2.., .. }) => {
                 let expected = "one for networks of hosts with several links";
                 Err(BadKey::new("name", expected, Self::NAME))
             }
-            Place::Network(Network { slower: Some(slower), .. }) => Err(slower.refusal(Self::NAME)),
-            &Place::Network(Network { switches, ratio, ports, .. }) => {
-                keys.derive(&site.facts, PathFacts { switches, ratio, ports })
+            Deployment::Network(Network { slow_link: Some(slower), .. }) => {
+                Err(slower.refusal(Self::NAME))
             }
-            &Place::Hosts { payload, header } => {
+            &Deployment::Network(Network { switches, rate_ratio, ports, .. }) => {
+                keys.derive(&site.facts, PathFacts { switches, ratio: rate_ratio, ports })
+            }
+            &Deployment::Hosts { payload, header } => {
                 let slack = Some(site.facts.control_rtt);
                 let paths = PathFacts { switches: 3, ratio: 1, ports: 1 };
                 CosyConfig { payload, header, slack, ..keys }.derive(&site.facts, paths)
@@ -133,7 +137,7 @@ impl Transport for CosyFamily {
         let bound = |bytes| config.bound(Bytes::new(bytes));
         vec![
             DerivedValue::time("frame", config.frame),
-            DerivedValue::count("slots-of-a-message", config.share.into()),
+            DerivedValue::count("slots-of-a-message", config.slots_per_message_max.into()),
             DerivedValue::time("hold", config.hold),
             DerivedValue::time("queueing", config.queueing),
             DerivedValue::time("slack", config.slack),

@@ -10,14 +10,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Family, Message, MsgId, NodeId, Packet, Purpose, Rate,
-    Rng, Span, SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict,
+    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+    SwitchFacts, SwitchProgram, Time, TransitPacket, Transport, Verdict,
 };
 use stateright::{Checker, Model, Property};
 
 use super::config::PathFacts;
 use super::wire::CosyHeader;
-use super::{Cosy, CosyConfig, CosyFamily, CosyHost, CosySwitch};
+use super::{Cosy, CosyConfig, CosyHost, CosySwitch, CosyTransport};
 
 const HOP: Span = Span::from_us(1);
 const RATE: Rate = Rate::from_gbps(10);
@@ -153,7 +153,7 @@ impl World {
             && switch.is_some_and(|switch| choices(switch, packet.dst).len() == 2)
     }
 
-    fn fly(&mut self, port: u32, packet: Packet<CosyHeader>) {
+    fn transmit(&mut self, port: u32, packet: Packet<CosyHeader>) {
         self.in_flight.push((self.now + HOP, port, packet));
     }
 
@@ -184,11 +184,13 @@ impl World {
         let verdict = switch.on_forward(crossing, &mut packet);
         let own: Vec<_> = std::iter::from_fn(|| switch.poll_transmit()).collect();
         for (port, packet) in own {
-            self.fly(port, packet);
+            self.transmit(port, packet);
         }
         match verdict {
-            Verdict::Forward => up.first().into_iter().for_each(|&port| self.fly(port, packet)),
-            Verdict::Redirect(port) => self.fly(port, packet),
+            Verdict::Forward => {
+                up.first().into_iter().for_each(|&port| self.transmit(port, packet))
+            }
+            Verdict::Redirect(port) => self.transmit(port, packet),
             Verdict::Drop | Verdict::Consume => {}
         }
     }
@@ -197,7 +199,7 @@ impl World {
     fn drain(&mut self, number: usize) {
         let Some(mut host) = self.hosts[number].take() else { return };
         while let Some(packet) = host.poll_transmit(self.now) {
-            self.fly(number as u32, packet);
+            self.transmit(number as u32, packet);
         }
         while let Some(event) = host.poll_event() {
             match event {
@@ -247,7 +249,7 @@ impl Model for Reservations {
             let ports = if number < 2 { 4 } else { 2 };
             let (first_port, rates) = (FIRST[number as usize], vec![RATE; ports]);
             let rng = Rng::new(0, 0, Purpose::Test);
-            Some(CosyFamily::switch_program(
+            Some(CosyTransport::switch_program(
                 &self.cosy,
                 SwitchFacts { number, first_port, rates, rng },
             ))
@@ -383,7 +385,7 @@ fn check(slots: u32, [losses, duplicates, crashes]: [u32; 3], states_min: usize)
         data_rtt: HOP * 8,
         control_rtt: HOP * 8,
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4 };
     let at = |&(at, src, dst): &(u64, u32, u32)| (Time::ZERO + Span::from_ns(at), src, dst);

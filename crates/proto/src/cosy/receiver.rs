@@ -27,7 +27,7 @@ pub(super) struct Progress {
     /// Slots that it has.
     slots: u32,
     /// True if its sender is known to send it.
-    admitted: bool,
+    is_admitted: bool,
     /// Until when it is held.
     hold_until: Time,
     /// Earliest time of the next rsvp for it.
@@ -47,7 +47,7 @@ struct Slot {
     received: u32,
     state: State,
     /// Latest time at which the next packet, or the end of the reservation, arrives.
-    expect: Time,
+    expected_by: Time,
     /// Time from which nothing can arrive any more.
     ends_at: Time,
     /// Time at which its earliest timer expires.
@@ -75,12 +75,12 @@ enum Timer {
 }
 
 /// Returns true if `choices` draws are expected to hit all of `n`, so that drawing can be omitted.
-fn misses_none(choices: u32, n: usize) -> bool {
+fn covers_all(choices: u32, n: usize) -> bool {
     choices as usize >= 16 * n
 }
 
 /// Context of the receiver's functions.
-pub(super) struct Context<'a> {
+pub(super) struct ReceiverContext<'a> {
     pub(super) cosy: &'a Cosy,
     pub(super) out: &'a mut Output<CosyHeader>,
     pub(super) stats: &'a mut CosyStats,
@@ -93,7 +93,7 @@ impl Receiver {
             seq: 0,
             received: 0,
             state: State::Free,
-            expect: Time::NEVER,
+            expected_by: Time::NEVER,
             ends_at: Time::ZERO,
             timer: Time::NEVER,
         };
@@ -107,7 +107,7 @@ impl Receiver {
         }
     }
 
-    pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut Context<'_>) {
+    pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut ReceiverContext<'_>) {
         match self.flows.find(&of) {
             FlowStatus::New => {}
             FlowStatus::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
@@ -121,26 +121,26 @@ impl Receiver {
             return;
         }
         let hold_until = now.saturating_add(cx.cosy.hold);
-        let (slots, admitted, is_pending) = (0, false, true);
-        let state = Progress { slots, admitted, hold_until, pause_until: now, is_pending };
-        let Some(idx) = self.flows.enter(now, of, state) else { return };
+        let (slots, is_admitted, is_pending) = (0, false, true);
+        let state = Progress { slots, is_admitted, hold_until, pause_until: now, is_pending };
+        let Some(idx) = self.flows.insert(now, of, state) else { return };
         self.pending.push(idx);
         self.timers.push(hold_until, Timer::Flow(idx));
-        self.fill(now, cx);
+        self.send_rsvps(now, cx);
     }
 
     /// The sender of a message that is held has a free slot: the message need not pause any longer.
-    fn on_repeated_request(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+    fn on_repeated_request(&mut self, now: Time, idx: u32, cx: &mut ReceiverContext<'_>) {
         let state = &mut self.flows[idx].state;
         if state.slots == 0 && !state.is_pending && now < state.hold_until {
             state.is_pending = true;
             self.pending.push(idx);
-            self.fill(now, cx);
+            self.send_rsvps(now, cx);
         }
     }
 
     /// Sends rsvps for free slots, first for messages that have none.
-    fn fill(&mut self, now: Time, cx: &mut Context<'_>) {
+    fn send_rsvps(&mut self, now: Time, cx: &mut ReceiverContext<'_>) {
         while !self.free.is_empty() {
             if let Some(idx) = self.choose_pending(cx.cosy) {
                 self.send_rsvp(now, idx, cx);
@@ -159,7 +159,7 @@ impl Receiver {
         }
         let n = self.pending.len();
         let hold = |place: &usize| self.flows[self.pending[*place]].state.hold_until;
-        let best = if misses_none(cosy.config.choices, n) {
+        let best = if covers_all(cosy.config.choices, n) {
             (0..n).min_by_key(hold)?
         } else {
             (0..cosy.config.choices).map(|_| self.rng.uniform_below(n)).min_by_key(hold)?
@@ -175,14 +175,16 @@ impl Receiver {
             let state = &flow.state;
             // By the time that data arrives by one more slot, the others must not have sent it all.
             let time = cosy.frame * u64::from(flow.remaining()) / u64::from(state.slots);
-            state.slots < cosy.share && now >= state.pause_until && time > cosy.worth()
+            state.slots < cosy.slots_per_message_max
+                && now >= state.pause_until
+                && time > cosy.worth()
         };
         let is_taken = |slot: &&Slot| matches!(slot.state, State::Requested | State::Receiving);
         let taken = || self.slots.iter().filter(is_taken).map(|slot| slot.flow);
         let n = taken().count().max(1);
         let fewest = |flow: &u32| self.flows[*flow].state.slots;
         let is_worth = |flow: &u32| worth(&self.flows[*flow]);
-        if misses_none(cosy.config.choices, n) {
+        if covers_all(cosy.config.choices, n) {
             return taken().filter(is_worth).min_by_key(fewest);
         }
         let draws = (0..cosy.config.choices).map_while(|_| taken().nth(self.rng.uniform_below(n)));
@@ -190,17 +192,24 @@ impl Receiver {
     }
 
     /// Sends a rsvp for a message by a free slot.
-    fn send_rsvp(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+    fn send_rsvp(&mut self, now: Time, idx: u32, cx: &mut ReceiverContext<'_>) {
         let Some(number) = self.free.pop() else { return };
         let (cosy, flow) = (cx.cosy, &mut self.flows[idx]);
         flow.state.slots += 1;
         let lease = cosy.lease(flow.announcement.packets);
         let seq = self.rng.bits() as u32;
-        let expect = now.saturating_add(cosy.answer());
+        let expected_by = now.saturating_add(cosy.answer());
         let ends_at = now.saturating_add(lease + cosy.facts.data_rtt);
         let slot = &mut self.slots[usize::from(number)];
-        *slot =
-            Slot { flow: idx, seq, received: 0, state: State::Requested, expect, ends_at, ..*slot };
+        *slot = Slot {
+            flow: idx,
+            seq,
+            received: 0,
+            state: State::Requested,
+            expected_by,
+            ends_at,
+            ..*slot
+        };
         self.arm(number);
         let flow = &self.flows[idx];
         let header = CosyHeader::Rsvp {
@@ -209,7 +218,7 @@ impl Receiver {
             lease_us: u32::try_from(lease.as_ps().div_ceil(1_000_000)).unwrap_or(u32::MAX),
             rx_slot: number,
             link: number,
-            last: !flow.state.admitted
+            last: !flow.state.is_admitted
                 && now.saturating_add(cosy.facts.data_rtt) >= flow.state.hold_until,
             route: Route::default(),
         };
@@ -227,7 +236,7 @@ impl Receiver {
         number: u32,
         rx_slot: u16,
         last: bool,
-        cx: &mut Context<'_>,
+        cx: &mut ReceiverContext<'_>,
     ) -> Receipt {
         let Some(slot) = self.slots.get_mut(usize::from(rx_slot)) else { return Receipt::Ignored };
         if slot.seq != seq || slot.state == State::Free {
@@ -258,9 +267,9 @@ impl Receiver {
         }
         slot.state = State::Receiving;
         slot.received += 1;
-        slot.expect = now.saturating_add(cx.cosy.next_packet());
+        slot.expected_by = now.saturating_add(cx.cosy.next_packet());
         flow.last_packet_at = now;
-        flow.state.admitted = true;
+        flow.state.is_admitted = true;
         let is_whole = flow.remaining() == 0;
         if is_whole {
             let Announcement { src, msg, tx_slot, .. } = flow.announcement;
@@ -277,20 +286,20 @@ impl Receiver {
         if last {
             self.free_slot(now, rx_slot, cx);
         } else if !self.free.is_empty() {
-            self.fill(now, cx);
+            self.send_rsvps(now, cx);
         }
         Receipt::Fresh
     }
 
     /// Returns whether a slot receives a message by a reservation. If not, that message has
     /// completed or was aborted.
-    pub(super) fn holds(&self, rx_slot: u16, seq: u32) -> bool {
+    pub(super) fn is_reserved(&self, rx_slot: u16, seq: u32) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
         slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Requested | State::Receiving))
     }
 
     /// Returns whether a part of a message is the next one by its reservation.
-    pub(super) fn awaits(
+    pub(super) fn is_expected(
         &self,
         packet: &Packet<CosyHeader>,
         seq: u32,
@@ -299,7 +308,7 @@ impl Receiver {
         payload: Bytes,
     ) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
-        let Some(slot) = slot.filter(|_| self.holds(rx_slot, seq)) else { return false };
+        let Some(slot) = slot.filter(|_| self.is_reserved(rx_slot, seq)) else { return false };
         let flow = self.flows.get(slot.flow).filter(|f| f.announcement.src == packet.src);
         let place = (packet.payload.offset / payload.get()) as u32;
         number == slot.received && flow.is_some_and(|flow| !flow.received.contains(place))
@@ -313,7 +322,7 @@ impl Receiver {
         seq: u32,
         rx_slot: u16,
         why: Why,
-        cx: &mut Context<'_>,
+        cx: &mut ReceiverContext<'_>,
     ) {
         let Some(&slot) = self.slots.get(usize::from(rx_slot)) else { return };
         if slot.seq != seq || slot.state == State::Free {
@@ -341,7 +350,7 @@ impl Receiver {
             Why::Failed => self.abort(idx, cx),
             _ if !has_none => {}
             // Its sender has nothing more to send, and something has not arrived.
-            _ if why == Why::Done || flow.admitted => self.fail(now, idx, cx),
+            _ if why == Why::Done || flow.is_admitted => self.fail(now, idx, cx),
             _ if is_held => self.timers.push(flow.pause_until, Timer::Flow(idx)),
             _ => self.reject(idx, cx),
         }
@@ -349,7 +358,7 @@ impl Receiver {
     }
 
     /// Notifies the sender that its message is not admitted.
-    fn reject(&mut self, idx: u32, cx: &mut Context<'_>) {
+    fn reject(&mut self, idx: u32, cx: &mut ReceiverContext<'_>) {
         let Announcement { src, msg, tx_slot, .. } = self.flows[idx].announcement;
         cx.stats.turned_away += 1;
         cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
@@ -358,16 +367,16 @@ impl Receiver {
 
     /// Fails a message of which a packet has not arrived in time: the sender is notified, and
     /// nothing more is expected (§4).
-    fn fail(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+    fn fail(&mut self, now: Time, idx: u32, cx: &mut ReceiverContext<'_>) {
         let Announcement { src, msg, tx_slot, .. } = self.flows[idx].announcement;
         cx.stats.failures += 1;
         cx.out.send(src, msg, CosyHeader::Failure { tx_slot });
         self.abort(idx, cx);
-        self.fill(now, cx);
+        self.send_rsvps(now, cx);
     }
 
     /// Forgets a message of which packets may still arrive.
-    fn abort(&mut self, idx: u32, cx: &mut Context<'_>) {
+    fn abort(&mut self, idx: u32, cx: &mut ReceiverContext<'_>) {
         let flow = &self.flows[idx];
         let Announcement { src, msg, .. } = flow.announcement;
         if !flow.received.is_empty() {
@@ -386,7 +395,7 @@ impl Receiver {
             let slot = &mut self.slots[number];
             if slot.flow == idx && matches!(slot.state, State::Requested | State::Receiving) {
                 slot.state = State::Draining;
-                slot.expect = slot.ends_at;
+                slot.expected_by = slot.ends_at;
                 self.arm(number as u16);
             }
         }
@@ -395,27 +404,27 @@ impl Receiver {
     /// Ensures that a slot's timer expires when something must have arrived.
     fn arm(&mut self, number: u16) {
         let slot = &mut self.slots[usize::from(number)];
-        if slot.expect < slot.timer {
-            slot.timer = slot.expect;
-            self.timers.push(slot.expect, Timer::Slot(number));
+        if slot.expected_by < slot.timer {
+            slot.timer = slot.expected_by;
+            self.timers.push(slot.expected_by, Timer::Slot(number));
         }
     }
 
-    fn free_slot(&mut self, now: Time, number: u16, cx: &mut Context<'_>) {
+    fn free_slot(&mut self, now: Time, number: u16, cx: &mut ReceiverContext<'_>) {
         self.slots[usize::from(number)].state = State::Free;
         self.free.push(number);
-        self.fill(now, cx);
+        self.send_rsvps(now, cx);
     }
 
     /// Ends a message that the driver refuses.
-    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, cx: &mut Context<'_>) {
+    pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, cx: &mut ReceiverContext<'_>) {
         if let Some(idx) = self.flows.slot_of(src, msg) {
             self.abort(idx, cx);
         }
     }
 
     /// A peer has lost its state.
-    pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+    pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut ReceiverContext<'_>) {
         let of_peer = self.flows.iter().filter(|(_, flow)| flow.announcement.src == peer);
         let of_peer: Vec<u32> = of_peer.map(|(idx, _)| idx).collect();
         for idx in of_peer {
@@ -431,22 +440,22 @@ impl Receiver {
         self.timers.next()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Time, cx: &mut Context<'_>) {
+    pub(super) fn handle_timeout(&mut self, now: Time, cx: &mut ReceiverContext<'_>) {
         while let Some((at, timer)) = self.timers.pop_due(now) {
             match timer {
                 Timer::Flow(idx) => self.on_flow_timer(now, idx, cx),
                 Timer::Slot(number) => self.on_slot_timer(now, at, number, cx),
             }
         }
-        self.fill(now, cx);
+        self.send_rsvps(now, cx);
     }
 
-    fn on_flow_timer(&mut self, now: Time, idx: u32, cx: &mut Context<'_>) {
+    fn on_flow_timer(&mut self, now: Time, idx: u32, cx: &mut ReceiverContext<'_>) {
         let Some(flow) = self.flows.get(idx).map(|flow| &flow.state) else { return };
         if flow.slots > 0 {
             return;
         }
-        if !flow.admitted && now >= flow.hold_until {
+        if !flow.is_admitted && now >= flow.hold_until {
             self.reject(idx, cx);
         } else if !flow.is_pending && now >= flow.pause_until {
             self.flows[idx].state.is_pending = true;
@@ -454,7 +463,7 @@ impl Receiver {
         }
     }
 
-    fn on_slot_timer(&mut self, now: Time, at: Time, number: u16, cx: &mut Context<'_>) {
+    fn on_slot_timer(&mut self, now: Time, at: Time, number: u16, cx: &mut ReceiverContext<'_>) {
         let slot = &mut self.slots[usize::from(number)];
         if slot.timer != at {
             return;
@@ -463,7 +472,7 @@ impl Receiver {
         let slot = *slot;
         match slot.state {
             State::Free => {}
-            _ if slot.expect > now => self.arm(number),
+            _ if slot.expected_by > now => self.arm(number),
             State::Draining => self.free_slot(now, number, cx),
             State::Requested | State::Receiving => self.fail(now, slot.flow, cx),
         }

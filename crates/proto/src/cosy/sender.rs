@@ -47,7 +47,7 @@ struct Progress {
     /// Slots that it has.
     slots: u32,
     /// True if it has ever had one.
-    admitted: bool,
+    is_admitted: bool,
     /// Reservations that it has used.
     used_reservations: Vec<u32>,
     /// Deadline for the first RSVP.
@@ -75,7 +75,7 @@ pub(super) struct Reservation {
 impl Progress {
     /// Returns its fate if it has not arrived.
     fn fate_on_loss(&self) -> Fate {
-        if self.admitted { Fate::Failed } else { Fate::Rejected }
+        if self.is_admitted { Fate::Failed } else { Fate::Rejected }
     }
 }
 
@@ -108,7 +108,7 @@ impl Sender {
         let state = Progress {
             sent: 0,
             slots: 0,
-            admitted: false,
+            is_admitted: false,
             used_reservations: Vec::new(),
             admit_until,
         };
@@ -142,12 +142,12 @@ impl Sender {
             // The network has doubled it: a release would end the reservation that is in use.
             return;
         }
-        let is_late = !state.admitted && now > state.admit_until;
+        let is_late = !state.is_admitted && now > state.admit_until;
         match slot {
             Some((slot, due)) if state.sent < message.packets && !is_late => {
                 state.slots += 1;
-                if !state.admitted {
-                    state.admitted = true;
+                if !state.is_admitted {
+                    state.is_admitted = true;
                     self.waiting.remove(&(state.admit_until, tx_slot));
                 }
                 state.used_reservations.push(reservation.seq);
@@ -160,7 +160,7 @@ impl Sender {
             }
             _ => {
                 release(out, packet.src, msg, reservation, Why::Busy);
-                if last && !state.admitted {
+                if last && !state.is_admitted {
                     self.end(tx_slot, Fate::Rejected, out);
                 }
             }
@@ -195,7 +195,7 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if self.outgoing_flow(tx_slot, packet).is_some_and(|m| !m.state.admitted) {
+        if self.outgoing_flow(tx_slot, packet).is_some_and(|m| !m.state.is_admitted) {
             self.end(tx_slot, Fate::Rejected, out);
         }
     }
@@ -255,7 +255,7 @@ impl Sender {
     /// Removes a message and releases its reservations.
     fn forget(&mut self, tx_slot: u32, out: &mut Output<CosyHeader>) -> Option<MsgId> {
         let OutgoingFlow { msg, dst, state, .. } = self.messages.remove(tx_slot)?;
-        if !state.admitted {
+        if !state.is_admitted {
             self.waiting.remove(&(state.admit_until, tx_slot));
         }
         if state.slots > 0 {
@@ -266,7 +266,7 @@ impl Sender {
                 }
             }
             let due = self.next_due;
-            self.find_next();
+            self.update_next_due();
             // The slot that was due may have been this message's.
             self.is_due &= self.next_due == due;
         }
@@ -305,7 +305,7 @@ impl Sender {
             let (due, place) = (self.next_due, self.next_slot);
             let slot = self.slots[place].as_mut()?;
             let TxSlot { message, reservation, sent: number } = *slot;
-            let outgoing = self.messages.outgoing(message);
+            let outgoing = self.messages.message(message);
             let message = &mut self.messages[message];
             let (packets, state) = (message.packets, &mut message.state);
             let seq = state.sent;
@@ -318,7 +318,7 @@ impl Sender {
                 (slot.sent, self.due[place]) = (number + 1, due + cosy.frame);
             }
             state.sent = packets.min(seq + 1);
-            self.find_next();
+            self.update_next_due();
             self.is_due = self.next_due <= now;
             if last {
                 self.repeat_requests(now, out);
@@ -346,7 +346,7 @@ impl Sender {
         }
     }
 
-    fn find_next(&mut self) {
+    fn update_next_due(&mut self) {
         (self.next_due, self.next_slot) = (Time::NEVER, 0);
         for (slot, &due) in self.due.iter().enumerate() {
             if due < self.next_due {
@@ -381,10 +381,10 @@ fn release(
     dst: NodeId,
     msg: MsgId,
     reservation: Reservation,
-    why: Why,
+    reason: Why,
 ) {
     let Reservation { seq, rx_slot, link, route } = reservation;
-    let header = CosyHeader::Release { seq, rx_slot, link, why, route };
+    let header = CosyHeader::Release { seq, rx_slot, link, reason, route };
     keep_order(out.send_class(dst, msg, header, DATA), &reservation);
 }
 

@@ -54,7 +54,7 @@ pub struct CosySwitch {
     /// Virtual links of each port that are reserved.
     in_use: Vec<u32>,
     /// A time before which no lease of the port ends.
-    quiet: Vec<Time>,
+    next_lease_end_min: Vec<Time>,
     rng: Rng,
     out: VecDeque<(u32, Packet<CosyHeader>)>,
     stats: SwitchStats,
@@ -108,7 +108,7 @@ impl CosySwitch {
             forwarded_link: vec![u32::MAX; starts[n_ports] as usize],
             starts,
             in_use: vec![0; n_ports],
-            quiet: vec![Time::NEVER; n_ports],
+            next_lease_end_min: vec![Time::NEVER; n_ports],
             rng: switch.rng,
             out: VecDeque::new(),
             stats: SwitchStats::default(),
@@ -161,7 +161,7 @@ impl CosySwitch {
                 let untils = self.links(port).filter_map(|place| Some(reserved(&place)?.lease_end));
                 let (n, quiet) = (untils.clone().count(), untils.min());
                 self.in_use[port as usize] as usize == n
-                    && quiet.is_none_or(|first| self.quiet[port as usize] <= first)
+                    && quiet.is_none_or(|first| self.next_lease_end_min[port as usize] <= first)
             })
     }
 
@@ -183,7 +183,7 @@ impl CosySwitch {
 
     /// Frees the virtual links of a port whose lease has expired.
     fn clean(&mut self, port: u32, now: Time) {
-        if self.quiet[port as usize] > now {
+        if self.next_lease_end_min[port as usize] > now {
             return;
         }
         let mut next = Time::NEVER;
@@ -198,17 +198,17 @@ impl CosySwitch {
                 None => {}
             }
         }
-        self.quiet[port as usize] = next;
+        self.next_lease_end_min[port as usize] = next;
     }
 
-    fn has_room(&self, port: u32) -> bool {
+    fn has_free_link(&self, port: u32) -> bool {
         (self.in_use[port as usize] as usize) < self.links(port).len()
     }
 
     /// Returns a port with a free virtual link, each with the same chance (§3.2).
     fn choose(&mut self, now: Time, choices: &[u32]) -> Option<u32> {
         let n_free = |switch: &Self| {
-            choices.iter().filter(|&&port| switch.has_room(port - switch.first_port)).count()
+            choices.iter().filter(|&&port| switch.has_free_link(port - switch.first_port)).count()
         };
         let mut free = n_free(self);
         if free < choices.len() {
@@ -221,7 +221,7 @@ impl CosySwitch {
             return None;
         }
         let pick = self.rng.uniform_below(free);
-        let has_room = |port: &u32| self.has_room(port - self.first_port);
+        let has_room = |port: &u32| self.has_free_link(port - self.first_port);
         choices.iter().copied().filter(has_room).nth(pick)
     }
 
@@ -234,7 +234,8 @@ impl CosySwitch {
             Some(Reservation { ingress_link, seq: rsvp.seq, lease_end });
         self.forwarded_link[ingress_link as usize] = (links.start + link) as u32;
         self.in_use[port as usize] += 1;
-        self.quiet[port as usize] = self.quiet[port as usize].min(lease_end);
+        self.next_lease_end_min[port as usize] =
+            self.next_lease_end_min[port as usize].min(lease_end);
         self.stats.reserved += 1;
         u16::try_from(link).ok()
     }
@@ -289,24 +290,25 @@ impl CosySwitch {
         }
         self.stats.blocked += 1;
         if let (true, Some(port)) = (last, crossing.egress) {
-            let reject = control(packet, packet.src, packet.dst, CosyHeader::Reject { tx_slot });
+            let reject =
+                make_control(packet, packet.src, packet.dst, CosyHeader::Reject { tx_slot });
             self.out.push_back((port, reject));
         }
         let release =
-            CosyHeader::Release { seq, rx_slot, link, why: Why::Blocked, route: way_back };
-        *packet = control(packet, packet.dst, packet.src, release);
+            CosyHeader::Release { seq, rx_slot, link, reason: Why::Blocked, route: way_back };
+        *packet = make_control(packet, packet.dst, packet.src, release);
         Verdict::Redirect(crossing.ingress)
     }
 
     /// Returns the output port of a packet that carries its route.
-    fn next(&self, route: &mut Route) -> Option<u32> {
+    fn next_port(&self, route: &mut Route) -> Option<u32> {
         let port = u32::from(route.pop()?);
         (port < self.in_use.len() as u32).then_some(self.first_port + port)
     }
 }
 
 /// Returns a control packet about the same message.
-fn control(
+fn make_control(
     about: &Packet<CosyHeader>,
     src: NodeId,
     dst: NodeId,
@@ -318,7 +320,7 @@ fn control(
 }
 
 impl SwitchProgram<CosyHeader> for CosySwitch {
-    const ACTIVE: bool = true;
+    const HANDLES_FORWARD: bool = true;
 
     fn on_forward(
         &mut self,
@@ -336,11 +338,11 @@ impl SwitchProgram<CosyHeader> for CosySwitch {
                 if *last {
                     *link = self.release(ingress, *link, *seq);
                 }
-                self.next(route)
+                self.next_port(route)
             }
             CosyHeader::Release { seq, link, route, .. } => {
                 *link = self.release(ingress, *link, *seq);
-                self.next(route)
+                self.next_port(route)
             }
             CosyHeader::Request { .. }
             | CosyHeader::Reject { .. }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::test_packet::control;
+use crate::test_packet::make_control;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
@@ -9,10 +9,10 @@ use rampmeter_core::{
 
 use super::config::PathFacts;
 use super::wire::{CosyHeader, Route, Why};
-use super::{CosyConfig, CosyFamily, CosyHost};
+use super::{CosyConfig, CosyHost, CosyTransport};
 use crate::coexistence::CoexistingConfig;
-use crate::phost::{PhostConfig, PhostFamily};
-use crate::transport::{Place, Site, Transport};
+use crate::phost::{PhostConfig, PhostTransport};
+use crate::registered::{Deployment, RegisteredTransport, Site};
 
 #[test]
 fn impossible_fields_are_named() {
@@ -36,7 +36,7 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
         data_rtt: Span::from_us(data_us),
         control_rtt: Span::from_us(control_us),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -53,7 +53,7 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
         assert!(!request.marks.contains(Marks::ROUTED));
         let (rx_slot, link, last, lease_us) = (0, 0, false, 1_000);
         let rsvp = CosyHeader::Rsvp { tx_slot, seq, lease_us, rx_slot, link, last, route };
-        host.handle_packet(Time::ZERO, &control(rsvp, 0, 1, 0));
+        host.handle_packet(Time::ZERO, &make_control(rsvp, 0, 1, 0));
         let mut packets = Vec::new();
         for us in 0..200 {
             let now = Time::ZERO + Span::from_us(us);
@@ -78,12 +78,13 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
 #[test]
 fn best_effort_traffic_between_hosts_is_granted_its_packets() {
     let facts = facts(1, [60, 50]);
-    let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+    let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
     let site = Site { facts, deployment, lower: None };
-    let alone = CosyFamily::configure(CosyConfig::paper(), &site).unwrap();
+    let alone = CosyTransport::configure(CosyConfig::paper(), &site).unwrap();
     let keys = (CosyConfig::paper(), PhostConfig::paper());
-    let both = CoexistingConfig::configure::<CosyFamily, PhostFamily>(keys.0, keys.1, &site, facts)
-        .unwrap();
+    let both =
+        CoexistingConfig::configure::<CosyTransport, PhostTransport>(keys.0, keys.1, &site, facts)
+            .unwrap();
     let packets = facts.access_rate.tx_time(Bytes::new(1_534)) * 8;
     assert_eq!(alone.slack, facts.control_rtt);
     assert_eq!(both.upper.slack, facts.control_rtt + packets);
@@ -103,7 +104,7 @@ fn host_on(facts: &FabricFacts, slots: u32, seed: u64) -> CosyHost {
 
 /// Returns a packet of the other host.
 fn packet(header: CosyHeader, msg: u32) -> Packet<CosyHeader> {
-    control(header, msg, 1, 0)
+    make_control(header, msg, 1, 0)
 }
 
 fn at_us(us: u64) -> Time {
@@ -114,7 +115,7 @@ fn at_us(us: u64) -> Time {
 fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
     match host.poll_transmit(now)?.header {
         CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
-            Some((tx_slot, CosyHeader::Release { seq, rx_slot, link, why: Why::Busy, route }))
+            Some((tx_slot, CosyHeader::Release { seq, rx_slot, link, reason: Why::Busy, route }))
         }
         other => panic!("{other:?} is no rsvp"),
     }

@@ -48,7 +48,7 @@ headers! {
             /// The virtual link that the packet is on.
             link: u16,
             /// The reason for its end.
-            why: Why as "Why",
+            reason: Why as "Why",
             /// The path to the receiver.
             route: Route,
         },
@@ -168,7 +168,7 @@ impl Field for Route {
         route
     }
 
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         tell("count", self.len.into());
         self.ports().iter().for_each(|&port| tell("port", port.into()));
     }

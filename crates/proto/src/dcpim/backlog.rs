@@ -9,10 +9,10 @@ use crate::toolkit::{TokenDelay, TokenId, UnscheduledTime};
 const PER_DUPLICATE: u32 = 16;
 
 /// Score at which data counts as held up: 128 duplicates beyond one packet in 17.
-const HELD_UP: u32 = 128 * PER_DUPLICATE;
+const DELAYED_SCORE: u32 = 128 * PER_DUPLICATE;
 
 /// Largest score, which 8192 fresh packets reduce to none.
-const SCORE_MAX: u32 = 4 * HELD_UP;
+const SCORE_MAX: u32 = 4 * DELAYED_SCORE;
 
 /// Longest timeout, in keep-alive intervals of a sender.
 const KEEPALIVES: u64 = 16;
@@ -84,12 +84,12 @@ impl Backlog {
             Receipt::Duplicate => self.score = (self.score + PER_DUPLICATE).min(SCORE_MAX),
             _ => self.score = self.score.saturating_sub(1),
         }
-        self.is_repeated = self.score >= HELD_UP || (self.is_repeated && self.score > 0);
+        self.is_repeated = self.score >= DELAYED_SCORE || (self.is_repeated && self.score > 0);
     }
 
     /// Records that a token is sent: source, flow and number.
-    pub(super) fn start(&mut self, now: Time, token: TokenId) {
-        self.delay.start(now, token);
+    pub(super) fn on_token(&mut self, now: Time, token: TokenId) {
+        self.delay.on_token(now, token);
     }
 
     /// Records that data for a token has arrived.

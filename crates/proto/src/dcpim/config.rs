@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
 };
-use crate::transport::Peers;
 
 /// Number of stages from the start of a matching phase to that of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -274,7 +274,7 @@ pub struct Dcpim {
     /// Time between repetitions for two flows, if many are due.
     pub retransmit_gap: Span,
     /// Time without packets of its sender after which a receiver drops a flow.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// True if a host without messages skips stages. Real hosts do, as stages cost processor time.
@@ -282,7 +282,7 @@ pub struct Dcpim {
     pub may_sleep: bool,
     /// True if the core may hold up data for long: it is narrower than the links of hosts, or its
     /// capacity is not known.
-    pub may_hold_up: bool,
+    pub may_delay_data: bool,
 }
 
 /// The parameters of two hosts, which follow from the rate of the pair.
@@ -304,7 +304,7 @@ pub struct Pair {
     /// Time from the last token to the reopening of a full window: 1.1 times `silence`.
     pub window_timeout: Span,
     /// Time from the end of a phase to the arrival of the last data for its tokens.
-    pub stragglers: Span,
+    pub late_data_time: Span,
 }
 
 /// Control packets of a phase between two hosts: requests, grants, accepts and announcements.
@@ -370,10 +370,11 @@ impl DcpimConfig {
             retry,
             keepalive,
             retransmit_gap: retransmit_gap(facts),
-            forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
+            forget_timeout: attempt_limit
+                .forget_timeout(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
             may_sleep: false,
-            may_hold_up: false,
+            may_delay_data: false,
             config: self,
         })
     }
@@ -382,18 +383,18 @@ impl DcpimConfig {
 impl Dcpim {
     /// Returns true if missing packets may wait in the core, so that they are not taken for lost.
     pub(super) fn may_hold_up(&self) -> bool {
-        self.may_hold_up && self.config.token_window == TokenWindow::Outstanding
+        self.may_delay_data && self.config.token_window == TokenWindow::Outstanding
     }
 
     /// Returns the parameters of a host among hosts of other rates. All agree on the length of a
     /// stage and on the rate of a channel. So the number of channels of a host is in proportion to
     /// its rate.
     pub(super) fn adapt_to_peers(self, network: &Dcpim, peers: &Peers) -> Self {
-        let least = peers.fastest().as_bps().div_ceil(CHANNELS_MAX);
+        let least = peers.max_rate().as_bps().div_ceil(CHANNELS_MAX);
         let channel_rate = network.channel_rate.max(Rate::from_bps(least).expect("not zero"));
         let own = Self { stage: network.stage, channel_rate, peers: Some(peers.clone()), ..self };
-        let receive_channels = own.channels_at(peers.receives());
-        let send_channels = own.channels_at(peers.sends());
+        let receive_channels = own.channels_at(peers.rx_rate());
+        let send_channels = own.channels_at(peers.tx_rate());
         let channel_packets = own.channel_packets(receive_channels, own.mtu_time);
         Self { receive_channels, send_channels, channel_packets, ..own }
     }
@@ -440,7 +441,7 @@ impl Dcpim {
     ) -> Pair {
         let quiet_time = mtu_time * u64::from(bdp);
         let window_timeout = quiet_time.scale_floor(11, 10);
-        let stragglers = self.grace + data_rtt / 2;
+        let late_data_time = self.grace + data_rtt / 2;
         Pair {
             mtu_time,
             bdp,
@@ -449,7 +450,7 @@ impl Dcpim {
             channel_packets,
             quiet_time,
             window_timeout,
-            stragglers,
+            late_data_time,
         }
     }
 

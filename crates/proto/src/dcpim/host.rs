@@ -70,7 +70,7 @@ impl DcpimHost {
     /// Returns true if the host skips stages, because they have no effect. The next message or
     /// packet makes it catch up.
     #[inline]
-    fn sleeps(&self) -> bool {
+    fn is_asleep(&self) -> bool {
         self.idle_phases > IDLE_MAX
     }
 
@@ -116,7 +116,7 @@ impl Endpoint for DcpimHost {
     type Config = Dcpim;
 
     sides! {
-        counters, gauges, messages, arriving, data, poll_control, wants_transmit, poll_event,
+        counters, gauges, message_counts, arriving, data, poll_control, wants_transmit, poll_event,
     }
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
@@ -142,7 +142,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        if self.sleeps() {
+        if self.is_asleep() {
             self.wake(now);
         }
         self.sender.submit(now, message, &self.dcpim, &mut self.out);
@@ -154,7 +154,7 @@ impl Endpoint for DcpimHost {
 
     #[inline]
     fn handle_packet(&mut self, now: Time, packet: &Packet<DcpimHeader>) -> Receipt {
-        if self.sleeps() {
+        if self.is_asleep() {
             self.wake(now);
         }
         let (src, msg) = (packet.src, packet.payload.msg);
@@ -171,9 +171,15 @@ impl Endpoint for DcpimHost {
                 let out = &mut self.out;
                 return self.receiver.on_unscheduled(now, flow, seq, &self.dcpim, out);
             }
-            DcpimHeader::Notification { flow, tx_slot, size, repeated } => {
+            DcpimHeader::Notification { flow, tx_slot, size, is_retransmission } => {
                 let flow = self.announcement(packet, flow, tx_slot, size);
-                self.receiver.on_notification(now, flow, repeated, &self.dcpim, &mut self.out);
+                self.receiver.on_notification(
+                    now,
+                    flow,
+                    is_retransmission,
+                    &self.dcpim,
+                    &mut self.out,
+                );
             }
             DcpimHeader::Ack { tx_slot, held } => {
                 self.sender.on_ack(now, tx_slot, msg, held, &self.dcpim);
@@ -185,7 +191,7 @@ impl Endpoint for DcpimHost {
                 let flow = SizedFlow { announcement, size };
                 self.receiver.on_finish(now, flow, &self.dcpim, &mut self.out);
             }
-            DcpimHeader::Finished { tx_slot } => {
+            DcpimHeader::FinishAck { tx_slot } => {
                 self.sender.on_finished(tx_slot, msg, &mut self.out);
             }
         }
@@ -193,7 +199,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        if !self.sleeps() {
+        if !self.is_asleep() {
             self.schedule.report_phases(&self.dcpim, each);
         }
     }
@@ -225,7 +231,7 @@ impl Endpoint for DcpimHost {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        while self.schedule.at() <= now && !self.sleeps() {
+        while self.schedule.at() <= now && !self.is_asleep() {
             self.run_stage(now);
         }
         if self.sender.deadline() <= now {
@@ -246,7 +252,7 @@ impl Endpoint for DcpimHost {
 
     #[inline]
     fn poll_timeout(&self) -> Time {
-        let stage = if self.sleeps() { Time::NEVER } else { self.schedule.at() };
+        let stage = if self.is_asleep() { Time::NEVER } else { self.schedule.at() };
         stage.min(self.receiver.deadline()).min(self.sender.deadline())
     }
 }

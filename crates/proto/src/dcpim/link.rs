@@ -29,7 +29,7 @@ const PROMPT_RANK: u8 = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkTimer {
     /// The link sends none until it is woken.
-    Dead,
+    Stopped,
     /// The time that its pace allows.
     Paced(Time),
     /// The time at which its flow's window is reopened. Data that arrives earlier wakes the link.
@@ -82,7 +82,7 @@ impl Links {
         now: Time,
     ) {
         let idx = self.building.iter().position(|l| l.src == src).unwrap_or_else(|| {
-            let (active, channels, timer) = (0, 0, LinkTimer::Dead);
+            let (active, channels, timer) = (0, 0, LinkTimer::Stopped);
             let rank = PROMPT_RANK;
             self.building.push(Link { src, active, channels, arrived: 0, key, rank, timer });
             self.building.len() - 1
@@ -102,7 +102,7 @@ impl Links {
             link.channels = link.channels.saturating_sub(channels);
             link.active = link.active.saturating_sub(prompt);
             if link.active == 0 {
-                link.timer = LinkTimer::Dead;
+                link.timer = LinkTimer::Stopped;
             }
         }
         self.refresh();
@@ -183,7 +183,7 @@ impl Links {
     }
 
     /// Link `idx` if it is due at `now`.
-    pub(super) fn due(&mut self, idx: usize, now: Time) -> Option<Link> {
+    pub(super) fn due_link(&mut self, idx: usize, now: Time) -> Option<Link> {
         let link = *self.link_mut(idx);
         match link.timer {
             LinkTimer::Paced(at) | LinkTimer::Stalled(at) if at <= now => Some(link),
@@ -198,7 +198,7 @@ impl Links {
     /// Recomputes the first deadline.
     pub(super) fn refresh(&mut self) {
         let at = |l: &Link| match l.timer {
-            LinkTimer::Dead => None,
+            LinkTimer::Stopped => None,
             LinkTimer::Paced(at) | LinkTimer::Stalled(at) => Some(at),
         };
         self.deadline = self.running.iter().chain(&self.building).filter_map(at).min();

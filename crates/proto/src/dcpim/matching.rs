@@ -111,7 +111,7 @@ impl Inbox {
 
     /// Queues `offer`. If rounds are strict, an offer of a round before `next` is late and dropped
     /// (§3.3). `next` is the (phase, round) to be handled next.
-    pub fn put(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {
+    pub fn push(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {
         let is_late = rounds == Rounds::Strict && round_of(&offer) < next;
         if is_late || self.offers.len() == Self::LIMIT {
             self.late += 1;

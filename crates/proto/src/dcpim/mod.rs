@@ -40,25 +40,27 @@ pub use stats::DcpimStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Passive};
+use rampmeter_core::{FabricFacts, ForwardOnly};
 
 use crate::keys::BadKey;
-use crate::toolkit::{Segmentation, dcpim_study_buffer, family};
-use crate::transport::{Assumptions, DerivedValue, Peers, Place, SharedTime, Site, Transport};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, SharedTime, Site,
+};
+use crate::toolkit::{Segmentation, dcpim_study_buffer, transport};
 use config::Rounds;
 
-family! {
-    /// The dcPIM family.
-    pub struct DcpimFamily {
+transport! {
+    /// The dcPIM transport.
+    pub struct DcpimTransport {
         const NAME = "dcpim";
         type Config = Dcpim;
         type Header = wire::DcpimHeader;
         type Host = DcpimHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-impl Transport for DcpimFamily {
+impl RegisteredTransport for DcpimTransport {
     type Keys = DcpimConfig;
     const TITLE: &'static str = "dcPIM";
     const SUMMARY: &'static str =
@@ -90,11 +92,11 @@ impl Transport for DcpimFamily {
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let dcpim = DcpimConfig { payload, header, ..keys }.derive(&site.facts)?;
-        let (may_sleep, may_hold_up) = match &site.deployment {
-            Place::Hosts { .. } => (true, true),
-            Place::Network(network) => (false, network.is_narrow),
+        let (may_sleep, may_delay_data) = match &site.deployment {
+            Deployment::Hosts { .. } => (true, true),
+            Deployment::Network(network) => (false, network.is_narrow),
         };
-        Ok(Dcpim { may_sleep, may_hold_up, ..dcpim })
+        Ok(Dcpim { may_sleep, may_delay_data, ..dcpim })
     }
 
     fn adapt_to_peers(own: Dcpim, network: &Dcpim, peers: &Peers) -> Dcpim {
@@ -123,7 +125,7 @@ impl Transport for DcpimFamily {
             DerivedValue::time("window-timeout", config.own_pair().window_timeout),
             DerivedValue::time("retry", config.retry),
             DerivedValue::time("keepalive", config.keepalive),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

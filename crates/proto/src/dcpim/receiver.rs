@@ -138,7 +138,7 @@ impl Receiver {
         let receipt = match flow.received.insert(seq) {
             true => Receipt::Fresh,
             false => {
-                flow.note_duplicate(dcpim);
+                flow.on_duplicate(dcpim);
                 Receipt::Duplicate
             }
         };
@@ -160,28 +160,28 @@ impl Receiver {
 
     fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output<DcpimHeader>) {
         let Some(flow) = self.flows.deliver(slot, out) else { return };
-        self.sources.leave(slot, &flow);
-        if dcpim.config.handshake == Handshake::Implicit || flow.state.asked {
+        self.sources.remove(slot, &flow);
+        if dcpim.config.handshake == Handshake::Implicit || flow.state.has_finish_request {
             let Announcement { src, msg, tx_slot, .. } = flow.announcement;
-            out.send(src, msg, DcpimHeader::Finished { tx_slot });
+            out.send(src, msg, DcpimHeader::FinishAck { tx_slot });
         }
     }
 
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<DcpimHeader>) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.sources.leave(slot, &flow);
+            self.sources.remove(slot, &flow);
         }
     }
 
     /// Drops the flows of a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<DcpimHeader>) {
         let Self { flows, sources, .. } = self;
-        flows.forget_peer(peer, out, |slot, flow| sources.leave(slot, flow));
+        flows.forget_peer(peer, out, |slot, flow| sources.remove(slot, flow));
     }
 
     pub(super) fn on_grant(&mut self, offer: Offer, dcpim: &Dcpim) {
-        self.grants.put(offer, self.next_accept, dcpim.config.round_view);
+        self.grants.push(offer, self.next_accept, dcpim.config.round_view);
     }
 
     pub(super) fn on_release(&mut self, peer: NodeId, fields: Match) {
@@ -256,10 +256,10 @@ impl Receiver {
         self.busy = self.accepted;
         self.accepted = 0;
         self.next_accept = (phase, 0);
-        self.phase_begun = Phase { number: self.phase_begun.number + 1, began: now };
+        self.phase_begun = Phase { number: self.phase_begun.number + 1, began_at: now };
         let Self { flows, sources, .. } = self;
-        let gone = |slot, flow: &RxFlow| sources.leave(slot, flow);
-        flows.forget_unresponsive(now, dcpim.forget, FORGET_PHASES, out, gone);
+        let gone = |slot, flow: &RxFlow| sources.remove(slot, flow);
+        flows.forget_unresponsive(now, dcpim.forget_timeout, FORGET_PHASES, out, gone);
     }
 
     /// Request stage: requests from each source the channels that its flows can fill (§3.4).
@@ -322,7 +322,7 @@ impl Receiver {
         stats: &mut DcpimStats,
     ) {
         for idx in 0..self.links.len() {
-            let Some(link) = self.links.due(idx, now) else { continue };
+            let Some(link) = self.links.due_link(idx, now) else { continue };
             let timer = self.serve_link(now, link.src, link.active, link.rank, dcpim, out, stats);
             self.links.set_timer(idx, timer);
         }
@@ -340,7 +340,7 @@ impl Receiver {
         stats: &mut DcpimStats,
     ) -> LinkTimer {
         if active == 0 {
-            return LinkTimer::Dead;
+            return LinkTimer::Stopped;
         }
         // Each channel has the same share of the rate (§3.4).
         let of_link = |time: Span, channels: u8| time.scale_floor(channels.into(), active.into());
@@ -355,7 +355,7 @@ impl Receiver {
                 dcpim.config.token_window == TokenWindow::Outstanding && !dcpim.may_hold_up();
             return match self.sources.quiet_until(src, &self.flows) {
                 at if continues && at < Time::NEVER => LinkTimer::Stalled(at),
-                _ => LinkTimer::Dead,
+                _ => LinkTimer::Stopped,
             };
         };
         let held_up = self.backlog.core_delay(now);
@@ -366,7 +366,7 @@ impl Receiver {
         }
         let Pair { mtu_time, channels, .. } = flow.state.pair;
         let (seq, number) = flow.take_token(now, held_up, dcpim, stats);
-        self.backlog.start(now, (src, flow.announcement.flow, number));
+        self.backlog.on_token(now, (src, flow.announcement.flow, number));
         if flow.state.quiet_until > now {
             self.sources.update(now, slot, flow);
         }

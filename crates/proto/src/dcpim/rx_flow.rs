@@ -47,7 +47,7 @@ pub(super) struct Progress {
     pub(super) order: u64,
     tokens: TokenCursor,
     /// Tokens of this phase and of earlier ones for which no data has arrived.
-    open: u32,
+    n_open_tokens: u32,
     n_open_earlier: u32,
     /// The latest phase that the flow has entered.
     phase: Phase,
@@ -58,11 +58,11 @@ pub(super) struct Progress {
     is_phase_answered: bool,
     /// Time at which the data of earlier tokens has arrived in an idle network, and the packet
     /// before `phase_seq` that is then examined next.
-    void_at: Time,
+    earlier_expire_at: Time,
     revisit: u32,
     /// Number of times that the wait of a full window has been doubled, because requested packets
     /// arrived twice.
-    patience: u32,
+    n_doublings: u32,
     /// True if every missing packet has had a token or was sent without. After their time has
     /// passed, they were lost or a congested core holds them up.
     is_tail: bool,
@@ -71,18 +71,18 @@ pub(super) struct Progress {
     probe: Option<u32>,
     probes: u32,
     /// True if the sender has sent a finish.
-    pub(super) asked: bool,
+    pub(super) has_finish_request: bool,
 }
 
 /// A phase of a receiver: its number since the start, and the time at which it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Phase {
     pub(super) number: u64,
-    pub(super) began: Time,
+    pub(super) began_at: Time,
 }
 
 /// Maximum number of times that the wait of a full window is doubled.
-const PATIENCE_MAX: u32 = 6;
+const DOUBLINGS_MAX: u32 = 6;
 
 /// A flow that has been announced and is not complete.
 pub(super) type RxFlow = ArrivingFlow<Progress>;
@@ -104,19 +104,19 @@ impl Progress {
             quiet_until: Time::ZERO,
             order: 0,
             tokens: TokenCursor::new(now, 0),
-            open: 0,
+            n_open_tokens: 0,
             n_open_earlier: 0,
             phase,
             phase_token: 0,
             phase_seq: 0,
             is_phase_answered: false,
-            void_at: Time::NEVER,
+            earlier_expire_at: Time::NEVER,
             revisit: 0,
-            patience: 0,
+            n_doublings: 0,
             is_tail: false,
             probe: None,
             probes: 0,
-            asked: false,
+            has_finish_request: false,
         }
     }
 
@@ -142,15 +142,15 @@ impl Progress {
     /// Returns true if tokens of earlier phases without data have expired at the sender. A
     /// congested core may hold their data for longer than a phase. So data of this phase, which the
     /// sender sent after theirs, must have arrived too.
-    fn are_earlier_void(&self, now: Time) -> bool {
-        self.is_phase_answered && now >= self.void_at
+    fn are_earlier_expired(&self, now: Time) -> bool {
+        self.is_phase_answered && now >= self.earlier_expire_at
     }
 
     /// Returns the number of tokens that count as in flight.
     fn in_flight(&self, dcpim: &Dcpim) -> u32 {
         match dcpim.config.token_window {
             TokenWindow::Number => self.tokens.open(),
-            TokenWindow::Outstanding => self.open + self.n_open_earlier,
+            TokenWindow::Outstanding => self.n_open_tokens + self.n_open_earlier,
         }
     }
 }
@@ -172,7 +172,7 @@ impl RxFlow {
     pub(super) fn on_token_data(&mut self, number: u32) -> bool {
         let state = &mut self.state;
         let is_of_phase = number >= state.phase_token;
-        let open = if is_of_phase { &mut state.open } else { &mut state.n_open_earlier };
+        let open = if is_of_phase { &mut state.n_open_tokens } else { &mut state.n_open_earlier };
         *open = open.saturating_sub(1);
         state.is_phase_answered |= is_of_phase;
         state.tokens.on_data(number);
@@ -186,9 +186,9 @@ impl RxFlow {
     fn end_probe(&mut self) {
         let state = &mut self.state;
         (state.probe, state.probes, state.is_tail) = (None, 0, false);
-        (state.open, state.n_open_earlier) = (0, 0);
+        (state.n_open_tokens, state.n_open_earlier) = (0, 0);
         state.tokens.rewind(&self.received);
-        (state.quiet_until, state.void_at) = (Time::ZERO, Time::NEVER);
+        (state.quiet_until, state.earlier_expire_at) = (Time::ZERO, Time::NEVER);
     }
 
     /// Records the receiver's phase, before the flow's tokens or packets change. Tokens sent before
@@ -201,23 +201,23 @@ impl RxFlow {
             return;
         }
         state.phase = phase;
-        state.n_open_earlier += std::mem::take(&mut state.open);
+        state.n_open_earlier += std::mem::take(&mut state.n_open_tokens);
         state.phase_token = state.tokens.issued();
         state.phase_seq = state.tokens.next();
         state.is_phase_answered = false;
         state.revisit = self.received.first_missing();
-        state.void_at = match state.n_open_earlier {
+        state.earlier_expire_at = match state.n_open_earlier {
             // The next tokens are for packets that have none, or whose earlier ones are void.
             0 => Time::NEVER,
-            _ => phase.began + state.pair.stragglers.max(held_up),
+            _ => phase.began_at + state.pair.late_data_time.max(held_up),
         };
     }
 
     /// Records a duplicate packet. It was requested twice because its data was held up, as in an
     /// over-subscribed core. So a full window waits longer from now on.
-    pub(super) fn note_duplicate(&mut self, dcpim: &Dcpim) {
+    pub(super) fn on_duplicate(&mut self, dcpim: &Dcpim) {
         if dcpim.config.token_window == TokenWindow::Outstanding {
-            self.state.patience = (self.state.patience + 1).min(PATIENCE_MAX);
+            self.state.n_doublings = (self.state.n_doublings + 1).min(DOUBLINGS_MAX);
         }
     }
 
@@ -235,7 +235,7 @@ impl RxFlow {
         let k = u32::from(channels);
         let active = u32::from(active);
         let state = &mut self.state;
-        let wait = window_timeout * (1 << state.patience);
+        let wait = window_timeout * (1 << state.n_doublings);
         let reopens = state.tokens.last() + wait.max(held_up);
         let is_open = match dcpim.config.token_window {
             TokenWindow::Number => {
@@ -247,15 +247,15 @@ impl RxFlow {
                 state.in_flight(dcpim) * k <= bdp * active
             }
             TokenWindow::Outstanding => {
-                if state.are_earlier_void(now) {
+                if state.are_earlier_expired(now) {
                     state.n_open_earlier = 0;
                 }
                 let limit = (bdp * active).div_ceil(k).max(1);
                 if state.in_flight(dcpim) >= limit && now >= reopens {
                     // Nothing is in flight any more: tokens restart at the first missing packet.
-                    (state.open, state.n_open_earlier) = (0, 0);
+                    (state.n_open_tokens, state.n_open_earlier) = (0, 0);
                     state.tokens.rewind(&self.received);
-                    state.void_at = Time::NEVER;
+                    state.earlier_expire_at = Time::NEVER;
                     state.is_tail = true;
                 }
                 state.in_flight(dcpim) < limit
@@ -280,7 +280,7 @@ impl RxFlow {
     ) -> (u32, u32) {
         stats.tokens_sent += 1;
         let number = self.state.tokens.issue(now);
-        self.state.open += 1;
+        self.state.n_open_tokens += 1;
         if self.state.is_tail && dcpim.may_hold_up() {
             stats.tokens_again += 1;
             return (self.take_probe(now, number, held_up), number);
@@ -296,8 +296,8 @@ impl RxFlow {
             state.quiet_until = now + state.pair.quiet_time.max(held_up);
             state.is_tail = true;
             // Packets that are still missing after that pause were lost.
-            state.void_at = Time::NEVER;
-            (state.open, state.n_open_earlier) = (0, 0);
+            state.earlier_expire_at = Time::NEVER;
+            (state.n_open_tokens, state.n_open_earlier) = (0, 0);
         }
         (seq, number)
     }
@@ -307,7 +307,7 @@ impl RxFlow {
     /// to 64 times.
     fn take_probe(&mut self, now: Time, number: u32, held_up: Span) -> u32 {
         let state = &mut self.state;
-        let wait = state.pair.quiet_time * (1 << state.probes.min(PATIENCE_MAX));
+        let wait = state.pair.quiet_time * (1 << state.probes.min(DOUBLINGS_MAX));
         state.quiet_until = now + wait.max(held_up);
         state.probes += 1;
         state.probe = state.probe.or(Some(number));
@@ -317,12 +317,12 @@ impl RxFlow {
     /// Takes the next packet whose token was sent in an earlier phase and has expired.
     fn take_expired(&mut self, now: Time, dcpim: &Dcpim) -> Option<u32> {
         let state = &mut self.state;
-        if dcpim.config.token_window == TokenWindow::Number || !state.are_earlier_void(now) {
+        if dcpim.config.token_window == TokenWindow::Number || !state.are_earlier_expired(now) {
             return None;
         }
         let seq = self.received.next_missing(state.revisit);
         if seq >= state.phase_seq {
-            state.void_at = Time::NEVER;
+            state.earlier_expire_at = Time::NEVER;
             return None;
         }
         state.revisit = seq + 1;

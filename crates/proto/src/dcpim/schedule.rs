@@ -21,7 +21,7 @@ pub struct Schedule {
 
 /// Duties of a host at the start of a stage, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Duties {
+pub struct StageActions {
     /// As receiver, accept grants of this (phase, round).
     pub accept: Option<(u32, u8)>,
     /// The matches made before become those of the data phase, and this phase begins.
@@ -40,7 +40,7 @@ impl Schedule {
         Self {
             phase: (stages / per_phase) as u32,
             stage: (stages % per_phase) as u32,
-            at: clock.start_of(stages, dcpim.stage),
+            at: clock.interval_start(stages, dcpim.stage),
             clock,
         }
     }
@@ -54,7 +54,7 @@ impl Schedule {
             return self;
         }
         let number = self.clock.interval(now, phase).saturating_sub(1);
-        let at = self.clock.start_of(number, phase);
+        let at = self.clock.interval_start(number, phase);
         Self { phase: number as u32, stage: 0, at, clock: self.clock }
     }
 
@@ -96,7 +96,7 @@ impl Schedule {
     }
 
     /// Returns the duties of the stage that starts now, and advances to the next one.
-    pub fn advance(&mut self, dcpim: &Dcpim) -> Duties {
+    pub fn advance(&mut self, dcpim: &Dcpim) -> StageActions {
         let (phase, stage) = (self.phase, self.stage);
         let rounds = u32::from(dcpim.config.rounds);
         let round = (stage / 2) as u8;
@@ -117,7 +117,7 @@ impl Schedule {
             self.phase = self.phase.wrapping_add(1);
         }
         self.at += dcpim.stage;
-        Duties {
+        StageActions {
             accept,
             begin: (stage == 0).then_some(phase),
             request: (is_receivers && in_round).then_some((phase, round)),

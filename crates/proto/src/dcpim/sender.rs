@@ -19,7 +19,7 @@ const SHORT_RANK: u8 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AwaitedResponse {
     /// Any response that shows that the receiver has the flow.
-    Notice,
+    Any,
     Tokens,
     /// The receiver's finish.
     Finish,
@@ -138,14 +138,18 @@ impl Sender {
     ) {
         let Message { id: msg, dst, size, .. } = message;
         let packets = dcpim.segmentation().packets(size);
-        let (arrived, sent, awaited_response) = (0, SeqSet::default(), AwaitedResponse::Notice);
+        let (arrived, sent, awaited_response) = (0, SeqSet::default(), AwaitedResponse::Any);
         let is_queued = packets <= dcpim.pair_to(dst).short_max;
         let state = Progress { remaining: packets, arrived, sent, awaited_response, is_queued };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);
         let flow = self.flows[slot].flow;
-        let notification =
-            DcpimHeader::Notification { flow, tx_slot: slot, size: size.get(), repeated: false };
+        let notification = DcpimHeader::Notification {
+            flow,
+            tx_slot: slot,
+            size: size.get(),
+            is_retransmission: false,
+        };
         out.send(dst, msg, notification);
         if is_queued {
             let (rank, expires, token) = (SHORT_RANK, Time::NEVER, None);
@@ -253,7 +257,7 @@ impl Sender {
     }
 
     pub(super) fn on_request(&mut self, offer: Offer, dcpim: &Dcpim) {
-        self.requests.put(offer, self.next_grant, dcpim.config.round_view);
+        self.requests.push(offer, self.next_grant, dcpim.config.round_view);
     }
 
     /// Handles an accept. Only a late accept can exceed k channels. If idle capacity is used, and
@@ -407,7 +411,7 @@ impl Sender {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Packet<DcpimHeader> {
-        let outgoing = self.flows.outgoing(slot);
+        let outgoing = self.flows.message(slot);
         let header = match token {
             Some((rx_slot, number)) => {
                 self.flows.postpone_timer(slot, now + dcpim.keepalive);
@@ -466,9 +470,9 @@ impl Sender {
                 continue;
             }
             let header = match flow.state.awaited_response {
-                AwaitedResponse::Notice | AwaitedResponse::Tokens => {
+                AwaitedResponse::Any | AwaitedResponse::Tokens => {
                     let (flow, size) = (flow.flow, flow.size);
-                    DcpimHeader::Notification { flow, tx_slot: slot, size, repeated: true }
+                    DcpimHeader::Notification { flow, tx_slot: slot, size, is_retransmission: true }
                 }
                 AwaitedResponse::Finish => finish(flow, slot),
             };

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::{IdTable, Places};
+use rampmeter_core::collections::{HeapPositions, IdTable};
 use rampmeter_core::{NodeId, Time};
 
 use super::rx_flow::{Progress, RxFlow};
@@ -42,7 +42,7 @@ struct Source {
 struct MultiFlowSources {
     sources: Vec<Source>,
     free: Vec<u32>,
-    positions: Places,
+    positions: HeapPositions,
 }
 
 /// All sources with flows.
@@ -51,7 +51,7 @@ pub(super) struct Sources {
     by_source: IdTable<Flows>,
     /// Sources with flows, in no particular but a reproducible order.
     active: Vec<u32>,
-    entered: u64,
+    n_entered: u64,
     /// Apart from the rest, as few packets need it.
     several: Box<MultiFlowSources>,
 }
@@ -73,10 +73,10 @@ impl Sources {
     }
 
     /// Adds the flow in `slot`, which has been entered.
-    pub(super) fn enter(&mut self, now: Time, slot: u32, flows: &mut ArrivingFlows<Progress>) {
+    pub(super) fn insert(&mut self, now: Time, slot: u32, flows: &mut ArrivingFlows<Progress>) {
         let src = flows[slot].announcement.src;
-        flows[slot].state.order = self.entered;
-        self.entered += 1;
+        flows[slot].state.order = self.n_entered;
+        self.n_entered += 1;
         let of_source = self.by_source.entry(src.get());
         match *of_source {
             Flows::None => {
@@ -111,7 +111,7 @@ impl Sources {
         let source = &mut sources[place as usize];
         let silent_until = flow.quiet_until();
         if silent_until <= now {
-            source.wake(positions, slot, flow);
+            source.activate(positions, slot, flow);
         } else {
             let before = source.flows.wait(positions, slot, silent_until);
             source.forget(before);
@@ -119,7 +119,7 @@ impl Sources {
     }
 
     /// Removes a completed or dropped flow.
-    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
+    pub(super) fn remove(&mut self, slot: u32, flow: &RxFlow) {
         let src = flow.announcement.src;
         if let Flows::Several(place) = self.flows_of(src) {
             let MultiFlowSources { sources, free, positions } = &mut *self.several;
@@ -149,7 +149,7 @@ impl Sources {
                 let MultiFlowSources { sources, positions, .. } = &mut *self.several;
                 let source = &mut sources[place as usize];
                 while let Some(slot) = source.flows.due(now) {
-                    source.wake(positions, slot, &flows[slot]);
+                    source.activate(positions, slot, &flows[slot]);
                 }
                 source.flows.first().map(|(_, slot)| slot)
             }
@@ -179,9 +179,10 @@ impl Sources {
 
 impl Source {
     /// Puts a flow among those that are neither silent nor held.
-    fn wake(&mut self, places: &mut Places, slot: u32, flow: &RxFlow) {
+    fn activate(&mut self, places: &mut HeapPositions, slot: u32, flow: &RxFlow) {
         let (missing, announced) = flow.key();
-        let before = self.flows.wake(places, slot, (missing, announced, Reverse(flow.state.order)));
+        let before =
+            self.flows.make_ready(places, slot, (missing, announced, Reverse(flow.state.order)));
         self.missing += u64::from(missing);
         self.forget(before);
     }

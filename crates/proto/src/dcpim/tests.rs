@@ -6,8 +6,12 @@ mod wire {
 
     #[test]
     fn layout_is_type_byte_then_big_endian_fields() {
-        let header =
-            DcpimHeader::Notification { flow: 1, tx_slot: 2, size: 0x0304, repeated: true };
+        let header = DcpimHeader::Notification {
+            flow: 1,
+            tx_slot: 2,
+            size: 0x0304,
+            is_retransmission: true,
+        };
         let mut bytes = [0; 18];
         assert_eq!(header.encode(&mut bytes), Ok(18));
         assert_eq!(bytes, [1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 3, 4, 1]);
@@ -37,7 +41,7 @@ mod config {
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         }
     }
 
@@ -67,7 +71,7 @@ mod schedule {
     use super::super::schedule::*;
     use rampmeter_core::{ClockOrigin, FabricFacts, Rate, Span, Time};
 
-    fn all_duties(config: DcpimConfig, phases: u32) -> Vec<(Time, Duties)> {
+    fn all_duties(config: DcpimConfig, phases: u32) -> Vec<(Time, StageActions)> {
         let facts = FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(100),
@@ -75,7 +79,7 @@ mod schedule {
             data_rtt: Span::from_us(6),
             control_rtt: Span::from_us(5),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let dcpim = config.derive(&facts).unwrap();
         let mut schedule = Schedule::starting_at(Time::ZERO, ClockOrigin::default(), &dcpim);
@@ -89,7 +93,7 @@ mod schedule {
             let rounds = config.rounds;
             let duties = all_duties(config, 3);
             let stage = duties[1].0 - duties[0].0;
-            let at = |what: &dyn Fn(&Duties) -> bool| {
+            let at = |what: &dyn Fn(&StageActions) -> bool| {
                 duties.iter().find(|(_, d)| what(d)).map(|(at, _)| *at).unwrap()
             };
             for phase in 0..2 {
@@ -184,7 +188,7 @@ mod matching {
     fn strict_rounds_drop_late_offers_and_keep_early_ones() {
         let mut inbox = Inbox::default();
         for early_or_late in [at(0, 3), at(1, 0), at(1, 1)] {
-            inbox.put(early_or_late, (1, 0), Rounds::Strict);
+            inbox.push(early_or_late, (1, 0), Rounds::Strict);
         }
         let mut out = Vec::new();
         inbox.take((1, 0), Rounds::Strict, &mut out);
@@ -197,7 +201,7 @@ mod matching {
     fn local_rounds_serve_all_received_offers() {
         let mut inbox = Inbox::default();
         for any in [at(0, 3), at(1, 0), at(7, 1)] {
-            inbox.put(any, (1, 0), Rounds::Local);
+            inbox.push(any, (1, 0), Rounds::Local);
         }
         let mut out = Vec::new();
         inbox.take((1, 0), Rounds::Local, &mut out);
@@ -330,7 +334,7 @@ mod tokens {
 
     use super::super::wire::{DcpimHeader, Match, Step};
     use super::super::{Dcpim, DcpimConfig, DcpimHost};
-    use crate::test_packet::control;
+    use crate::test_packet::make_control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
         Time,
@@ -351,7 +355,7 @@ mod tokens {
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.derive(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);
@@ -359,7 +363,7 @@ mod tokens {
     }
 
     fn packet(header: DcpimHeader) -> Packet<DcpimHeader> {
-        control(header, 7, 1, 0)
+        make_control(header, 7, 1, 0)
     }
 
     /// Runs the host's clock; each request is granted in full. Returns the instants of tokens.
@@ -387,8 +391,8 @@ mod tokens {
     #[test]
     fn a_matched_source_gets_a_token_a_packet_time_up_to_a_window() {
         let (mut host, dcpim) = host(DcpimConfig::paper());
-        let (flow, tx_slot, size, repeated) = (0, 0, SIZE, false);
-        let notification = DcpimHeader::Notification { flow, tx_slot, size, repeated };
+        let (flow, tx_slot, size, is_retransmission) = (0, 0, SIZE, false);
+        let notification = DcpimHeader::Notification { flow, tx_slot, size, is_retransmission };
         host.handle_packet(Time::ZERO, &packet(notification));
         let tokens = run_until(&mut host, Time::ZERO + dcpim.phase() * 3);
         let line_rate = tokens.windows(2).take_while(|w| w[1] - w[0] == dcpim.mtu_time).count();
@@ -415,8 +419,9 @@ mod tokens {
                 let (mut fresh, _) = host_since(keys.clone(), before);
                 run_until(&mut fresh, now);
                 let tokens = [&mut sleeper, &mut fresh].map(|host| {
-                    let (flow, tx_slot, size, repeated) = (0, 0, SIZE, false);
-                    let notification = DcpimHeader::Notification { flow, tx_slot, size, repeated };
+                    let (flow, tx_slot, size, is_retransmission) = (0, 0, SIZE, false);
+                    let notification =
+                        DcpimHeader::Notification { flow, tx_slot, size, is_retransmission };
                     host.handle_packet(now, &packet(notification));
                     run_until(host, now + dcpim.phase() * 3)
                 });

@@ -55,7 +55,7 @@ headers! {
             /// Its size in bytes.
             size: u64 as "Bytes of the flow",
             /// True if the sender requests an acknowledgement because none has arrived.
-            repeated: bool as "Retransmitted, to be answered" [size at least 1],
+            is_retransmission: bool as "Retransmitted, to be answered" [size at least 1],
         },
         /// Receiver to sender: the notification has arrived.
         2 Ack (control "ack", R to S) "flow slot {tx_slot} is known" {
@@ -107,7 +107,7 @@ headers! {
             packets: u32 as "Packets of the flow",
         },
         /// Receiver to sender: every packet of the flow has arrived.
-        6 Finished (control "finished", R to S) "flow slot {tx_slot} is complete" {
+        6 FinishAck (control "finished", R to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the sender.
             tx_slot: u32,
         },

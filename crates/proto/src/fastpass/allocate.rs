@@ -61,7 +61,7 @@ pub struct Allocator {
     batch: u32,
     demands: Vec<Demand>,
     /// Places in `demands` that are free.
-    vacant: Vec<u32>,
+    free_places: Vec<u32>,
     /// The place of each pair with demand, by source << 16 | destination.
     places: IdMap<u32, u32>,
     /// Places in the order in which they were last served, longest ago first.
@@ -90,7 +90,7 @@ impl Allocator {
         Self {
             batch,
             demands: Vec::new(),
-            vacant: Vec::new(),
+            free_places: Vec::new(),
             places: IdMap::default(),
             queue: Vec::new(),
             served: vec![Vec::new(); batch as usize],
@@ -130,7 +130,7 @@ impl Allocator {
         }
         let last = self.last.as_ref().map_or(self.filled, |last| last.get(&key).map_or(0, |&n| n));
         let demand = Demand { src, dst, slots, last };
-        let place = match self.vacant.pop() {
+        let place = match self.free_places.pop() {
             Some(place) => {
                 self.demands[place as usize] = demand;
                 place
@@ -213,7 +213,7 @@ impl Allocator {
             if let Some(last) = &mut self.last {
                 last.insert(key, demand.last);
             }
-            self.vacant.push(place);
+            self.free_places.push(place);
             return;
         }
         let (src, dst) = (demand.src, demand.dst);

@@ -40,7 +40,7 @@ struct Client {
     /// Slots requested, by destination.
     totals: IdMap<u16, u32>,
     /// True if it has sent a request since the last batch, and so gets an answer.
-    is_owed: bool,
+    needs_answer: bool,
 }
 
 /// Slots of pairs.
@@ -98,7 +98,7 @@ impl SlotArbiter {
     ) {
         let &FastpassHeader::Request { incarnation, number, demands } = header else { return };
         if self.is_passive(now, fastpass) {
-            let answer = FastpassHeader::Passive;
+            let answer = FastpassHeader::NotActive;
             out.send_sized(src, MsgId::default(), answer, fastpass.control_bytes(&answer));
             return;
         }
@@ -108,7 +108,7 @@ impl SlotArbiter {
         }
         if incarnation > client.incarnation {
             if number != 1 {
-                let answer = FastpassHeader::Forgotten { incarnation };
+                let answer = FastpassHeader::Reset { incarnation };
                 out.send_sized(src, MsgId::default(), answer, fastpass.control_bytes(&answer));
                 return;
             }
@@ -118,7 +118,7 @@ impl SlotArbiter {
         if number == client.last_request + 1 {
             client.last_request = number;
         }
-        client.is_owed = true;
+        client.needs_answer = true;
         for &Demand { dst, total } in demands.as_slice() {
             if u32::from(dst) >= fastpass.n_hosts || u32::from(dst) == src.get() {
                 continue;
@@ -135,17 +135,17 @@ impl SlotArbiter {
     }
 
     /// Returns the instant at which the next batch is given out.
-    fn batch_at(&self, fastpass: &Fastpass) -> Time {
+    fn batch_due(&self, fastpass: &Fastpass) -> Time {
         match self.is_awake {
             true => {
                 let decided = self.next_batch.saturating_sub(fastpass.lead_slots);
-                self.clock.start_of(decided, fastpass.slot)
+                self.clock.interval_start(decided, fastpass.slot)
             }
             false => Time::NEVER,
         }
     }
 
-    fn give_out(&mut self, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
+    fn send_allocations(&mut self, fastpass: &Fastpass, out: &mut Output<FastpassHeader>) {
         let mut allocations = std::mem::take(&mut self.allocations);
         self.allocator.allocate(&mut allocations);
         let mut paths = vec![0u16; allocations.len()];
@@ -166,7 +166,7 @@ impl SlotArbiter {
         let (mut from, mut is_idle) = (0, true);
         for (idx, client) in self.clients.iter_mut().enumerate() {
             let len = of_src[from..].iter().take_while(|(src, _)| usize::from(*src) == idx).count();
-            if len == 0 && !std::mem::take(&mut client.is_owed) {
+            if len == 0 && !std::mem::take(&mut client.needs_answer) {
                 continue;
             }
             is_idle = false;
@@ -203,8 +203,8 @@ impl SlotArbiter {
         if self.computed_at <= now {
             self.computed_at = Time::ZERO;
         }
-        while self.batch_at(fastpass) <= now {
-            self.give_out(fastpass, out);
+        while self.batch_due(fastpass) <= now {
+            self.send_allocations(fastpass, out);
             if fastpass.compute > Span::ZERO {
                 self.computed_at = now + fastpass.compute;
             }
@@ -240,7 +240,7 @@ impl SlotArbiter {
             true => self.computed_at,
             false => Time::NEVER,
         };
-        watchdog.min(self.batch_at(fastpass)).min(computed)
+        watchdog.min(self.batch_due(fastpass)).min(computed)
     }
 
     /// Returns whether a batch is being computed. Nothing is sent meanwhile: the arbiter is busy.
@@ -347,7 +347,7 @@ impl Endpoint for FastpassArbiter {
 }
 
 /// Bytes of allocations to `n_hosts` hosts, each of a whole batch of `batch` slots.
-pub fn allocations(n_hosts: u32, header: Bytes, batch: u32) -> Bytes {
+pub fn allocation_bytes(n_hosts: u32, header: Bytes, batch: u32) -> Bytes {
     let longest = header.get() + 22 + 4 * u64::from(batch);
     Bytes::new(longest * u64::from(n_hosts))
 }

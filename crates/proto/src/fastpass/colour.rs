@@ -108,13 +108,13 @@ impl EdgeColourer {
         let mut most = self.count(edges);
         if most == 1 {
             // Their degree shows that they are a matching.
-            return self.take(edges);
+            return self.assign_colour(edges);
         }
         if most % 2 == 1 {
             self.cover(edges, most);
             let rest = partition(edges, &self.used);
             let (others, matched) = edges.split_at_mut(rest);
-            self.take(matched);
+            self.assign_colour(matched);
             edges = others;
             most = self.count(edges);
         }
@@ -126,7 +126,7 @@ impl EdgeColourer {
     }
 
     /// Gives a matching the next colour.
-    fn take(&mut self, matching: &[u32]) {
+    fn assign_colour(&mut self, matching: &[u32]) {
         for &edge in matching {
             self.colours[edge as usize] = self.next;
         }

@@ -131,7 +131,7 @@ pub struct Fastpass {
     /// Interval between an arbiter's watchdogs to its standby.
     pub watchdog: Span,
     /// Time after which a destination forgets a flow whose source is unresponsive.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Pause between packets that probe a destination whose flow control pauses the flow.
@@ -189,7 +189,7 @@ impl FastpassConfig {
             rto: facts.data_rtt * 2 + batch,
             retry,
             watchdog: retry,
-            forget: attempt_limit.forget_after(FORGET),
+            forget_timeout: attempt_limit.forget_timeout(FORGET),
             attempt_limit,
             paused_probe_interval: paused_probe_interval(keepalive(
                 facts,

@@ -147,7 +147,7 @@ pub(super) struct Epochs {
     schedule: VecDeque<(Time, u32)>,
     number: u32,
     /// Time of the last packet from the arbiter, and the number of unanswered requests since.
-    quiet_since: Time,
+    last_packet_at: Time,
     attempts: u32,
     /// Time of the first attempt without an answer.
     unanswered_since: Time,
@@ -165,7 +165,7 @@ impl Epochs {
     ) {
         let Some(flow) = flows.get(slot) else { return };
         self.number += 1;
-        self.quiet_since = self.quiet_since.max(now);
+        self.last_packet_at = self.last_packet_at.max(now);
         let (dst, remaining, number) = (flow.dst.get() as u16, flow.unsent(), self.number);
         let header = FastpassHeader::Announce { tx_slot: slot, dst, remaining, number };
         out.send(NodeId::new(fastpass.n_hosts), flow.msg, header);
@@ -173,7 +173,7 @@ impl Epochs {
 
     pub(super) fn on_schedule(&mut self, now: Time, header: &FastpassHeader, fastpass: &Fastpass) {
         let FastpassHeader::Schedule { flows } = header else { return };
-        self.quiet_since = now;
+        self.last_packet_at = now;
         self.attempts = 0;
         let mut at = now;
         for &slot in flows.as_slice() {
@@ -204,7 +204,7 @@ impl Epochs {
     }
 
     fn retransmit_at(&self, fastpass: &Fastpass) -> Time {
-        self.quiet_since + fastpass.retry + fastpass.epoch * 64
+        self.last_packet_at + fastpass.retry + fastpass.epoch * 64
     }
 
     /// Repeats announcements without an answer; returns false if there is no hope.
@@ -225,9 +225,9 @@ impl Epochs {
             self.unanswered_since = now;
         }
         self.attempts += 1;
-        self.quiet_since = now;
+        self.last_packet_at = now;
         let silence = now.saturating_since(self.unanswered_since);
-        if fastpass.attempt_limit.is_over(self.attempts, silence) {
+        if fastpass.attempt_limit.is_exceeded(self.attempts, silence) {
             self.attempts = 0;
             return false;
         }

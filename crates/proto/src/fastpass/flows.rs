@@ -1,7 +1,7 @@
 //! Flows of a source: packets sent, acknowledged and lost. The timetable or the epochs decide when
 //! packets may be sent.
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
@@ -39,7 +39,7 @@ pub(super) struct Flows {
     flows: OutgoingFlows<Progress>,
     /// By destination, the flows with packets to send: those with the fewest remaining first.
     queued: IdMap<u32, KeyedHeap<(u32, MsgId)>>,
-    positions: Places,
+    positions: HeapPositions,
 }
 
 /// A flow that has ended.
@@ -53,7 +53,7 @@ pub(super) struct EndedFlow {
 /// Outcome of an acknowledgement or of a search for losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    Nothing,
+    Unchanged,
     Ended(EndedFlow),
     /// Number of packets that must be retransmitted to this host.
     Lost(NodeId, u32),
@@ -65,7 +65,7 @@ const BACKOFF_MAX: u32 = 6;
 impl Flows {
     pub(super) fn new(node: NodeId) -> Self {
         let (flows, queued) = (OutgoingFlows::new(node), IdMap::default());
-        Self { flows, queued, positions: Places::default() }
+        Self { flows, queued, positions: HeapPositions::default() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -78,7 +78,7 @@ impl Flows {
 
     /// Of the flows to `dst` with packets to send, the one with the fewest remaining, of these the
     /// earliest.
-    pub(super) fn next_to(&self, dst: NodeId) -> Option<u32> {
+    pub(super) fn next_flow_to(&self, dst: NodeId) -> Option<u32> {
         let (_, slot) = self.queued.get(&dst.get())?.first()?;
         Some(slot)
     }
@@ -133,7 +133,7 @@ impl Flows {
             self.flows.defer_timer(slot, now + wait);
             self.rank(slot);
         }
-        let outgoing = self.flows.outgoing(slot);
+        let outgoing = self.flows.message(slot);
         let mut packet = fastpass.segmentation().data(outgoing, seq, Priority::new(1), header);
         if let Some(path) = path {
             packet.path = path;
@@ -151,7 +151,9 @@ impl Flows {
         out: &mut Output<FastpassHeader>,
     ) -> Outcome {
         let flow = self.flows.get_current(slot, msg);
-        let Some(flow) = flow.filter(|f| cumulative <= f.packets) else { return Outcome::Nothing };
+        let Some(flow) = flow.filter(|f| cumulative <= f.packets) else {
+            return Outcome::Unchanged;
+        };
         flow.retry.reset();
         flow.state.acked.insert_below(cumulative);
         if seq < flow.packets {
@@ -161,18 +163,18 @@ impl Flows {
             if flow.is_paused && flow.unsent() == 0 {
                 // The destination has room, and its notification was lost.
                 flow.is_paused = false;
-                return self.lose(slot);
+                return self.mark_lost(slot);
             }
             self.rank(slot);
-            return Outcome::Nothing;
+            return Outcome::Unchanged;
         }
         out.push_event(Event::Completed { msg });
-        self.remove(slot).map_or(Outcome::Nothing, Outcome::Ended)
+        self.remove(slot).map_or(Outcome::Unchanged, Outcome::Ended)
     }
 
     fn remove(&mut self, slot: u32) -> Option<EndedFlow> {
         let flow = self.flows.remove(slot)?;
-        leave(&mut self.queued, &mut self.positions, slot, flow.dst);
+        dequeue(&mut self.queued, &mut self.positions, slot, flow.dst);
         Some(EndedFlow { dst: flow.dst, unsent: flow.unsent() })
     }
 
@@ -193,17 +195,17 @@ impl Flows {
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
             // The last of those that wait will check.
-            return Some((slot, Outcome::Nothing));
+            return Some((slot, Outcome::Unchanged));
         }
         if !flow.retry.attempt(now, &fastpass.attempt_limit) {
             out.push_event(Event::Failed { msg: flow.msg });
-            return Some((slot, self.remove(slot).map_or(Outcome::Nothing, Outcome::Ended)));
+            return Some((slot, self.remove(slot).map_or(Outcome::Unchanged, Outcome::Ended)));
         }
-        Some((slot, self.lose(slot)))
+        Some((slot, self.mark_lost(slot)))
     }
 
     /// Counts all packets that have not been acknowledged as lost; of a held flow one, as a probe.
-    fn lose(&mut self, slot: u32) -> Outcome {
+    fn mark_lost(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
         let (is_held, state) = (flow.is_paused, &mut flow.state);
         let from = if is_held { state.acked.first_missing() } else { 0 };
@@ -247,9 +249,9 @@ impl Flows {
         let again = match held {
             true => {
                 self.rank(slot);
-                Outcome::Nothing
+                Outcome::Unchanged
             }
-            false => self.lose(slot),
+            false => self.mark_lost(slot),
         };
         Some((slot, EndedFlow { dst, unsent }, again))
     }
@@ -266,7 +268,7 @@ impl Flows {
         let Self { flows, queued, positions } = self;
         flows.forget_peer(peer, out, |slot, flow| {
             unsent += flow.unsent();
-            leave(queued, positions, slot, peer);
+            dequeue(queued, positions, slot, peer);
         });
         unsent
     }
@@ -283,9 +285,9 @@ impl Flows {
     }
 }
 
-fn leave(
+fn dequeue(
     waiting: &mut IdMap<u32, KeyedHeap<(u32, MsgId)>>,
-    places: &mut Places,
+    places: &mut HeapPositions,
     slot: u32,
     dst: NodeId,
 ) {

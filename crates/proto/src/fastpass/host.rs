@@ -63,7 +63,7 @@ impl FastpassHost {
 
     fn on_outcome(&mut self, now: Time, slot: u32, outcome: Outcome) {
         match outcome {
-            Outcome::Nothing => {}
+            Outcome::Unchanged => {}
             Outcome::Lost(dst, packets) => self.add_demand(now, slot, dst, packets),
             Outcome::Ended(over) => self.remove_demand(over),
         }
@@ -77,7 +77,7 @@ impl FastpassHost {
         }
     }
 
-    fn has_room(&self) -> bool {
+    fn has_space(&self) -> bool {
         self.due.len() < DUE_MAX
     }
 
@@ -87,7 +87,7 @@ impl FastpassHost {
             TransmitSchedule::Slots(timetable) => {
                 while self.due.len() < DUE_MAX {
                     let Some((dst, path)) = timetable.take_slot(now, &self.fastpass) else { break };
-                    let Some(slot) = self.flows.next_to(NodeId::new(dst.into())) else {
+                    let Some(slot) = self.flows.next_flow_to(NodeId::new(dst.into())) else {
                         self.stats.slots_unused += 1;
                         continue;
                     };
@@ -162,7 +162,7 @@ impl Endpoint for FastpassHost {
             FastpassHeader::Data { flow, tx_slot, seq, size } => {
                 let packets = self.fastpass.segmentation().packets(Bytes::new(size));
                 let of = Announcement { src, msg, flow, tx_slot, packets };
-                let (forget, out) = (self.fastpass.forget, &mut self.out);
+                let (forget, out) = (self.fastpass.forget_timeout, &mut self.out);
                 return self.receiver.on_packet(now, of, Some(seq), forget, out, |arrived| {
                     FastpassHeader::Ack { tx_slot, cumulative: arrived.cumulative, seq }
                 });
@@ -192,15 +192,15 @@ impl Endpoint for FastpassHost {
                     self.make_due_packets(now);
                 }
             }
-            FastpassHeader::Passive => {
+            FastpassHeader::NotActive => {
                 if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
                     timetable.on_passive(now, src, &self.fastpass);
                     timetable.send_requests(now, &self.fastpass, &mut self.out);
                 }
             }
-            FastpassHeader::Forgotten { incarnation } => {
+            FastpassHeader::Reset { incarnation } => {
                 if let TransmitSchedule::Slots(timetable) = &mut self.schedule {
-                    timetable.on_forgotten(now, src, incarnation, &self.fastpass);
+                    timetable.on_unknown_client(now, src, incarnation, &self.fastpass);
                     timetable.send_requests(now, &self.fastpass, &mut self.out);
                 }
             }
@@ -211,7 +211,7 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         Some((self.flows.len(), self.receiver.flows.len()))
     }
 
@@ -278,10 +278,10 @@ impl Endpoint for FastpassHost {
     fn poll_timeout(&self) -> Time {
         let turn = match &self.schedule {
             TransmitSchedule::Slots(timetable) => {
-                timetable.deadline(self.has_room(), &self.fastpass)
+                timetable.deadline(self.has_space(), &self.fastpass)
             }
             TransmitSchedule::Epochs(epochs) => {
-                epochs.deadline(self.has_room(), self.unsent > 0, &self.fastpass)
+                epochs.deadline(self.has_space(), self.unsent > 0, &self.fastpass)
             }
         };
         turn.min(self.flows.deadline())

@@ -34,7 +34,7 @@ mod timetable;
 #[cfg(test)]
 mod tests;
 
-pub use arbiter::{FastpassArbiter, allocations};
+pub use arbiter::{FastpassArbiter, allocation_bytes};
 pub use config::{Fastpass, FastpassConfig};
 pub use host::FastpassHost;
 pub use stats::FastpassStats;
@@ -43,11 +43,13 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, ForwardOnly, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
+};
 use crate::toolkit::{Segmentation, phost_study_buffer};
-use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 use config::Model;
 
 /// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
@@ -57,7 +59,8 @@ fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
             let slot = facts.access_rate.tx_time(keys.payload + keys.header);
             let slot = slot.scale_floor(keys.slot_milli.into(), 1_000);
             let most = (slot * u64::from(keys.batch)).scale_floor(9, 10).as_ps().max(1);
-            let bits = u128::from(allocations(facts.n_hosts, keys.header, keys.batch).get()) * 8;
+            let bits =
+                u128::from(allocation_bytes(facts.n_hosts, keys.header, keys.batch).get()) * 8;
             let bps = (bits * 1_000_000_000_000).div_ceil(most.into());
             ArbiterRate::AtLeast(u64::try_from(bps).unwrap_or(u64::MAX))
         }
@@ -65,25 +68,25 @@ fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
     }
 }
 
-/// The Fastpass family.
+/// The Fastpass transport.
 #[derive(Clone, Copy, Debug)]
-pub struct FastpassFamily;
+pub struct FastpassTransport;
 
-impl Family for FastpassFamily {
+impl Transport for FastpassTransport {
     const NAME: &'static str = "fastpass";
     const HAS_ARBITERS: bool = true;
     type Config = Fastpass;
     type Header = wire::FastpassHeader;
     type Host = FastpassHost;
     type Arbiter = FastpassArbiter;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
-    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 
-impl Transport for FastpassFamily {
+impl RegisteredTransport for FastpassTransport {
     type Keys = FastpassConfig;
     const TITLE: &'static str = "Fastpass";
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
@@ -115,23 +118,23 @@ impl Transport for FastpassFamily {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let keys = FastpassConfig { payload, header, ..keys };
         let (rate, paths) = match &site.deployment {
-            Place::Hosts { .. } => (site.facts.access_rate, None),
-            Place::Network(Network { slower: Some(slower), .. }) => {
+            Deployment::Hosts { .. } => (site.facts.access_rate, None),
+            Deployment::Network(Network { slow_link: Some(slower), .. }) => {
                 return Err(slower.refusal(Self::NAME));
             }
             // A slot on the wire has a byte for its path.
-            Place::Network(Network { paths: Some(paths), .. })
-                if u32::from(paths.tor_up) * u32::from(paths.agg_up) > 256 =>
+            Deployment::Network(Network { paths: Some(paths), .. })
+                if u32::from(paths.tor_uplinks) * u32::from(paths.agg_uplinks) > 256 =>
             {
-                let n = u32::from(paths.tor_up) * u32::from(paths.agg_up);
+                let n = u32::from(paths.tor_uplinks) * u32::from(paths.agg_uplinks);
                 let expected = format!("one for networks of {n} paths between racks");
                 return Err(BadKey::new("name", expected, "fastpass, which supports 256"));
             }
-            Place::Network(Network { slowest, fastest, paths, .. }) => {
+            Deployment::Network(Network { slowest, fastest, paths, .. }) => {
                 (arbiter_rate(&keys, &site.facts).resolve(*slowest, *fastest), paths.clone())
             }
         };
-        let time = rate.tx_time(allocations(site.facts.n_hosts, header, keys.batch));
+        let time = rate.tx_time(allocation_bytes(site.facts.n_hosts, header, keys.batch));
         keys.derive(&site.slot_facts(), paths, time)
     }
 
@@ -155,7 +158,7 @@ impl Transport for FastpassFamily {
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("retry", config.retry),
             DerivedValue::time("watchdog", config.watchdog),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

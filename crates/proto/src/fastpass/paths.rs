@@ -34,10 +34,10 @@ impl Paths {
         }
         let (colours, _) = self.colouring.colour(plan.pod_of.len(), &self.racks);
         for (&idx, &colour) in self.inter_rack.iter().zip(colours) {
-            paths[idx] = colour % plan.tor_up;
+            paths[idx] = colour % plan.tor_uplinks;
         }
-        if plan.agg_up > 1 {
-            for up in 0..plan.tor_up {
+        if plan.agg_uplinks > 1 {
+            for up in 0..plan.tor_uplinks {
                 self.choose_cores(plan, up, paths);
             }
         }
@@ -57,7 +57,7 @@ impl Paths {
         let n_pods = plan.pod_of.iter().max().map_or(0, |&p| usize::from(p) + 1);
         let (colours, _) = self.colouring.colour(n_pods, &self.pods);
         for (&idx, &colour) in self.shared.iter().zip(colours) {
-            paths[idx] = up + plan.tor_up * (colour % plan.agg_up);
+            paths[idx] = up + plan.tor_uplinks * (colour % plan.agg_uplinks);
         }
     }
 }

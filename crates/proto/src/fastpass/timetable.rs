@@ -22,7 +22,7 @@ struct DestinationDemand {
     /// Packets that wait for a slot.
     unsent: u32,
     /// Slots in the timetable.
-    held: u32,
+    n_slots: u32,
     /// Slots requested in this incarnation.
     total: u32,
     is_dirty: bool,
@@ -40,19 +40,19 @@ pub(super) struct Timetable {
     demands: IdMap<u16, DestinationDemand>,
     /// Packets that wait and slots held, of all destinations.
     unsent: u32,
-    held: u32,
+    n_slots: u32,
     /// Destinations whose totals have not been sent.
     dirty: VecDeque<u16>,
     /// Future slots, earliest first: (time, destination, path).
     slots: BinaryHeap<Reverse<(Time, u16, u8)>>,
     /// Slots given in this incarnation by the arbiter's count, and those that have arrived.
-    given: u32,
+    granted: u32,
     received: u32,
     /// Since when some of them are missing.
     missing_since: Time,
     /// Time of the last request to or packet from the arbiter, and the number of unanswered
     /// requests.
-    quiet_since: Time,
+    last_exchange_at: Time,
     attempts: u32,
     /// Time of the first unanswered request.
     unanswered_since: Time,
@@ -85,13 +85,13 @@ impl Timetable {
             answered_request: 0,
             demands: IdMap::default(),
             unsent: 0,
-            held: 0,
+            n_slots: 0,
             dirty: VecDeque::new(),
             slots: BinaryHeap::new(),
-            given: 0,
+            granted: 0,
             received: 0,
             missing_since: Time::NEVER,
-            quiet_since: Time::ZERO,
+            last_exchange_at: Time::ZERO,
             attempts: 0,
             unanswered_since: Time::ZERO,
             answers: 0,
@@ -115,7 +115,7 @@ impl Timetable {
     /// More packets wait for slots.
     pub(super) fn add_demand(&mut self, now: Time, dst: u16, packets: u32) {
         if self.unsent == 0 {
-            (self.quiet_since, self.unanswered_since) = (now, now);
+            (self.last_exchange_at, self.unanswered_since) = (now, now);
             (self.attempts, self.answers) = (0, 0);
         }
         self.unsent += packets;
@@ -157,7 +157,7 @@ impl Timetable {
                 self.dirty.pop_front();
             }
             self.send(demands, fastpass, out);
-            self.quiet_since = now;
+            self.last_exchange_at = now;
         }
     }
 
@@ -182,34 +182,36 @@ impl Timetable {
         fastpass: &Fastpass,
         stats: &mut FastpassStats,
     ) {
-        let &FastpassHeader::Allocation { incarnation, heard, given, first, slots } = header else {
+        let &FastpassHeader::Allocation { incarnation, heard, given: granted, first, slots } =
+            header
+        else {
             return;
         };
         if from.get() != fastpass.n_hosts + self.arbiter || incarnation != self.incarnation {
             return;
         }
-        (self.quiet_since, self.unanswered_since) = (now, now);
+        (self.last_exchange_at, self.unanswered_since) = (now, now);
         self.attempts = 0;
         if !slots.as_slice().is_empty() && !self.has_usual_lead(now, first, fastpass) {
             return;
         }
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
         self.answered_request = self.answered_request.max(heard);
-        self.given = self.given.max(given);
+        self.granted = self.granted.max(granted);
         let excess = self.excess_lead(now, first, fastpass);
         for &Slot { dst, offset, path } in slots.as_slice() {
             self.received += 1;
             let number = first.saturating_add(offset.into());
-            let start = self.clock.start_of(number, fastpass.slot);
+            let start = self.clock.interval_start(number, fastpass.slot);
             let at = Time::from_ps(start.as_ps().saturating_sub(excess.as_ps()));
             // A slot that has begun is used at once. Otherwise hosts whose clocks are ahead of the
             // arbiter's by more than it plans ahead would never send.
             stats.slots_late += u64::from(at < now);
-            self.demands.entry(dst).or_default().held += 1;
-            self.held += 1;
+            self.demands.entry(dst).or_default().n_slots += 1;
+            self.n_slots += 1;
             self.slots.push(Reverse((at, dst, path)));
         }
-        self.missing_since = match self.received < self.given {
+        self.missing_since = match self.received < self.granted {
             true => self.missing_since.min(now),
             false => Time::NEVER,
         };
@@ -219,7 +221,7 @@ impl Timetable {
     /// of which that is not true is damaged, or the first of another clock: it counts as lost. Its
     /// slots might be far off, and would count as held until then.
     fn has_usual_lead(&mut self, now: Time, first: u64, fastpass: &Fastpass) -> bool {
-        let start = self.clock.start_of(first, fastpass.slot);
+        let start = self.clock.interval_start(first, fastpass.slot);
         let lead = i128::from(start.as_ps()) - i128::from(now.as_ps());
         let most = LEAD_CHANGE + fastpass.slot * LEAD_CHANGE_SLOTS;
         let before = self.lead.replace(lead);
@@ -230,7 +232,7 @@ impl Timetable {
     /// Returns by how much the batch from slot `first` must begin earlier. It is zero unless the
     /// arbiter's clock is far ahead: slots of its clock would begin after minutes or hours.
     fn excess_lead(&self, now: Time, first: u64, fastpass: &Fastpass) -> Span {
-        let lead = self.clock.start_of(first, fastpass.slot).saturating_since(now);
+        let lead = self.clock.interval_start(first, fastpass.slot).saturating_since(now);
         let is_usual = lead <= LEAD_MAX + fastpass.slot * LEAD_CHANGE_SLOTS;
         if is_usual { Span::ZERO } else { lead }
     }
@@ -244,23 +246,23 @@ impl Timetable {
 
     fn fail_over(&mut self, now: Time, fastpass: &Fastpass) {
         self.arbiter = (self.arbiter + 1) % fastpass.config.arbiters;
-        self.start_anew(now);
+        self.restart(now);
     }
 
     /// Forgets requests and grants, and requests the remaining demand.
-    fn start_anew(&mut self, now: Time) {
+    fn restart(&mut self, now: Time) {
         self.incarnation += 1;
-        (self.number, self.answered_request, self.given, self.received) = (0, 0, 0, 0);
+        (self.number, self.answered_request, self.granted, self.received) = (0, 0, 0, 0);
         self.missing_since = Time::NEVER;
-        self.quiet_since = now;
+        self.last_exchange_at = now;
         self.answers = 0;
         let mut dsts: Vec<u16> = self.demands.keys().copied().collect();
         dsts.sort_unstable();
         for dst in dsts {
             let Some(wanted) = self.demands.get_mut(&dst) else { continue };
-            wanted.total = wanted.unsent.saturating_sub(wanted.held);
+            wanted.total = wanted.unsent.saturating_sub(wanted.n_slots);
             match wanted.total {
-                0 if wanted.unsent == 0 && wanted.held == 0 && !wanted.is_dirty => {
+                0 if wanted.unsent == 0 && wanted.n_slots == 0 && !wanted.is_dirty => {
                     self.demands.remove(&dst);
                 }
                 0 => {}
@@ -274,17 +276,21 @@ impl Timetable {
     pub(super) fn deadline(&self, has_room: bool, fastpass: &Fastpass) -> Time {
         let first = self.slots.peek().filter(|_| has_room);
         let slot = first.map_or(Time::NEVER, |Reverse((at, ..))| *at);
-        if self.waits() { slot.min(self.quiet_since + self.patience(fastpass)) } else { slot }
+        if self.has_unmet_demand() {
+            slot.min(self.last_exchange_at + self.answer_timeout(fastpass))
+        } else {
+            slot
+        }
     }
 
     /// Returns the time for which an arbiter may be unresponsive before the request is repeated.
     /// The time doubles each time both have been tried.
-    fn patience(&self, fastpass: &Fastpass) -> Span {
+    fn answer_timeout(&self, fastpass: &Fastpass) -> Span {
         fastpass.retry * (1 << (self.attempts / (2 * FAIL_OVER_AFTER)).min(6))
     }
 
-    fn waits(&self) -> bool {
-        self.unsent > self.held
+    fn has_unmet_demand(&self) -> bool {
+        self.unsent > self.n_slots
     }
 
     /// Takes the slot that has begun, if one has: its destination and path.
@@ -298,9 +304,9 @@ impl Timetable {
             return None;
         }
         self.slots.pop();
-        self.held -= 1;
+        self.n_slots -= 1;
         if let Some(wanted) = self.demands.get_mut(&dst) {
-            wanted.held -= 1;
+            wanted.n_slots -= 1;
             if wanted.unsent > 0 {
                 wanted.unsent -= 1;
                 self.unsent -= 1;
@@ -318,13 +324,13 @@ impl Timetable {
         out: &mut Output<FastpassHeader>,
         stats: &mut FastpassStats,
     ) -> bool {
-        if !self.waits() || now < self.quiet_since + self.patience(fastpass) {
+        if !self.has_unmet_demand() || now < self.last_exchange_at + self.answer_timeout(fastpass) {
             return true;
         }
         self.attempts += 1;
-        self.quiet_since = now;
+        self.last_exchange_at = now;
         let silence = now.saturating_since(self.unanswered_since);
-        if fastpass.attempt_limit.is_over(self.attempts, silence) {
+        if fastpass.attempt_limit.is_exceeded(self.attempts, silence) {
             (self.attempts, self.unanswered_since) = (0, now);
             return false;
         }
@@ -336,7 +342,7 @@ impl Timetable {
             self.fail_over(now, fastpass);
         } else if is_missing || is_unheard || self.answers > ANSWERS_MAX {
             stats.resets += 1;
-            self.start_anew(now);
+            self.restart(now);
         } else {
             stats.repeats += 1;
             self.number += 1;
@@ -347,7 +353,7 @@ impl Timetable {
     }
 
     /// Handles an arbiter without a record of this host's requests.
-    pub(super) fn on_forgotten(
+    pub(super) fn on_unknown_client(
         &mut self,
         now: Time,
         from: NodeId,
@@ -356,7 +362,7 @@ impl Timetable {
     ) {
         let is_asked = from.get() == fastpass.n_hosts + self.arbiter;
         if is_asked && incarnation == self.incarnation {
-            self.start_anew(now);
+            self.restart(now);
         }
     }
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::pod::slots::Slots;
 use super::pod::timing::{Instant, Timing, instant};
-use super::wire::COVERED;
 use super::wire::POD_FLAG;
+use super::wire::REPORT_SLOTS;
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
@@ -128,7 +128,7 @@ impl FastpodConfig {
     ///
     /// # Errors
     /// A parameter out of range, or a pod that no arbiter of Fastpod can schedule.
-    pub fn on(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
+    pub fn derive(self, facts: &FabricFacts, pods: Option<Pods>) -> Result<Fastpod, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::with_doubling(self.attempts_max, facts);
         let hosts = self.largest_pod(facts, pods.as_ref())?;
@@ -138,7 +138,7 @@ impl FastpodConfig {
         let timings = |slots| timings(facts, pods.as_ref(), slots, compute, self.packing);
         let perfect = self.slots(rate, hosts);
         let cell = perfect.cell;
-        let ahead = most(&timings(perfect), |timing| timing.ahead);
+        let ahead = max_over(&timings(perfect), |timing| timing.lead_slots);
         let spreads = all.map(|pod| pod.trunk_propagation.1 - pod.trunk_propagation.0);
         let spread = spreads.max().unwrap_or(Span::ZERO);
         let clock_error = self.clock_error(&perfect, ahead)?;
@@ -148,13 +148,14 @@ impl FastpodConfig {
         let has_standby = pods.is_some() && self.arbiters > 1;
         let has_place = |timing: &Timing| !has_standby || timing.watchdog_at.is_some();
         if cell < slots.shortest_cell() || !timings.iter().all(has_place) {
-            return Err(self.too_short(&slots, has_standby));
+            return Err(self.short_slot_error(&slots, has_standby));
         }
-        let (ahead, answer) = (most(&timings, |t| t.ahead), most(&timings, |t| t.answer));
+        let (lead_slots, answer_time) =
+            (max_over(&timings, |t| t.lead_slots), max_over(&timings, |t| t.answer_time));
         let slot = slots.length();
         let beacon = slot * u64::from(self.beacon_slots);
-        let retry = answer * 2 + slot * 4;
-        let rto = answer * 4 + slot * 64;
+        let retry = answer_time * 2 + slot * 4;
+        let rto = answer_time * 4 + slot * 64;
         // A message to another pod, and its acknowledgement, wait for two arbiters each. All core
         // switches may hold full queues of cells to its receiver.
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
@@ -162,8 +163,9 @@ impl FastpodConfig {
         let rto_far = rto * 2 + queues;
         let attempts = (retry + beacon * 2) * u64::from(self.attempts_max) * 64;
         // Hosts report their epoch at least once per beacon interval.
-        let patience =
-            slot * ((ahead + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots)) + answer * 4;
+        let listen_time = slot
+            * ((lead_slots + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots))
+            + answer_time * 4;
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             rate,
@@ -172,26 +174,29 @@ impl FastpodConfig {
             rto,
             rto_far,
             retry,
-            silence: retry + beacon * 2,
+            unresponsive_after: retry + beacon * 2,
             late_max: clock_error,
             missed_max: clock_error.saturating_sub(self.drift(slot)),
-            clock_life: match self.clock_ppb {
-                0 if has_standby => patience,
+            clock_lifetime: match self.clock_ppb {
+                0 if has_standby => listen_time,
                 0 => Span::MAX,
-                _ => self.clock_life(slot, ahead),
+                _ => self.clock_lifetime(slot, lead_slots),
             },
             report_slots: match pods {
-                Some(_) => u64::from(self.beacon_slots).min(COVERED),
+                Some(_) => u64::from(self.beacon_slots).min(REPORT_SLOTS),
                 None => u64::MAX / 2,
             },
-            ahead,
-            answer,
-            watchdog_slots: ahead + 2,
-            patience,
-            held_pause: paused_probe_interval(keepalive(facts, self.payload + self.header)),
-            repeat_gap: retransmit_gap(facts),
+            lead_slots,
+            answer_time,
+            watchdog_slots: lead_slots + 2,
+            listen_time,
+            paused_probe_interval: paused_probe_interval(keepalive(
+                facts,
+                self.payload + self.header,
+            )),
+            retransmit_gap: retransmit_gap(facts),
             // Longer than a message waits before it is retransmitted.
-            forget: attempt_limit.forget_after(attempts.max(rto_far * 128)),
+            forget_timeout: attempt_limit.forget_timeout(attempts.max(rto_far * 128)),
             attempt_limit,
             timings,
             pods,
@@ -208,7 +213,7 @@ impl FastpodConfig {
             let expected = format!("one for {} hosts", facts.n_hosts);
             return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
         }
-        let mut hosts = if pods.is_some() { 0 } else { HOSTS_ELSEWHERE };
+        let mut hosts = if pods.is_some() { 0 } else { HOSTS_DEFAULT };
         for pod in pods.iter().flat_map(|pods| &pods.pods) {
             hosts = hosts.max(self.pod_hosts(pod)?);
         }
@@ -222,7 +227,7 @@ impl FastpodConfig {
     }
 
     /// Cells between which control packets with their guard bands find no place.
-    fn too_short(&self, slots: &Slots, has_standby: bool) -> BadKey {
+    fn short_slot_error(&self, slots: &Slots, has_standby: bool) -> BadKey {
         let ns = |span: Span| span.as_ps().div_ceil(1_000);
         // With nine control slots arbiters' packets to one another always find a place.
         let least = slots.control_slot() * if has_standby { 9 } else { 2 };
@@ -246,7 +251,7 @@ impl FastpodConfig {
             let expected = "full in pods without memory: instants are those of whole cells";
             return Err(BadKey::new("padding", expected, "exact"));
         }
-        let hosts = pod.hosts.iter().map(|host| host.place + 1).max().unwrap_or(0);
+        let hosts = pod.hosts.iter().map(|host| host.index + 1).max().unwrap_or(0);
         let n_aggs = pod.ports_to_rack.len();
         if !(2..=n_aggs).contains(&usize::from(hosts)) {
             let expected = format!("one for {hosts} hosts a rack and {n_aggs} switches above");
@@ -274,18 +279,18 @@ fn timings(
         false => Timing::of_pod(pod, cores, slots, compute),
     };
     match pods {
-        None => vec![Timing::elsewhere(facts, slots, compute)],
+        None => vec![Timing::without_pods(facts, slots, compute)],
         Some(Pods { pods, cores }) => pods.iter().map(|pod| of_pod(pod, cores)).collect(),
     }
 }
 
 /// Returns the greatest of what follows from the times of pods.
-fn most<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
+fn max_over<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
     timings.iter().map(of).max().unwrap_or_default()
 }
 
 /// Hosts of a rack if racks are not known: those of the paper's pod.
-pub(super) const HOSTS_ELSEWHERE: u16 = 4;
+pub(super) const HOSTS_DEFAULT: u16 = 4;
 /// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
 const PATIENCE: u64 = 4;
 
@@ -308,9 +313,9 @@ pub struct Fastpod {
     /// Times of slots at each host and arbiter of each pod; outside datacenters all are of one pod.
     pub timings: Vec<Timing>,
     /// Maximum number of slots between an SCHD and the slot that it gives.
-    pub ahead: u64,
+    pub lead_slots: u64,
     /// Maximum time from an RTS with a request to the SCHD that answers.
-    pub answer: Span,
+    pub answer_time: Span,
     /// Time after which a message that has not been acknowledged is retransmitted.
     pub rto: Span,
     /// The same for a message to another pod.
@@ -318,7 +323,7 @@ pub struct Fastpod {
     /// Time after which a host repeats an RTS that has not been answered.
     pub retry: Span,
     /// Time after which a waiting host regards its arbiter as unresponsive.
-    pub silence: Span,
+    pub unresponsive_after: Span,
     /// Maximum lateness of a packet in a pod. A clock that is set may pass over an instant, and one
     /// that runs fast puts cells closer together than the link can take them.
     pub late_max: Span,
@@ -329,22 +334,22 @@ pub struct Fastpod {
     /// arbiter for longer sends nothing. Clocks that do not drift may differ from the start. With a
     /// standby they are used for its patience, so that hosts stop before it takes over; without one
     /// they are used forever.
-    pub clock_life: Span,
+    pub clock_lifetime: Span,
     /// Slots from one report of a host in a pod to the next, while it has something to report and
     /// RTSs without demands.
     pub report_slots: u64,
     /// Slots from one sign of an arbiter to the other to the next.
     pub watchdog_slots: u64,
     /// Time for which an arbiter listens before it takes over.
-    pub patience: Span,
+    pub listen_time: Span,
     /// Time after which a receiver forgets a message whose sender is unresponsive.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Interval at which a sender probes a receiver whose flow control pauses a message.
-    pub held_pause: Span,
+    pub paused_probe_interval: Span,
     /// From one question whether there is room for a message to the next, where there are many.
-    pub repeat_gap: Span,
+    pub retransmit_gap: Span,
 }
 
 /// Omits derived values: they are long, and the same in every part of a run.
@@ -494,7 +499,7 @@ impl Fastpod {
     /// Maximum number of cells that a core switch ever holds. These are the cells of its limit, and
     /// those in flight to it when arbiters are notified. If packets share cells, their bytes count.
     pub fn core_cells_max(&self) -> u64 {
-        let on_way = self.timings.iter().map(|timing| timing.on_way_to_core).sum::<u64>();
+        let on_way = self.timings.iter().map(|timing| timing.in_flight_to_core).sum::<u64>();
         u64::from(self.config.core_buffer_cells) + on_way * u64::from(self.slots.cells())
     }
 }

@@ -27,7 +27,7 @@ mod repair;
 mod tests;
 
 pub use config::{Fastpod, FastpodConfig, Order};
-pub use fat_tree::core_switch::FastpodHop;
+pub use fat_tree::core_switch::FastpodProgram;
 pub use pod::arbiter::FastpodArbiter;
 pub use pod::host::FastpodHost;
 pub use pod::stats::FastpodStats;
@@ -38,35 +38,37 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
 };
-use rampmeter_core::{Bytes, FabricFacts, Family, SwitchFacts};
+use rampmeter_core::{Bytes, FabricFacts, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
+};
 use crate::toolkit::Segmentation;
-use crate::transport::{Assumptions, DerivedValue, Network, Place, Site, Transport};
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
 /// has: cells of several slots meet there.
 const DROP_ABOVE_CELLS: u64 = 4;
 
-/// The Fastpod family.
+/// The Fastpod transport.
 #[derive(Clone, Copy, Debug)]
-pub struct FastpodFamily;
+pub struct FastpodTransport;
 
-impl Family for FastpodFamily {
+impl Transport for FastpodTransport {
     const NAME: &'static str = "fastpod";
     const HAS_ARBITERS: bool = true;
     type Config = Fastpod;
     type Header = wire::FastpodHeader;
     type Host = FastpodHost;
     type Arbiter = FastpodArbiter;
-    type SwitchProgram = FastpodHop;
+    type SwitchProgram = FastpodProgram;
 
-    fn switch_program(config: &Arc<Self::Config>, switch: SwitchFacts) -> FastpodHop {
-        FastpodHop::new(config, &switch)
+    fn switch_program(config: &Arc<Self::Config>, switch: SwitchFacts) -> FastpodProgram {
+        FastpodProgram::new(config, &switch)
     }
 }
 
-impl Transport for FastpodFamily {
+impl RegisteredTransport for FastpodTransport {
     type Keys = FastpodConfig;
     const TITLE: &'static str = "Fastpod";
     const SUMMARY: &'static str =
@@ -98,13 +100,13 @@ impl Transport for FastpodFamily {
             };
             let of_pod = |pod| vec![ArbiterNeed { rate, place: place(pod) }; n_arbiters];
             return FabricNeeds {
-                buffer: Need::Only(Buffer::PerPort(Bytes::ZERO)),
-                switching: Need::Only(Forwarding::CutThrough),
+                buffer: Need::Require(Buffer::PerPort(Bytes::ZERO)),
+                switching: Need::Require(Forwarding::CutThrough),
                 arbiters: (0..facts.n_pods).flat_map(of_pod).collect(),
                 ..needs
             };
         }
-        let slot = keys.slots(facts.access_rate, config::HOSTS_ELSEWHERE).length();
+        let slot = keys.slots(facts.access_rate, config::HOSTS_DEFAULT).length();
         let bits = u128::from(keys.control.get()) * 8 * u128::from(facts.n_hosts);
         let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
         let rate = ArbiterRate::AtLeast(u64::try_from(bps * 10 / 9).unwrap_or(u64::MAX));
@@ -122,13 +124,13 @@ impl Transport for FastpodFamily {
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let pods = match &site.deployment {
-            Place::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
-            Place::Network(Network { slower: Some(slower), .. }) => {
+            Deployment::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
+            Deployment::Network(Network { slow_link: Some(slower), .. }) => {
                 return Err(slower.refusal(Self::NAME));
             }
-            Place::Network(_) | Place::Hosts { .. } => None,
+            Deployment::Network(_) | Deployment::Hosts { .. } => None,
         };
-        FastpodConfig { payload, header, ..keys }.on(&site.slot_facts(), pods)
+        FastpodConfig { payload, header, ..keys }.derive(&site.slot_facts(), pods)
     }
 
     /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.
@@ -153,14 +155,14 @@ impl Transport for FastpodFamily {
             DerivedValue::time("slot", config.slot),
             DerivedValue::count("cells-of-a-slot", config.slots.cells().into()),
             DerivedValue::time("clock-error", config.slots.error),
-            DerivedValue::count("planned-ahead-slots", config.ahead),
-            DerivedValue::time("answer", config.answer),
+            DerivedValue::count("planned-ahead-slots", config.lead_slots),
+            DerivedValue::time("answer", config.answer_time),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("retry", config.retry),
-            DerivedValue::time("silence", config.silence),
+            DerivedValue::time("silence", config.unresponsive_after),
             DerivedValue::count("watchdog-slots", config.watchdog_slots),
-            DerivedValue::time("patience", config.patience),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("patience", config.listen_time),
+            DerivedValue::time("forget", config.forget_timeout),
         ];
         if config.n_cores() > 0 {
             all.push(DerivedValue::count("core-cells-max", config.core_cells_max()));

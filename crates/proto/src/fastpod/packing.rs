@@ -11,7 +11,7 @@ use super::config::Fastpod;
 
 /// Messages whose cells are counted one by one. Those behind them in a queue are counted by their
 /// bytes, which is never too much.
-const COUNTED: usize = 64;
+const COUNTED_MAX: usize = 64;
 
 /// The time of one cell on a link, which packets take from its start on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,7 @@ impl Fastpod {
     /// Returns the bytes of a whole cell.
     #[inline]
     pub(super) fn cell_bytes(&self) -> u64 {
-        self.segmentation().full().get()
+        self.segmentation().full_wire_bytes().get()
     }
 
     /// Returns the time that a packet takes on a link.
@@ -59,7 +59,7 @@ impl Fastpod {
     /// Returns the bytes charged to a data packet of `wire_bytes`. Switches forward no packet
     /// shorter than a control packet.
     #[inline]
-    pub(super) fn charged(&self, wire_bytes: u16) -> u16 {
+    pub(super) fn charged_bytes(&self, wire_bytes: u16) -> u16 {
         match self.config.packing {
             true => wire_bytes.max(self.config.control.get() as u16),
             false => wire_bytes,
@@ -68,7 +68,7 @@ impl Fastpod {
 
     /// Returns the number of whole cells with `bytes` bytes.
     #[inline]
-    pub(super) fn in_cells(&self, bytes: u64) -> u64 {
+    pub(super) fn cell_count(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.cell_bytes())
     }
 }
@@ -84,7 +84,7 @@ pub(super) fn cells_of(
     // Of the cell that the last message ends in: its time, and the bytes that it has room for.
     let (mut last_cell, mut room) = (None::<CellTime>, 0_u64);
     let (mut cells, mut rest) = (0, bytes);
-    for (whole, last) in messages.take(COUNTED) {
+    for (whole, last) in messages.take(COUNTED_MAX) {
         let last_bytes = u64::from(last);
         rest -= u64::from(whole) * whole_bytes + last_bytes;
         if whole > 0 {

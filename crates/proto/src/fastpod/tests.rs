@@ -52,7 +52,7 @@ fn fill(run: &mut Run, n_hosts: u32, messages: usize, us: u64, seed: u64) {
         let at = Time::from_ps(rng.uniform_below(us as usize * 1_000_000) as u64);
         let src = rng.uniform_below(n_hosts as usize) as u32;
         let dst = (src + 1 + rng.uniform_below(n_hosts as usize - 1) as u32) % n_hosts;
-        let most = if rng.chance(0.1) { 200_000 } else { 6_000 };
+        let most = if rng.bernoulli(0.1) { 200_000 } else { 6_000 };
         run.submit(at, src, dst, 1 + rng.uniform_below(most) as u64);
     }
 }
@@ -132,7 +132,7 @@ fn drifting(config: FastpodConfig, seed: u64) -> Run {
     let mut run = Run::new(&fastpod, seed);
     let mut rng = Rng::new(seed, 2, Purpose::Test);
     for clock in &mut run.clocks {
-        clock.1 = if rng.chance(0.5) { 100_000 } else { -100_000 };
+        clock.1 = if rng.bernoulli(0.5) { 100_000 } else { -100_000 };
     }
     fill(&mut run, fastpod.n_hosts, 200, 100, seed);
     run.run(ONE_MS);
@@ -150,7 +150,7 @@ fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
     let heard = asked + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (slots.control + CABLE + HOST);
     let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
     // The last instant, by all clocks, at which a message may have the second cell of the slot.
-    let second = Time::from_ps(slot * (decided + fastpod.ahead)) + slots.cell_at(1, (0, 1));
+    let second = Time::from_ps(slot * (decided + fastpod.lead_slots)) + slots.cell_at(1, (0, 1));
     let last = (second + fastpod.late_max).as_ps() * 10_000 / 10_001;
     let mut missed = BTreeSet::new();
     // Hosts take the delay of an SCHD for as long by their clocks.
@@ -208,7 +208,7 @@ fn a_scheduled_message_waits_for_its_slot() {
     let heard =
         at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
     let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
-    let used = decided + fastpod.ahead;
+    let used = decided + fastpod.lead_slots;
     let leaves = Time::from_ps(slot * used) + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
     assert_eq!(run.delivered[&msg], leaves + hop * 3 + fastpod.slots.cell + CABLE + HOST);
@@ -324,7 +324,8 @@ fn a_restarted_arbiter_grants_no_slot_twice() {
 #[test]
 fn a_deferred_message_is_not_forgotten() {
     let fastpod = alike(FastpodConfig { optimistic: false, ..config() }, 2, 4);
-    let fastpod = Arc::new(Fastpod { forget: Span::from_us(80), ..Fastpod::clone(&fastpod) });
+    let fastpod =
+        Arc::new(Fastpod { forget_timeout: Span::from_us(80), ..Fastpod::clone(&fastpod) });
     let mut run = Run::new(&fastpod, 1);
     let long = run.submit(us(20), 0, 4, 1460 * 300);
     for n in 0..1_500 {
@@ -370,12 +371,12 @@ fn plans_that_no_arbiter_can_schedule_are_refused() {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     let mut rng = Rng::new(1, 0, Purpose::Test);
     let of = pod(4, 4, 1, Span::ZERO, &mut rng);
     let bad = |config: FastpodConfig, pod: &Pod| {
-        config.on(&facts, Some(pod.clone().into())).unwrap_err().key
+        config.derive(&facts, Some(pod.clone().into())).unwrap_err().key
     };
     let mut few = of.clone();
     few.ports_to_rack.pop();

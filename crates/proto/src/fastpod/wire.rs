@@ -19,9 +19,9 @@ pub const RELAYS_MAX: usize = 2;
 /// In demands and SCHDs of hosts: the destination is the pod of the number without this bit.
 pub const POD_FLAG: u16 = 1 << 15;
 /// The destination of an SCHD that grants nothing.
-pub const NOBODY: u16 = u16::MAX;
+pub const NO_DST: u16 = u16::MAX;
 /// Slots that a report covers.
-pub const COVERED: u64 = 64;
+pub const REPORT_SLOTS: u64 = 64;
 
 items! {
     /// Slots that a host has requested to one destination.
@@ -80,7 +80,7 @@ headers! {
             /// Report of the host about the latest slot of which everything has arrived. Bits 0 to
             /// 5 are the lowest of its number. Bit 6 is set if the host sent by schedule, bit 7 if
             /// a scheduled packet arrived.
-            seen: u8 as hex "Observations of the host in a slot",
+            seen: u8 as with_hex "Observations of the host in a slot",
             /// Totals by destination.
             demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
             /// Messages to the host that have arrived.
@@ -124,7 +124,7 @@ headers! {
             /// Number of RTSs with demands in this incarnation, including this one.
             number: u32,
             /// A bit for each pod, the lowest for the first: whether there is room for cells to it.
-            open: u32 as hex "Pods with room",
+            open: u32 as with_hex "Pods with room",
             /// Totals by host of the pod.
             demands as demand: List<Demand, CORE_DEMANDS_MAX>,
             /// Messages of hosts of the pod that have arrived in others.

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
 };
-use crate::transport::Peers;
 
 /// Amount of data that a grant allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -204,11 +204,11 @@ pub struct Homa {
     pub timeout: Span,
     /// Time after a probe in which unscheduled packets may arrive: the additional round trip time
     /// of full packets over control packets.
-    pub settle: Span,
+    pub settle_time: Span,
     /// Time that a request waits for its answer before it is acknowledged separately.
-    pub answer_wait: Span,
+    pub answer_timeout: Span,
     /// Time without packets of its sender after which a receiver drops a message.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Time between repetitions for two flows, if many are due.
@@ -260,9 +260,9 @@ impl HomaConfig {
             peers: None,
             overcommitment: overcommitment as usize,
             timeout,
-            settle: facts.data_rtt.saturating_sub(facts.control_rtt),
-            answer_wait: timeout / 2,
-            forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
+            settle_time: facts.data_rtt.saturating_sub(facts.control_rtt),
+            answer_timeout: timeout / 2,
+            forget_timeout: attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max)),
             attempt_limit,
             retransmit_gap: retransmit_gap(facts),
             config: self,
@@ -273,15 +273,17 @@ impl HomaConfig {
 impl Homa {
     /// Returns the maximum number of unscheduled packets of a message to `dst`.
     pub(super) fn unscheduled_to(&self, dst: NodeId) -> u32 {
-        let bdp = |peers: &Peers| peers.facts_to(dst).bdp_packets(self.segmentation.full()).max(1);
+        let bdp = |peers: &Peers| {
+            peers.facts_to(dst).bdp_packets(self.segmentation.full_wire_bytes()).max(1)
+        };
         self.peers.as_ref().map_or(self.unscheduled, bdp)
     }
 
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let (round_trips, full) = (self.config.timeout_rtts, self.segmentation.full());
-        let of_pair = |peers: &Peers| peers.timeout_of(self.timeout, round_trips, full, peer);
+        let (round_trips, full) = (self.config.timeout_rtts, self.segmentation.full_wire_bytes());
+        let of_pair = |peers: &Peers| peers.scale_timeout(self.timeout, round_trips, full, peer);
         self.peers.as_ref().map_or(self.timeout, of_pair)
     }
 
@@ -290,7 +292,7 @@ impl Homa {
     pub(super) fn window_from(&self, src: NodeId) -> u64 {
         let of_pair = |peers: &Peers| {
             let facts = FabricFacts { access_rate: self.rate, ..peers.facts_from(src) };
-            let full = self.segmentation.full();
+            let full = self.segmentation.full_wire_bytes();
             u64::from(facts.bdp_packets(full).max(1)) * full.get()
         };
         self.peers.as_ref().map_or(self.window, of_pair)

@@ -23,7 +23,7 @@ use super::config::Cutoffs;
 
 /// Division of priorities for a distribution of sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Split {
+pub struct PrioritySplit {
     /// The share of bytes that is unscheduled.
     pub unscheduled_share: f64,
     /// Levels for unscheduled packets.
@@ -35,7 +35,7 @@ pub struct Split {
 /// Splits `priorities` levels for messages whose sizes have the cumulative distribution `cdf`. This
 /// is a list of (size in bytes, probability of at most this size) in ascending order. Each message
 /// has at most `rtt_bytes` unscheduled bytes.
-pub fn split(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> Split {
+pub fn split_priorities(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> PrioritySplit {
     let before = std::iter::once(0.0).chain(cdf.iter().map(|&(_, cdf)| cdf));
     let masses: Vec<(f64, f64)> =
         cdf.iter().zip(before).map(|(&(size, cdf), before)| (size, cdf - before)).collect();
@@ -58,5 +58,5 @@ pub fn split(cdf: &[(f64, f64)], rtt_bytes: f64, priorities: u8) -> Split {
     // Plans have lists that ascend; those beyond the borders do not count.
     let last = level.checked_sub(1).map_or(0, |last| cutoffs[last]);
     cutoffs[level..].fill(last);
-    Split { unscheduled_share, unscheduled_priorities: levels, cutoffs }
+    PrioritySplit { unscheduled_share, unscheduled_priorities: levels, cutoffs }
 }

@@ -33,7 +33,7 @@
 //! (`the_last_grant_hands_over_to_the_next_sender`), and levels must be the lowest
 //! (`active_messages_take_the_lowest_levels`).
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::{Bytes, Rate, Time};
 
 use super::config::{Grants, Homa};
@@ -59,18 +59,18 @@ pub(super) struct GrantScheduler {
     sources: Slab<Source>,
     /// Senders by node.
     numbers: IdMap<u32, u32>,
-    positions: Places,
+    positions: HeapPositions,
     /// Time at which a paced sender may have its next grant.
     deadline: Time,
 }
 
 /// Further inputs of granting.
-pub(super) struct Grantor<'a> {
+pub(super) struct GrantContext<'a> {
     pub(super) now: Time,
     pub(super) homa: &'a Homa,
     pub(super) rate: Rate,
     /// True if the host awaits too many messages.
-    pub(super) crowded: bool,
+    pub(super) is_crowded: bool,
 }
 
 impl GrantScheduler {
@@ -79,7 +79,7 @@ impl GrantScheduler {
             order: Vec::new(),
             sources: Slab::default(),
             numbers: IdMap::default(),
-            positions: Places::default(),
+            positions: HeapPositions::default(),
             deadline: Time::NEVER,
         }
     }
@@ -155,7 +155,7 @@ impl GrantScheduler {
     pub(super) fn grant(
         &mut self,
         flows: &mut ArrivingFlows<MessageProgress>,
-        by: &Grantor<'_>,
+        by: &GrantContext<'_>,
         out: &mut Output<HomaHeader>,
     ) {
         self.deadline = Time::NEVER;
@@ -189,7 +189,7 @@ impl GrantScheduler {
                 }
             }
             let (tx_slot, rx_slot, credit) = (flow.announcement.tx_slot, slot, flow.state.issued);
-            let crowded = by.crowded;
+            let crowded = by.is_crowded;
             let grant = HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded };
             out.send_sized(
                 flow.announcement.src,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_core::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::{Homa, Mode};
-use super::receiver::{MessageDescription, Receiver, Whole};
+use super::receiver::{CompleteMessage, MessageDescription, Receiver};
 use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
 use super::stats::HomaStats;
@@ -63,10 +63,12 @@ impl HomaHost {
         let Self { homa, receiver, out, .. } = self;
         let (receipt, whole) = receiver.on_packet(now, slot, seq, packet, homa, out);
         match whole {
-            Some(Whole { announcement, answers: 0 }) if self.homa.config.mode == Mode::Rpc => {
-                self.requests.ask(now + self.homa.answer_wait, announcement);
+            Some(CompleteMessage { announcement, answers: 0 })
+                if self.homa.config.mode == Mode::Rpc =>
+            {
+                self.requests.on_request(now + self.homa.answer_timeout, announcement);
             }
-            Some(Whole { announcement, .. }) => self.acknowledge(&announcement),
+            Some(CompleteMessage { announcement, .. }) => self.acknowledge(&announcement),
             None => {}
         }
         if receipt == Receipt::Fresh {
@@ -139,7 +141,7 @@ impl Endpoint for HomaHost {
     type Config = Homa;
 
     sides! {
-        counters, messages, arriving, data, reconfigure(homa), wants_transmit, poll_event,
+        counters, message_counts, arriving, data, reconfigure(homa), wants_transmit, poll_event,
     }
 
     fn new(config: Arc<Homa>, node: NodeId, _rng: Rng, _now: Time) -> Self {
@@ -158,8 +160,8 @@ impl Endpoint for HomaHost {
             self.sender.submit(now, &message, Relation::default(), &self.homa);
             return;
         }
-        let answers = self.requests.answer(message.dst).map_or(0, |of| of.flow + 1);
-        let relation = Relation { answers, crowded: self.is_crowded() };
+        let answers = self.requests.take_answered(message.dst).map_or(0, |of| of.flow + 1);
+        let relation = Relation { answers, is_crowded: self.is_crowded() };
         let (flow, slot) = self.sender.submit(now, &message, relation, &self.homa);
         if answers == 0 {
             self.requests.open(message.dst, flow, (slot, message.id));

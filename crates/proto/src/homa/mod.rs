@@ -15,7 +15,7 @@
 //! * `receiver`, `rx_flow`: arrival, requests of retransmissions
 //! * `grant_scheduler`: the messages that have grants, and their priorities
 //! * `rpc`: requests and their answers
-//! * `family`: Homa and Homa Aeolus as transports
+//! * `transport`: Homa and Homa Aeolus as transports
 //!
 //! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs
 //! from the papers.
@@ -24,7 +24,6 @@ pub mod config;
 pub mod cutoffs;
 pub mod wire;
 
-mod family;
 mod grant_scheduler;
 mod host;
 mod receiver;
@@ -32,11 +31,12 @@ mod rpc;
 mod rx_flow;
 mod sender;
 mod stats;
+mod transport;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Homa, HomaConfig};
-pub use family::{AeolusConfig, HomaAeolusFamily, HomaFamily};
 pub use host::HomaHost;
 pub use stats::HomaStats;
+pub use transport::{AeolusConfig, HomaAeolusTransport, HomaTransport};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
 use super::config::Homa;
-use super::grant_scheduler::{GrantScheduler, Grantor};
+use super::grant_scheduler::{GrantContext, GrantScheduler};
 use super::rx_flow::{MessageProgress, RxFlow};
 use super::sender::RANGES_MAX;
 use super::stats::HomaStats;
@@ -53,7 +53,7 @@ pub(super) struct Receiver {
 
 /// Message that has arrived completely.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Whole {
+pub(super) struct CompleteMessage {
     pub(super) announcement: Announcement,
     pub(super) answers: u32,
 }
@@ -90,7 +90,7 @@ impl Receiver {
 
     /// Enters a message that is new. `None` if its number is too far ahead, or its sender has too
     /// many.
-    fn enter(&mut self, now: Time, message: &MessageDescription, homa: &Homa) -> Option<u32> {
+    fn insert(&mut self, now: Time, message: &MessageDescription, homa: &Homa) -> Option<u32> {
         let MessageDescription { announcement, size, answers, .. } = *message;
         let unscheduled =
             message.unscheduled.min(announcement.packets).min(homa.segmentation.head_packets());
@@ -106,10 +106,10 @@ impl Receiver {
             is_judged: false,
             answers,
             retry: Retry::default(),
-            progress: now,
+            progress_at: now,
             is_resend_requested: false,
         };
-        let slot = self.flows.enter(now, announcement, state)?;
+        let slot = self.flows.insert(now, announcement, state)?;
         self.next_age += 1;
         let flow = &mut self.flows[slot];
         flow.state.retry.start(
@@ -125,11 +125,11 @@ impl Receiver {
     pub(super) fn grant(
         &mut self,
         now: Time,
-        crowded: bool,
+        is_crowded: bool,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
     ) {
-        let by = Grantor { now, homa, rate: self.rate, crowded };
+        let by = GrantContext { now, homa, rate: self.rate, is_crowded };
         self.grant_scheduler.grant(&mut self.flows, &by, out);
     }
 
@@ -174,7 +174,7 @@ impl Receiver {
     ) -> Result<u32, FlowStatus> {
         match self.flows.find(&message.announcement) {
             FlowStatus::Arriving(slot) => Ok(slot),
-            FlowStatus::New => self.enter(now, message, homa).ok_or(FlowStatus::Abandoned),
+            FlowStatus::New => self.insert(now, message, homa).ok_or(FlowStatus::Abandoned),
             found @ (FlowStatus::Delivered | FlowStatus::Abandoned) => Err(found),
         }
     }
@@ -193,14 +193,14 @@ impl Receiver {
         flow.last_packet_at = now;
         if homa.is_droppable() && is_burst_over && !flow.state.is_judged {
             flow.state.is_judged = true;
-            self.probed.push_back((now + homa.settle, flow.announcement.at(slot)));
+            self.probed.push_back((now + homa.settle_time, flow.announcement.at(slot)));
         }
         answer_probe(slot, flow, out);
     }
 
     /// Assumes the missing unscheduled packets lost, some time after the probe. The probe is short
     /// and may take another path, so that it overtakes the last of them.
-    fn judge(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
+    fn resolve_probed(&mut self, now: Time, homa: &Homa, out: &mut Output<HomaHeader>) {
         while let Some(&(at, id)) = self.probed.front() {
             if at > now {
                 return;
@@ -253,13 +253,13 @@ impl Receiver {
         packet: &Packet<HomaHeader>,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
-    ) -> (Receipt, Option<Whole>) {
+    ) -> (Receipt, Option<CompleteMessage>) {
         let flow = &mut self.flows[slot];
         if seq >= flow.announcement.packets {
             return (Receipt::Ignored, None);
         }
         flow.last_packet_at = now;
-        flow.state.progress = now;
+        flow.state.progress_at = now;
         self.last_data = now;
         flow.state.retry.on_response_later(now + homa.timeout_of(packet.src));
         let is_fresh = flow.received.insert(seq);
@@ -289,7 +289,7 @@ impl Receiver {
         self.doublings = self.doublings.saturating_sub(u32::from(flow.state.is_resend_requested));
         (
             Receipt::Fresh,
-            Some(Whole { announcement: flow.announcement, answers: flow.state.answers }),
+            Some(CompleteMessage { announcement: flow.announcement, answers: flow.state.answers }),
         )
     }
 
@@ -303,7 +303,7 @@ impl Receiver {
     ) {
         if self.flows.touch(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
-            state.progress = now;
+            state.progress_at = now;
             state.retry.on_response_later(now + homa.timeout_of(packet.src));
         }
     }
@@ -316,13 +316,16 @@ impl Receiver {
         out: &mut Output<HomaHeader>,
         stats: &mut HomaStats,
     ) {
-        self.judge(now, homa, out);
+        self.resolve_probed(now, homa, out);
         while let Some((at, key)) = self.timers.pop_due(now) {
             let Some((slot, flow)) = self.flows.find_mut(key) else { continue };
             if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
-            if self.flows.get(slot).is_some_and(|f| self.flows.is_unresponsive(f, now, homa.forget))
+            if self
+                .flows
+                .get(slot)
+                .is_some_and(|f| self.flows.is_unresponsive(f, now, homa.forget_timeout))
             {
                 if let Some(flow) = self.flows.abandon(slot, out) {
                     self.grant_scheduler.leave(slot, &flow);
@@ -336,7 +339,7 @@ impl Receiver {
             let is_idle = now.saturating_since(self.last_data) >= of_pair / IDLE_PART;
             let times = if is_idle { 1 } else { BUSY_TIMES };
             let timeout = of_pair * times.max(1 << self.doublings);
-            let waited = now.saturating_since(flow.state.progress);
+            let waited = now.saturating_since(flow.state.progress_at);
             if !flow.is_paused && waited < timeout {
                 let due = now + of_pair / IDLE_PART;
                 flow.state.retry.start(key, due, &mut self.timers);

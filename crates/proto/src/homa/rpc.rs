@@ -2,7 +2,7 @@
 //!
 //! Messages of hosts have no names, so that pairs are found by order. A message for a host answers
 //! the oldest message from it that is not answered yet. A message without an answer for
-//! [`Homa::answer_wait`](super::Homa::answer_wait) is acknowledged like any other message.
+//! [`Homa::answer_timeout`](super::Homa::answer_timeout) is acknowledged like any other message.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::toolkit::Announcement;
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     /// Requests that have arrived and have no answer, by sender, oldest first.
-    asked: IdMap<u32, VecDeque<Announcement>>,
+    unanswered: IdMap<u32, VecDeque<Announcement>>,
     /// Time at which each of them, answered or not, must be acknowledged: in order.
     due: VecDeque<(Time, NodeId, u32)>,
     /// Requests sent that are neither answered nor acknowledged, by receiver and number: their
@@ -45,17 +45,17 @@ impl Requests {
     }
 
     /// A request has arrived; it is acknowledged at `until` if it has no answer by then.
-    pub(super) fn ask(&mut self, until: Time, of: Announcement) {
-        self.asked.entry(of.src.get()).or_default().push_back(of);
+    pub(super) fn on_request(&mut self, until: Time, of: Announcement) {
+        self.unanswered.entry(of.src.get()).or_default().push_back(of);
         self.due.push_back((until, of.src, of.flow));
     }
 
     /// The request that a message for `dst` answers.
-    pub(super) fn answer(&mut self, dst: NodeId) -> Option<Announcement> {
-        let asked = self.asked.get_mut(&dst.get())?;
+    pub(super) fn take_answered(&mut self, dst: NodeId) -> Option<Announcement> {
+        let asked = self.unanswered.get_mut(&dst.get())?;
         let of = asked.pop_front();
         if asked.is_empty() {
-            self.asked.remove(&dst.get());
+            self.unanswered.remove(&dst.get());
         }
         of
     }
@@ -64,9 +64,9 @@ impl Requests {
     pub(super) fn next_due(&mut self, now: Time) -> Option<Announcement> {
         while self.deadline() <= now {
             let (_, src, flow) = self.due.pop_front()?;
-            let Some(asked) = self.asked.get_mut(&src.get()) else { continue };
+            let Some(asked) = self.unanswered.get_mut(&src.get()) else { continue };
             if asked.front().is_some_and(|of| of.flow == flow) {
-                return self.answer(src);
+                return self.take_answered(src);
             }
         }
         None
@@ -74,7 +74,7 @@ impl Requests {
 
     /// A host has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId) {
-        self.asked.remove(&peer.get());
+        self.unanswered.remove(&peer.get());
         self.due.retain(|&(_, src, _)| src != peer);
         self.open.retain(|&(dst, _), _| dst != peer.get());
     }

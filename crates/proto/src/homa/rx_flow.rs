@@ -31,7 +31,7 @@ pub(super) struct MessageProgress {
     /// Timer of the receiver's next request for missing packets.
     pub(super) retry: Retry,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
-    pub(super) progress: Time,
+    pub(super) progress_at: Time,
     /// True if the receiver has requested retransmissions of its packets.
     pub(super) is_resend_requested: bool,
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, SeqSet};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
@@ -22,7 +22,7 @@ pub(super) struct Grant {
 
 /// State of a message. Its timer expires when the sender must probe.
 #[derive(Debug)]
-struct Tx {
+struct TxState {
     /// Packets that need no grant.
     unscheduled: u32,
     /// The first packet that has not been sent.
@@ -38,14 +38,14 @@ struct Tx {
     rx_slot: u32,
     /// The request that it answers, plus one.
     answers: u32,
-    crowded: bool,
+    is_crowded: bool,
     /// State of unscheduled packets, if switches may drop them.
-    first_round: Option<Box<Round>>,
+    first_round: Option<Box<UnscheduledState>>,
 }
 
 /// Unscheduled packets that switches may drop.
 #[derive(Debug, Default)]
-struct Round {
+struct UnscheduledState {
     arrived: SeqSet,
     /// Those that have not arrived, once the receiver has answered the probe.
     lost: VecDeque<u32>,
@@ -56,9 +56,9 @@ struct Round {
 /// Ranges of packets that a receiver may request at a time.
 pub(super) const RANGES_MAX: usize = 16;
 
-type TxFlow = OutgoingFlow<Tx>;
+type TxFlow = OutgoingFlow<TxState>;
 
-impl Tx {
+impl TxState {
     fn n_lost(&self) -> u64 {
         self.first_round.as_ref().map_or(0, |round| round.lost.len() as u64)
     }
@@ -73,12 +73,12 @@ impl Tx {
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    flows: OutgoingFlows<Tx>,
+    flows: OutgoingFlows<TxState>,
     /// Messages that have something to send, by remaining bytes, then age.
     ready: KeyedHeap<(u64, u32)>,
-    positions: Places,
+    positions: HeapPositions,
     /// Peers that await too many messages, so that new ones must be short at first.
-    crowded: IdMap<u32, ()>,
+    crowded_peers: IdMap<u32, ()>,
 }
 
 /// Relation of a submitted message to others.
@@ -87,7 +87,7 @@ pub(super) struct Relation {
     /// The request that it answers, plus one; zero for none.
     pub(super) answers: u32,
     /// True if this host awaits too many messages.
-    pub(super) crowded: bool,
+    pub(super) is_crowded: bool,
 }
 
 impl Sender {
@@ -95,8 +95,8 @@ impl Sender {
         Self {
             flows: OutgoingFlows::new(node),
             ready: KeyedHeap::default(),
-            positions: Places::default(),
-            crowded: IdMap::default(),
+            positions: HeapPositions::default(),
+            crowded_peers: IdMap::default(),
         }
     }
 
@@ -137,11 +137,11 @@ impl Sender {
     ) -> (u32, u32) {
         let packets = homa.segmentation.packets(message.size);
         let most = homa.unscheduled_to(message.dst);
-        let most = match self.crowded.contains_key(&message.dst.get()) {
+        let most = match self.crowded_peers.contains_key(&message.dst.get()) {
             true => most.min(homa.unscheduled_in_incast),
             false => most,
         };
-        let state = Tx {
+        let state = TxState {
             unscheduled: packets.min(most),
             next: 0,
             credit: 0,
@@ -150,7 +150,7 @@ impl Sender {
             retransmit_queue: VecDeque::new(),
             rx_slot: 0,
             answers: relation.answers,
-            crowded: relation.crowded,
+            is_crowded: relation.is_crowded,
             first_round: homa.is_droppable().then(Box::default),
         };
         let slot = self.flows.submit(message, packets, state);
@@ -171,16 +171,16 @@ impl Sender {
         let again: u64 =
             state.retransmit_queue.iter().map(|&(from, end)| u64::from(end - from)).sum();
         let left = homa.segmentation.remaining(state.next, flow.size)
-            + (again + state.n_lost()) * homa.segmentation.full().get();
+            + (again + state.n_lost()) * homa.segmentation.full_wire_bytes().get();
         self.ready.set(&mut self.positions, slot, (left, flow.msg.get()));
     }
 
     /// Records the state of a receiver: true if it awaits too many messages.
     pub(super) fn on_crowded(&mut self, peer: NodeId, crowded: bool) {
         if crowded {
-            self.crowded.insert(peer.get(), ());
-        } else if !self.crowded.is_empty() {
-            self.crowded.remove(&peer.get());
+            self.crowded_peers.insert(peer.get(), ());
+        } else if !self.crowded_peers.is_empty() {
+            self.crowded_peers.remove(&peer.get());
         }
     }
 
@@ -313,8 +313,8 @@ impl Sender {
 
     /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
-        let Self { flows, ready, positions, crowded } = self;
-        crowded.remove(&peer.get());
+        let Self { flows, ready, positions, crowded_peers } = self;
+        crowded_peers.remove(&peer.get());
         flows.forget_peer(peer, out, |slot, _| {
             ready.remove(positions, slot);
         });
@@ -335,7 +335,7 @@ impl Sender {
     ) -> Option<Packet<HomaHeader>> {
         let (_, slot) = self.ready.first()?;
         let flow = &mut self.flows[slot];
-        let (seq, priority, header) = take(flow, slot, homa);
+        let (seq, priority, header) = take_packet(flow, slot, homa);
         let is_unscheduled = matches!(header, HomaHeader::Unscheduled { .. });
         let marks = match is_unscheduled && homa.is_droppable() {
             true => Marks::UNSCHEDULED,
@@ -348,9 +348,9 @@ impl Sender {
             && !std::mem::replace(&mut round.is_probed, true)
         {
             // Behind the last of them, in their class.
-            out.send_class(dst, msg, probe(flow, slot), priority);
+            out.send_class(dst, msg, make_probe(flow, slot), priority);
         }
-        let outgoing = self.flows.outgoing(slot);
+        let outgoing = self.flows.message(slot);
         self.rank(slot, homa);
         let packet = homa.segmentation.data(outgoing, seq, priority, header);
         Some(Packet { marks, ..packet })
@@ -375,7 +375,7 @@ impl Sender {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
             if flow.retry.attempt(now, &homa.attempt_limit) {
-                out.send(dst, msg, probe(flow, slot));
+                out.send(dst, msg, make_probe(flow, slot));
                 let pause =
                     homa.attempt_limit.interval(homa.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
@@ -391,8 +391,8 @@ impl Sender {
     }
 }
 
-fn probe(of: &TxFlow, tx_slot: u32) -> HomaHeader {
-    let Tx { unscheduled, answers, next, .. } = of.state;
+fn make_probe(of: &TxFlow, tx_slot: u32) -> HomaHeader {
+    let TxState { unscheduled, answers, next, .. } = of.state;
     let is_burst_over = next >= unscheduled;
     let (flow, size) = (of.flow, of.size);
     HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over }
@@ -400,7 +400,7 @@ fn probe(of: &TxFlow, tx_slot: u32) -> HomaHeader {
 
 /// Takes the next packet of a message that has one: its number, priority and header.
 #[inline]
-fn take(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHeader) {
+fn take_packet(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHeader) {
     let (size, number) = (flow.size, flow.flow);
     let state = &mut flow.state;
     let rx_slot = state.rx_slot;
@@ -415,7 +415,7 @@ fn take(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHea
     let seq = state.next;
     if seq < state.unscheduled {
         state.next += 1;
-        let Tx { unscheduled, answers, crowded, .. } = *state;
+        let TxState { unscheduled, answers, is_crowded, .. } = *state;
         let header = HomaHeader::Unscheduled {
             flow: number,
             tx_slot,
@@ -423,7 +423,7 @@ fn take(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, HomaHea
             size,
             unscheduled,
             answers,
-            crowded,
+            crowded: is_crowded,
         };
         return (seq, homa.unscheduled_priority(size), header);
     }

@@ -8,9 +8,9 @@ use rampmeter_core::{
 };
 
 use super::wire::HomaHeader;
-use super::{AeolusConfig, Homa, HomaAeolusFamily, HomaConfig, HomaHost};
-use crate::test_packet::control;
-use crate::transport::{Place, Site, Transport};
+use super::{AeolusConfig, Homa, HomaAeolusTransport, HomaConfig, HomaHost};
+use crate::registered::{Deployment, RegisteredTransport, Site};
+use crate::test_packet::make_control;
 
 fn facts() -> FabricFacts {
     FabricFacts {
@@ -20,7 +20,7 @@ fn facts() -> FabricFacts {
         data_rtt: Span::from_us(6),
         control_rtt: Span::from_us(5),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -82,19 +82,19 @@ mod priorities {
 }
 
 mod cutoffs {
-    use super::super::cutoffs::split;
+    use super::super::cutoffs::split_priorities;
 
     /// Half of the messages have 100 B, half 900 B, all unscheduled. They get seven of eight
     /// levels. All cut-offs are at the larger size, which has 90 % of the bytes.
     #[test]
     fn levels_follow_the_share_of_unscheduled_bytes_and_cutoffs_balance_them() {
-        let all = split(&[(100.0, 0.5), (900.0, 1.0)], 10_000.0, 8);
+        let all = split_priorities(&[(100.0, 0.5), (900.0, 1.0)], 10_000.0, 8);
         assert_eq!((all.unscheduled_share, all.unscheduled_priorities), (1.0, 7));
         assert_eq!(all.cutoffs, [900; 7]);
         // Sizes 1 to 1000, each as likely: bytes up to c are c^2, so that borders are at the roots.
         let even: Vec<(f64, f64)> =
             (1..=1_000).map(|n| (f64::from(n), f64::from(n) / 1e3)).collect();
-        let half = split(&even, 250.0, 8);
+        let half = split_priorities(&even, 250.0, 8);
         // 250 - 250^2 / 2000 of 500.5 bytes a message.
         assert!((half.unscheduled_share - 0.437).abs() < 0.001, "{half:?}");
         assert_eq!(half.unscheduled_priorities, 3);
@@ -105,7 +105,8 @@ mod cutoffs {
 
     #[test]
     fn both_kinds_of_packets_have_a_level() {
-        let [short, long] = [[(100.0, 1.0)], [(1e9, 1.0)]].map(|cdf| split(&cdf, 10_000.0, 8));
+        let [short, long] =
+            [[(100.0, 1.0)], [(1e9, 1.0)]].map(|cdf| split_priorities(&cdf, 10_000.0, 8));
         assert_eq!((short.unscheduled_priorities, long.unscheduled_priorities), (7, 1));
     }
 }
@@ -127,12 +128,12 @@ mod sending {
             priority,
             crowded: false,
         };
-        host.handle_packet(Time::ZERO, &control(grant(3, 6), 0, 1, 0));
+        host.handle_packet(Time::ZERO, &make_control(grant(3, 6), 0, 1, 0));
         let granted = sent(&mut host, Time::ZERO);
         assert_eq!(granted.len(), 3);
         assert!(granted.iter().all(|p| p.priority == Priority::new(6)));
         // An older grant that arrives late has no effect.
-        host.handle_packet(Time::ZERO, &control(grant(2, 1), 0, 1, 0));
+        host.handle_packet(Time::ZERO, &make_control(grant(2, 1), 0, 1, 0));
         assert!(sent(&mut host, Time::ZERO).is_empty());
     }
 
@@ -156,7 +157,7 @@ mod sending {
         sent(&mut host, Time::ZERO);
         submit(&mut host, 1, 2, 1_000);
         let resend = HomaHeader::Resend { tx_slot: 0, rx_slot: 9, seq: 2, count: 2 };
-        host.handle_packet(Time::ZERO, &control(resend, 0, 1, 0));
+        host.handle_packet(Time::ZERO, &make_control(resend, 0, 1, 0));
         let headers: Vec<HomaHeader> =
             sent(&mut host, Time::ZERO).iter().map(|p| p.header).collect();
         assert_eq!(headers[0], HomaHeader::Busy { rx_slot: 9 });
@@ -170,7 +171,7 @@ mod sending {
         let (mut host, _) = host(HomaConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000);
         sent(&mut host, Time::ZERO);
-        let ack = |crowded| control(HomaHeader::Ack { tx_slot: 0, crowded }, 0, 1, 0);
+        let ack = |crowded| make_control(HomaHeader::Ack { tx_slot: 0, crowded }, 0, 1, 0);
         host.handle_packet(Time::ZERO, &ack(true));
         submit(&mut host, 1, 1, 50_000);
         assert_eq!(sent(&mut host, Time::ZERO).len(), 1);
@@ -194,7 +195,7 @@ mod receiving {
             answers: 0,
             crowded: false,
         };
-        let mut packet = control(header, msg, src, 0);
+        let mut packet = make_control(header, msg, src, 0);
         packet.wire_bytes = 1_500;
         packet.payload.len = 1_460;
         packet
@@ -276,7 +277,7 @@ mod receiving {
         let at = host.poll_timeout();
         assert_eq!(at, Time::ZERO + homa.timeout);
         let before = Time::from_ps(at.as_ps() - 1);
-        let busy = control(HomaHeader::Busy { rx_slot: 0 }, 0, 1, 0);
+        let busy = make_control(HomaHeader::Busy { rx_slot: 0 }, 0, 1, 0);
         host.handle_packet(before, &busy);
         host.handle_timeout(at);
         assert!(sent(&mut host, at).is_empty());
@@ -336,7 +337,7 @@ mod requests {
         submit(&mut client, 0, 1, 100);
         deliver(&mut server, &sent(&mut client, Time::ZERO), Time::ZERO);
         let at = server.poll_timeout();
-        assert_eq!(at, Time::ZERO + homa.answer_wait);
+        assert_eq!(at, Time::ZERO + homa.answer_timeout);
         server.handle_timeout(at);
         deliver(&mut client, &sent(&mut server, at), at);
         assert_eq!(client.poll_event(), Some(Event::Completed { msg: MsgId::new(0) }));
@@ -390,7 +391,7 @@ mod aeolus {
             rx.handle_packet(Time::ZERO, packet);
         }
         let at = rx.poll_timeout();
-        assert_eq!(at, Time::ZERO + homa.settle);
+        assert_eq!(at, Time::ZERO + homa.settle_time);
         rx.handle_timeout(at);
         let answers = sent(&mut rx, at);
         let n_sacks =
@@ -415,12 +416,12 @@ mod between_hosts {
 
     #[test]
     fn homa_aeolus_is_refused() {
-        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: facts(), deployment, lower: None };
-        let error = HomaAeolusFamily::configure(AeolusConfig::default(), &site).unwrap_err();
+        let error = HomaAeolusTransport::configure(AeolusConfig::default(), &site).unwrap_err();
         let expected = "name: expected a transport that works without selective dropping, between \
                     hosts, got homa-aeolus";
         assert_eq!(error.to_string(), expected);
-        const { assert!(!HomaAeolusFamily::ON_HOSTS) };
+        const { assert!(!HomaAeolusTransport::ON_HOSTS) };
     }
 }

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
-use crate::toolkit::{AttemptLimit, Padding, Rtt, Segmentation, forget_after};
-use crate::transport::Peers;
+use crate::registered::Peers;
+use crate::toolkit::{AttemptLimit, Padding, RttEstimator, Segmentation, forget_after};
 
 /// Recovery of lost packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -141,7 +141,7 @@ pub struct Hpcc {
     /// Longest retransmission timeout.
     pub timeout_max: Span,
     /// Time without packets of its sender after which a receiver drops a flow.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
 }
@@ -162,14 +162,15 @@ impl HpccConfig {
             return Err(BadKey::new("timeout-max-us", expected, timeout_max.as_us_f64()));
         }
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let forget = attempt_limit.forget_after(forget_after(timeout_max, self.attempts_max));
+        let forget_timeout =
+            attempt_limit.forget_timeout(forget_after(timeout_max, self.attempts_max));
         Ok(Hpcc {
             rtt,
             windows,
             peers: None,
             timeout_min,
             timeout_max,
-            forget,
+            forget_timeout,
             attempt_limit,
             config: self,
         })
@@ -197,14 +198,14 @@ impl Hpcc {
     }
 
     /// Returns the retransmission timeouts of a flow to `dst`.
-    pub(super) fn timeouts_to(&self, dst: NodeId) -> Rtt {
+    pub(super) fn timeouts_to(&self, dst: NodeId) -> RttEstimator {
         let HpccConfig { base_rtt, timeout_min, timeout_max, .. } = self.config;
         let of_pair = |time, written: Option<Span>| match &self.peers {
-            Some(peers) if base_rtt.or(written).is_none() => peers.data_time_of(time, dst),
+            Some(peers) if base_rtt.or(written).is_none() => peers.scale_data_time(time, dst),
             _ => time,
         };
         let least = of_pair(self.timeout_min, timeout_min);
-        Rtt::new(least, of_pair(self.timeout_max, timeout_max).max(least))
+        RttEstimator::new(least, of_pair(self.timeout_max, timeout_max).max(least))
     }
 
     #[inline]

@@ -27,7 +27,7 @@ impl Record {
     #[inline]
     pub fn new(now: Time, sent: u64, queued: u32, rate: Rate) -> Self {
         let time = (now.as_ps() >> TIME_SHIFT) as u32;
-        Self::from_fields(time, sent as u32, queued, short(rate.as_bps() / 1_000_000))
+        Self::from_fields(time, sent as u32, queued, encode_rate(rate.as_bps() / 1_000_000))
     }
 
     fn from_fields(time: u32, sent: u32, queued: u32, rate: u16) -> Self {
@@ -68,7 +68,7 @@ impl Record {
 
 /// Returns a number of Mbit/s as 12 bits and a power of two; exact for the usual rates of links.
 #[inline]
-fn short(mbps: u64) -> u16 {
+fn encode_rate(mbps: u64) -> u16 {
     let mbps = mbps.clamp(1, 0xfff << 15);
     let power = (u64::BITS - mbps.leading_zeros()).saturating_sub(12);
     (power << 12) as u16 | (mbps >> power) as u16
@@ -101,7 +101,7 @@ impl Item for Record {
         Self([half(), half(), half(), half(), half(), half(), half()])
     }
 
-    fn tell(&self, tell: &mut dyn FnMut(&'static str, u64)) {
+    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
         tell("time", self.word(0).into());
         tell("sent", self.word(2).into());
         tell("queued", self.queued().into());

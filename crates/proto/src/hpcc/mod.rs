@@ -37,11 +37,13 @@ pub use stats::HpccStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family};
+use rampmeter_core::{Bytes, FabricFacts, Transport};
 
 use crate::keys::BadKey;
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site,
+};
+use crate::toolkit::{Segmentation, transport};
 
 /// Memory of each switch (§5.1: 32 MB).
 const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
@@ -49,18 +51,18 @@ const SWITCH_MEMORY: Bytes = Bytes::new(32_000_000);
 /// memory (§5.1: 11 %).
 const PFC_ALPHA: f64 = 0.11;
 
-family! {
-    /// The HPCC family.
-    pub struct HpccFamily {
+transport! {
+    /// The HPCC transport.
+    pub struct HpccTransport {
         const NAME = "hpcc";
         type Config = Hpcc;
         type Header = wire::HpccHeader;
         type Host = HpccHost;
-        type SwitchProgram = program::Telemetry;
+        type SwitchProgram = program::TelemetryProgram;
     }
 }
 
-impl Transport for HpccFamily {
+impl RegisteredTransport for HpccTransport {
     type Keys = HpccConfig;
     const TITLE: &'static str = "HPCC";
     const SUMMARY: &'static str =
@@ -87,7 +89,7 @@ impl Transport for HpccFamily {
 
     /// Switches between real hosts write no telemetry, and HPCC without it is not HPCC.
     fn configure(keys: HpccConfig, site: &Site) -> Result<Hpcc, BadKey> {
-        if let Place::Hosts { .. } = site.deployment {
+        if let Deployment::Hosts { .. } = site.deployment {
             let expected = "a transport that works without telemetry of switches, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
@@ -110,7 +112,7 @@ impl Transport for HpccFamily {
             bytes("additive-step", config.windows.step),
             DerivedValue::time("timeout-min", config.timeout_min),
             DerivedValue::time("timeout-max", config.timeout_max),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

@@ -8,11 +8,11 @@ use super::wire::HpccHeader;
 /// Writes a record on data packets. A packet that has passed more switches than there is room for
 /// keeps the records of the first ones.
 #[derive(Clone, Copy, Debug)]
-pub struct Telemetry;
+pub struct TelemetryProgram;
 
-impl SwitchProgram<HpccHeader> for Telemetry {
-    const ACTIVE: bool = false;
-    const DEPARTURES: bool = true;
+impl SwitchProgram<HpccHeader> for TelemetryProgram {
+    const HANDLES_FORWARD: bool = false;
+    const HANDLES_DEPART: bool = true;
 
     fn on_forward(
         &mut self,

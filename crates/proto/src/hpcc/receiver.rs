@@ -44,20 +44,20 @@ impl Receiver {
         if seq >= packets {
             return Receipt::Ignored;
         }
-        let ack = |cumulative, sack, goes_back| HpccHeader::Ack {
+        let ack = |cumulative, sack, is_go_back_n| HpccHeader::Ack {
             tx_slot,
             cumulative,
             sack,
-            goes_back,
+            is_go_back_n,
             path,
             records,
         };
-        self.flows.sweep(now, hpcc.forget, out);
+        self.flows.sweep(now, hpcc.forget_timeout, out);
         let of = Announcement { src, msg, flow, tx_slot, packets };
         let slot = match self.flows.find(&of) {
             FlowStatus::Arriving(slot) => slot,
             FlowStatus::New => {
-                let Some(slot) = self.flows.enter(now, of, Gap::default()) else {
+                let Some(slot) = self.flows.insert(now, of, Gap::default()) else {
                     return Receipt::Ignored;
                 };
                 slot

@@ -4,14 +4,14 @@
 //! served in the order of the instants at which their pace allows a packet. This is round robin
 //! among flows of equal rate. A window below a packet still allows one, at its pace.
 
-use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::collections::{HeapPositions, KeyedHeap};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Span, Time};
 
 use super::config::{Hpcc, Recovery};
 use super::control::{AckTelemetry, Control};
 use super::stats::HpccStats;
 use super::wire::{HpccHeader, Records};
-use crate::toolkit::{Ack, AckEffect, OutgoingFlows, Output, Rtt, Stream, Window};
+use crate::toolkit::{Ack, AckEffect, OutgoingFlows, Output, RttEstimator, Stream, Window};
 
 /// The class of data, below that of acknowledgements.
 const DATA: Priority = Priority::new(1);
@@ -20,15 +20,15 @@ const DATA: Priority = Priority::new(1);
 #[derive(Debug)]
 pub(super) struct FlowWindow {
     control: Control,
-    rtt: Rtt,
+    rtt: RttEstimator,
     /// Timeout before a round trip is measured.
-    first: Span,
+    initial_timeout: Span,
     /// Time before which no timeout expires: a flow that switches pause has its first samples
     /// before a long silence.
     first_due: Time,
     cwnd: u32,
     pace: Rate,
-    selective: bool,
+    is_selective: bool,
 }
 
 impl FlowWindow {
@@ -37,14 +37,15 @@ impl FlowWindow {
         let rtt = hpcc.timeouts_to(dst);
         let mut paced = Self {
             control: Control::new(hpcc.windows_to(dst)),
-            first: known.map_or(rtt.timeout(0), |known| rtt.first_timeout(known * FIRST_TIMES)),
+            initial_timeout: known
+                .map_or(rtt.timeout(0), |known| rtt.first_timeout(known * FIRST_TIMES)),
             first_due: Time::ZERO,
             rtt,
             cwnd: 1,
             pace: Rate::from_gbps(1),
-            selective: hpcc.config.recovery == Recovery::SelectiveRepeat,
+            is_selective: hpcc.config.recovery == Recovery::SelectiveRepeat,
         };
-        paced.follow(hpcc);
+        paced.update_from_control(hpcc);
         paced
     }
 
@@ -52,14 +53,15 @@ impl FlowWindow {
     fn timeout(&self, attempts: u32) -> Span {
         match self.rtt.smoothed() {
             Some(_) => self.rtt.timeout(attempts),
-            None => (self.first * (1 << attempts.min(16))).min(self.rtt.timeout(0)),
+            None => (self.initial_timeout * (1 << attempts.min(16))).min(self.rtt.timeout(0)),
         }
     }
 
     /// Sets window and pace to the values of the control.
-    fn follow(&mut self, hpcc: &Hpcc) {
+    fn update_from_control(&mut self, hpcc: &Hpcc) {
         let window = self.control.window();
-        self.cwnd = ((window / hpcc.segmentation().full().get() as f64).ceil() as u32).max(1);
+        self.cwnd =
+            ((window / hpcc.segmentation().full_wire_bytes().get() as f64).ceil() as u32).max(1);
         let bps = (window * 8e12 / self.control.rtt().as_ps() as f64) as u64;
         self.pace = Rate::from_bps(bps.max(1)).unwrap_or(self.pace);
     }
@@ -72,7 +74,7 @@ impl Window for FlowWindow {
 
     /// A message stays on one path, on which packets do not overtake one another.
     fn reorder_max(&self) -> Option<u32> {
-        self.selective.then_some(1)
+        self.is_selective.then_some(1)
     }
 
     fn on_ack(&mut self, acked: &AckEffect) {
@@ -101,7 +103,7 @@ pub(super) struct Sender {
     ready: KeyedHeap<(Time, u32)>,
     /// Flows whose window is open and whose pace allows a packet later.
     paced: KeyedHeap<(Time, u32)>,
-    positions: Places,
+    positions: HeapPositions,
     /// The latest timeout that follows from a measured round trip.
     measured_timeout: Option<Span>,
 }
@@ -109,7 +111,7 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
         let (ready, paced, positions) =
-            (KeyedHeap::default(), KeyedHeap::default(), Places::default());
+            (KeyedHeap::default(), KeyedHeap::default(), HeapPositions::default());
         Self { flows: OutgoingFlows::new(node), ready, paced, positions, measured_timeout: None }
     }
 
@@ -182,7 +184,8 @@ impl Sender {
         out: &mut Output<HpccHeader>,
         stats: &mut HpccStats,
     ) {
-        let &HpccHeader::Ack { tx_slot, cumulative, sack, goes_back, path, ref records } = header
+        let &HpccHeader::Ack { tx_slot, cumulative, sack, is_go_back_n, path, ref records } =
+            header
         else {
             return;
         };
@@ -191,7 +194,7 @@ impl Sender {
         if flow.state.on_ack(now, &ack).is_none() {
             // A NACK that a later acknowledgement has overtaken is still valid: the packets after
             // the missing one were dropped.
-            if goes_back {
+            if is_go_back_n {
                 flow.state.on_timeout(now);
                 self.update(now, tx_slot);
             }
@@ -202,7 +205,7 @@ impl Sender {
         let of = AckTelemetry { path, records };
         let follows = window.control.on_ack(of, cumulative, next, hpcc);
         stats.path_changes += u64::from(!follows);
-        window.follow(hpcc);
+        window.update_from_control(hpcc);
         let timeout = window.timeout(0);
         self.measured_timeout = Some(timeout);
         let due = (now + timeout).max(window.first_due);
@@ -213,7 +216,7 @@ impl Sender {
             out.push_event(Event::Completed { msg });
             return;
         }
-        if goes_back {
+        if is_go_back_n {
             flow.state.on_timeout(now);
         }
         self.update(now, tx_slot);
@@ -260,7 +263,7 @@ impl Sender {
             path: 0,
             records: Records::default(),
         };
-        let packet = hpcc.segmentation().data(self.flows.outgoing(slot), seq, DATA, header);
+        let packet = hpcc.segmentation().data(self.flows.message(slot), seq, DATA, header);
         let flow = &mut self.flows[slot];
         let was_idle = flow.state.in_flight() == 0;
         flow.state.send(now, seq, packet.wire_bytes);

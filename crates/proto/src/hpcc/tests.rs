@@ -17,7 +17,7 @@ fn hpcc() -> Hpcc {
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(8),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     HpccConfig::paper().derive(&facts).unwrap()
 }
@@ -48,7 +48,7 @@ mod derived {
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let step = paper.derive(&facts).unwrap().windows.step;
         assert!((step - 81.25).abs() < 1e-9, "{step}");
@@ -57,7 +57,7 @@ mod derived {
     #[test]
     fn a_full_packet_of_the_paper_has_42_bytes_of_telemetry() {
         let segmentation = HpccConfig::paper().segmentation();
-        assert_eq!(segmentation.full(), Bytes::new(1_000 + 40 + 42));
+        assert_eq!(segmentation.full_wire_bytes(), Bytes::new(1_000 + 40 + 42));
     }
 
     #[test]
@@ -74,15 +74,15 @@ mod derived {
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         assert_eq!(keys.derive(&facts).unwrap_err().key, "timeout-max-us");
     }
 }
 
 mod hosts {
-    use crate::hpcc::HpccFamily;
-    use crate::transport::{Place, Site, Transport};
+    use crate::hpcc::HpccTransport;
+    use crate::registered::{Deployment, RegisteredTransport, Site};
 
     use super::*;
 
@@ -95,15 +95,15 @@ mod hosts {
             data_rtt: Span::from_us(50),
             control_rtt: Span::from_us(50),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
-        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts, deployment, lower: None };
-        let error = HpccFamily::configure(HpccConfig::paper(), &site).unwrap_err();
+        let error = HpccTransport::configure(HpccConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that works without telemetry of switches, \
             between hosts, got hpcc";
         assert_eq!(error.to_string(), expected);
-        const { assert!(!HpccFamily::ON_HOSTS) };
+        const { assert!(!HpccTransport::ON_HOSTS) };
     }
 }
 

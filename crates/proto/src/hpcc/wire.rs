@@ -36,9 +36,9 @@ headers! {
             /// Every packet below has arrived.
             cumulative: u32 as "All packets below have arrived",
             /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
-            sack: u64 as hex "Arrived from the cumulative packet on",
+            sack: u64 as with_hex "Arrived from the cumulative packet on",
             /// True if the packets from `cumulative` on must be retransmitted (a NACK).
-            goes_back: bool as "Retransmit from there on",
+            is_go_back_n: bool as "Retransmit from there on",
             /// The ports that the packet has passed.
             path: u16,
             /// Telemetry record of each of them.

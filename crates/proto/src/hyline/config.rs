@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::paths::Paths;
 use crate::central::{Settings, TimeoutSettings};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::registered::{Deployment, Peers, Site};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{LossDetection, PeerStarts};
-use crate::tcp::control::{Algorithm, Start};
+use crate::tcp::control::{Algorithm, ControlParams};
 use crate::toolkit::Padding;
-use crate::transport::{Peers, Place, Site};
 
 /// Hyline's parameters. [`HylineConfig::paper`] is the preset.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -185,8 +185,8 @@ impl HylineConfig {
         // Links are a flow's until it is done; the host of a late one is queried.
         settings.controller.grace = settings.retransmit_after;
         let (plan, core) = match &site.deployment {
-            Place::Hosts { .. } => (None, facts.access_rate),
-            Place::Network(network) => (network.paths.clone(), network.core),
+            Deployment::Hosts { .. } => (None, facts.access_rate),
+            Deployment::Network(network) => (network.paths.clone(), network.core),
         };
         let hosts: Vec<_> = (0..facts.n_hosts).map(|host| site.host_rates(host)).collect();
         let pace = |&(up, _): &_| config.pace(&FabricFacts { access_rate: up, ..*facts });
@@ -204,7 +204,7 @@ impl HylineConfig {
             let Windows { initial, max, granted } = self.windows(&facts);
             let bytes = |packets: u32| u64::from(packets) * start.mss;
             let [initial, max, granted] = [initial, max, granted].map(bytes);
-            Start { initial, max, granted, ..start }
+            ControlParams { initial, max, granted, ..start }
         };
         tcp.by_peer = Some(PeerStarts::new(peers, at));
         Hyline { settings: Settings { tcp: Arc::new(tcp), ..own.settings }, ..own }

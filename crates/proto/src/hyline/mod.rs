@@ -18,14 +18,14 @@ pub mod paths;
 pub mod scheduler;
 pub mod wire;
 
-mod family;
 mod path_grant;
+mod transport;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use config::{Hyline, HylineConfig};
-pub use family::{HylineArbiter, HylineFamily, HylineHost};
 pub use path_grant::PathGrant;
 pub use paths::Paths;
 pub use scheduler::PathScheduler;
+pub use transport::{HylineArbiter, HylineHost, HylineTransport};

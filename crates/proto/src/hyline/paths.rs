@@ -70,7 +70,7 @@ impl Paths {
             + self.plan.as_ref().map_or(0, |plan| {
                 let racks = plan.pod_of.len() as u32;
                 let pods = plan.pod_of.iter().max().map_or(0, |&pod| u32::from(pod) + 1);
-                (racks + pods * u32::from(plan.agg_up)) * u32::from(plan.tor_up)
+                (racks + pods * u32::from(plan.agg_uplinks)) * u32::from(plan.tor_uplinks)
             });
         2 * pairs as usize
     }
@@ -98,8 +98,8 @@ impl Paths {
         let pod = |rack: u16| plan.pod_of[usize::from(rack)];
         match (up == down, pod(up) == pod(down)) {
             (true, _) => 0,
-            (false, true) => plan.tor_up,
-            (false, false) => plan.tor_up * plan.agg_up,
+            (false, true) => plan.tor_uplinks,
+            (false, false) => plan.tor_uplinks * plan.agg_uplinks,
         }
     }
 
@@ -108,7 +108,7 @@ impl Paths {
         let mut links = Links { links: [0; LINKS_MAX], len: 0 };
         links.push_pair(src.get(), dst.get());
         let (Some(plan), Some(path)) = (&self.plan, path) else { return links };
-        let (tor_up, agg_up) = (u32::from(plan.tor_up), u32::from(plan.agg_up));
+        let (tor_up, agg_up) = (u32::from(plan.tor_uplinks), u32::from(plan.agg_uplinks));
         let (agg, core) = (u32::from(path) % tor_up, u32::from(path) / tor_up % agg_up);
         let (up, down) = (plan.rack_of[src.idx()], plan.rack_of[dst.idx()]);
         let of_rack = |rack: u16| self.n_hosts() + u32::from(rack) * tor_up + agg;

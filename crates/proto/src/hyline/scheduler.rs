@@ -32,7 +32,7 @@ use rampmeter_core::{Bytes, NodeId, Rate, Time};
 
 use super::path_grant::PathGrant;
 use super::paths::{Links, Paths};
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 use crate::central::{Arrival, Change, FlowId, Schedule};
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ impl PathScheduler {
     }
 
     /// Decides about all flows.
-    fn renew(&mut self) -> &[Change<PathGrant>] {
+    fn reschedule(&mut self) -> &[Change<PathGrant>] {
         self.loads.fill(Load::default());
         self.order.clear();
         let all = self.flows.iter();
@@ -132,7 +132,7 @@ impl PathScheduler {
                 let links = self.paths.links(src, dst, path);
                 links.all().iter().for_each(|&l| self.loads[l as usize].decided += rate.as_bps());
                 let speed = rate.min(self.paces[src.idx()]);
-                let end = Line::new(remaining, speed, self.now).end(speed);
+                let end = RemainingLine::new(remaining, speed, self.now).end(speed);
                 if self.next.is_none_or(|(next, _)| end < next) {
                     self.next = Some((end, id));
                 }
@@ -155,7 +155,7 @@ impl PathScheduler {
         let best = |path: u16| {
             let links = self.paths.links(src, dst, Some(path));
             let rate = self.paths.rate(&links);
-            let key = (own != Some(path), self.disturbs(&links, rate)?, path);
+            let key = (own != Some(path), self.disturbance(&links, rate)?, path);
             Some((key, PathGrant { rate, path: Some(path) }))
         };
         (0..count).filter_map(best).min_by_key(|&(key, _)| key).map(|(_, grant)| grant)
@@ -163,7 +163,11 @@ impl PathScheduler {
 
     /// Returns the disturbance of others by a flow of `rate` on the core links of a path, as a
     /// rank. Returns `None` if the decided flows use the capacity that it needs.
-    fn disturbs(&self, links: &Links, rate: Rate) -> Option<(usize, Reverse<usize>, Reverse<u64>)> {
+    fn disturbance(
+        &self,
+        links: &Links,
+        rate: Rate,
+    ) -> Option<(usize, Reverse<usize>, Reverse<u64>)> {
         let (mut crowded, mut last, mut fullest) = (0, usize::MAX, 0);
         for &link in links.core() {
             let capacity = self.paths.capacity(link).as_bps();
@@ -208,7 +212,8 @@ impl Schedule for PathScheduler {
         for flow in self.flows.iter_mut() {
             if let Some(PathGrant { rate, .. }) = flow.grant {
                 let speed = rate.min(self.paces[flow.src.idx()]);
-                flow.remaining = Line::new(flow.remaining, speed, self.now).remaining(speed, now);
+                flow.remaining =
+                    RemainingLine::new(flow.remaining, speed, self.now).remaining(speed, now);
             }
         }
         self.now = now;
@@ -225,18 +230,18 @@ impl Schedule for PathScheduler {
         let before = self.slots.insert(id, slot);
         assert!(before.is_none(), "{flow:?} is known");
         self.arrivals += 1;
-        self.renew()
+        self.reschedule()
     }
 
     fn complete(&mut self, id: FlowId) -> &[Change<PathGrant>] {
         let Some(slot) = self.slots.remove(&id) else { return &[] };
         self.flows.remove(slot);
-        self.renew()
+        self.reschedule()
     }
 
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<PathGrant>] {
         let Some(&slot) = self.slots.get(&id) else { return &[] };
         self.flows[slot].remaining = RemainingSize::from_bytes(left);
-        self.renew()
+        self.reschedule()
     }
 }

@@ -10,7 +10,7 @@ use super::paths::Paths;
 use super::scheduler::PathScheduler;
 use super::wire::SignalHeader;
 use super::{HylineConfig, PathGrant};
-use crate::central::remaining::Line;
+use crate::central::remaining::RemainingLine;
 use crate::central::{Arrival, Change, Control, FlowId, RemainingSize, Schedule};
 
 fn gbps(n: u64) -> Rate {
@@ -18,13 +18,13 @@ fn gbps(n: u64) -> Rate {
 }
 
 /// Racks of `hosts` hosts; pods of `racks` racks.
-fn plan(pods: u16, racks: u16, hosts: u16, (tor_up, agg_up): (u16, u16)) -> RegularPaths {
+fn plan(pods: u16, racks: u16, hosts: u16, (tor_uplinks, agg_uplinks): (u16, u16)) -> RegularPaths {
     let n_racks = pods * racks;
     RegularPaths {
         rack_of: (0..n_racks * hosts).map(|host| host / hosts).collect(),
         pod_of: (0..n_racks).map(|rack| rack / racks).collect(),
-        tor_up,
-        agg_up,
+        tor_uplinks,
+        agg_uplinks,
     }
 }
 
@@ -284,7 +284,7 @@ impl World {
         }
         let ends = self.flows.keys().filter_map(|&id| {
             let speed = scheduler.grant(id)?.rate.min(PACE);
-            Some(Line::new(scheduler.remaining(id)?, speed, self.now).end(speed))
+            Some(RemainingLine::new(scheduler.remaining(id)?, speed, self.now).end(speed))
         });
         prop_assert_eq!(scheduler.next_completion().map(|(end, _)| end), ends.min());
         Ok(())

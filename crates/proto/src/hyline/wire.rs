@@ -25,7 +25,7 @@ headers! {
             heard: u32 as "Latest order heard",
         },
         /// Controller to host: transmit at this rate, by this path.
-        17 Go (control "go", C to H) "flow {flow} may send at {rate} bit/s by path {path}" {
+        17 Grant (control "go", C to H) "flow {flow} may send at {rate} bit/s by path {path}" {
             /// The flow.
             flow: u32,
             /// The number of the order; those of a flow rise.
@@ -70,7 +70,7 @@ impl From<Control<PathGrant>> for SignalHeader {
                 Self::Request { flow, dst: dst.get(), left: remaining.get(), heard: acked_order }
             }
             Control::Order { number: flow, order, grant: Some(PathGrant { rate, path }) } => {
-                Self::Go { flow, order, rate: rate.as_bps(), path: path.unwrap_or(NO_PATH) }
+                Self::Grant { flow, order, rate: rate.as_bps(), path: path.unwrap_or(NO_PATH) }
             }
             Control::Order { number: flow, order, grant: None } => Self::Stop { flow, order },
             Control::Done { number: flow } => Self::Done { flow },
@@ -85,7 +85,7 @@ impl From<SignalHeader> for Control<PathGrant> {
                 let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
                 Self::Request(Request { number, dst, remaining, acked_order })
             }
-            SignalHeader::Go { flow: number, order, rate, path } => {
+            SignalHeader::Grant { flow: number, order, rate, path } => {
                 let path = (path != NO_PATH).then_some(path);
                 let grant = Rate::from_bps(rate).map(|rate| PathGrant { rate, path });
                 Self::Order { number, order, grant }

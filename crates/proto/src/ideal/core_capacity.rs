@@ -31,7 +31,7 @@ pub struct CoreCapacity {
 struct Tier {
     /// The group of each host.
     group_of: Vec<u16>,
-    whole: u64,
+    total_bps: u64,
     free_out_bps: Vec<u64>,
     free_in_bps: Vec<u64>,
 }
@@ -46,7 +46,7 @@ impl CoreCapacity {
                 .checked_next_multiple_of(access.as_bps())
                 .unwrap_or(u64::MAX)
         };
-        let (up, above) = (u64::from(paths.tor_up), u64::from(paths.agg_up));
+        let (up, above) = (u64::from(paths.tor_uplinks), u64::from(paths.agg_uplinks));
         let pod_of = |&rack: &u16| paths.pod_of[usize::from(rack)];
         let pods = || Tier::new(paths.rack_of.iter().map(pod_of).collect(), capacity(up * above));
         Self {
@@ -66,26 +66,26 @@ impl CoreCapacity {
     pub(super) fn take(&mut self, src: usize, dst: usize, most: u64) -> u64 {
         let racks = most.min(self.racks.free(src, dst));
         let taken = self.pods.as_ref().map_or(racks, |pods| racks.min(pods.free(src, dst)));
-        self.racks.take(src, dst, taken);
-        self.pods.iter_mut().for_each(|pods| pods.take(src, dst, taken));
+        self.racks.allocate(src, dst, taken);
+        self.pods.iter_mut().for_each(|pods| pods.allocate(src, dst, taken));
         taken
     }
 }
 
 impl Tier {
-    fn new(group_of: Vec<u16>, whole: u64) -> Self {
+    fn new(group_of: Vec<u16>, total_bps: u64) -> Self {
         let groups = group_of.iter().max().map_or(0, |&last| usize::from(last) + 1);
         Self {
             group_of,
-            whole,
-            free_out_bps: vec![whole; groups],
-            free_in_bps: vec![whole; groups],
+            total_bps,
+            free_out_bps: vec![total_bps; groups],
+            free_in_bps: vec![total_bps; groups],
         }
     }
 
     fn clear(&mut self) {
-        self.free_out_bps.fill(self.whole);
-        self.free_in_bps.fill(self.whole);
+        self.free_out_bps.fill(self.total_bps);
+        self.free_in_bps.fill(self.total_bps);
     }
 
     fn groups(&self, src: usize, dst: usize) -> (usize, usize) {
@@ -97,7 +97,7 @@ impl Tier {
         if from == to { u64::MAX } else { self.free_out_bps[from].min(self.free_in_bps[to]) }
     }
 
-    fn take(&mut self, src: usize, dst: usize, bps: u64) {
+    fn allocate(&mut self, src: usize, dst: usize, bps: u64) {
         let (from, to) = self.groups(src, dst);
         if from != to {
             (self.free_out_bps[from], self.free_in_bps[to]) =

@@ -87,7 +87,7 @@ pub struct Job {
 
 /// A flow that is not complete.
 #[derive(Clone, Copy, Debug)]
-struct Active {
+struct ActiveFlow {
     /// The service that it needs.
     remaining: Span,
     submitted: Time,
@@ -96,7 +96,7 @@ struct Active {
     granted: u64,
 }
 
-impl Active {
+impl ActiveFlow {
     /// Returns the service of `elapsed`, rounded down.
     fn service_in(&self, elapsed: Span) -> Span {
         if self.granted == self.job.rate.as_bps() {
@@ -108,7 +108,7 @@ impl Active {
 
     /// Returns the place of the flow among others. Numbers are last: they are in the order of
     /// submission, which simultaneous flows do not have.
-    fn order(&self) -> (u128, Time, NodeId, NodeId, u32) {
+    fn sort_key(&self) -> (u128, Time, NodeId, NodeId, u32) {
         (self.remaining_size(), self.submitted, self.job.src, self.job.dst, self.job.id)
     }
 
@@ -160,7 +160,7 @@ impl Capacity {
     }
 
     /// Takes the rate of a flow and returns it, in bits per second.
-    fn take(&mut self, job: &Job) -> u64 {
+    fn allocate(&mut self, job: &Job) -> u64 {
         let [from, to] = job.links.map(|links| links as usize);
         let mut most = job.rate.as_bps().min(self.free[from][TX]).min(self.free[to][RX]);
         for (part, way) in job.parts.into_iter().zip([TX, RX]) {
@@ -183,7 +183,7 @@ impl Capacity {
         granted
     }
 
-    fn is_used_up(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.usable.contains(&0)
     }
 }
@@ -193,9 +193,9 @@ impl Capacity {
 pub struct IdealScheduler {
     now: Time,
     /// Flows that are served.
-    running: Vec<Active>,
-    /// Flows that are not, in the order of [`Active::order`], which does not change.
-    waiting: Vec<Active>,
+    running: Vec<ActiveFlow>,
+    /// Flows that are not, in the order of [`Active::sort_key`], which does not change.
+    waiting: Vec<ActiveFlow>,
     capacity: Capacity,
     /// Service given to all flows so far.
     served: Span,
@@ -226,14 +226,14 @@ impl IdealScheduler {
     /// A flow arrives at `now`, which is not past [`IdealScheduler::next_completion`].
     pub fn submit(&mut self, now: Time, job: Job) {
         self.advance(now);
-        self.running.push(Active { remaining: job.service, submitted: now, job, granted: 0 });
+        self.running.push(ActiveFlow { remaining: job.service, submitted: now, job, granted: 0 });
         self.schedule();
     }
 
     /// Returns the time at which the next flow will have been served; [`Time::NEVER`] without
     /// flows.
     pub fn next_completion(&self) -> Time {
-        let left = self.running.iter().filter_map(Active::remaining_time).min();
+        let left = self.running.iter().filter_map(ActiveFlow::remaining_time).min();
         left.map_or(Time::NEVER, |left| self.now.saturating_add(left))
     }
 
@@ -258,7 +258,8 @@ impl IdealScheduler {
     /// complete are left out.
     pub fn remaining(&self, now: Time) -> impl Iterator<Item = (u32, Span)> {
         let elapsed = now - self.now;
-        let left = move |a: &Active| (a.job.id, a.remaining.saturating_sub(a.service_in(elapsed)));
+        let left =
+            move |a: &ActiveFlow| (a.job.id, a.remaining.saturating_sub(a.service_in(elapsed)));
         self.running.iter().chain(&self.waiting).map(left)
     }
 
@@ -275,34 +276,35 @@ impl IdealScheduler {
     /// few of these are touched.
     fn schedule(&mut self) {
         let Self { running, waiting, capacity, .. } = self;
-        running.sort_unstable_by_key(Active::order);
+        running.sort_unstable_by_key(ActiveFlow::sort_key);
         capacity.clear();
         let (mut visited, mut n_started) = (0, 0);
         for flow in running.iter_mut() {
-            let until = visited + waiting[visited..].partition_point(|w| w.order() < flow.order());
-            n_started += start(&mut waiting[visited..until], capacity);
+            let until =
+                visited + waiting[visited..].partition_point(|w| w.sort_key() < flow.sort_key());
+            n_started += allocate_waiting(&mut waiting[visited..until], capacity);
             visited = until;
-            flow.granted = capacity.take(&flow.job);
+            flow.granted = capacity.allocate(&flow.job);
         }
-        n_started += start(&mut waiting[visited..], capacity);
+        n_started += allocate_waiting(&mut waiting[visited..], capacity);
         if n_started > 0 {
             running.extend(waiting.extract_if(.., |flow| flow.granted > 0));
         }
         for flow in running.extract_if(.., |flow| flow.granted == 0) {
-            let place = waiting.partition_point(|w| w.order() < flow.order());
+            let place = waiting.partition_point(|w| w.sort_key() < flow.sort_key());
             waiting.insert(place, flow);
         }
     }
 }
 
 /// Gives capacity to flows that wait, in order, and returns the number of those that get some.
-fn start(flows: &mut [Active], capacity: &mut Capacity) -> usize {
+fn allocate_waiting(flows: &mut [ActiveFlow], capacity: &mut Capacity) -> usize {
     let mut n_started = 0;
     for flow in flows {
-        if capacity.is_used_up() {
+        if capacity.is_exhausted() {
             break;
         }
-        flow.granted = capacity.take(&flow.job);
+        flow.granted = capacity.allocate(&flow.job);
         n_started += usize::from(flow.granted > 0);
     }
     n_started

@@ -108,7 +108,7 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
     let jobs: Vec<(Time, Job)> = (0..n)
         .map(|id| {
             now += rng.exponential() / lambda;
-            let size = if rng.chance(p_long) { long } else { short };
+            let size = if rng.bernoulli(p_long) { long } else { short };
             let at = Time::from_ps((now * unit) as u64);
             (at, job(id, id % 2 + 1, 0, (size * unit) as u64))
         })
@@ -134,9 +134,9 @@ fn on_one_link_mean_response_times_are_those_of_srpt() {
 }
 
 /// Racks of two hosts with `tor_up` links each, as fast as those of hosts.
-fn core(tor_up: u16) -> CoreCapacity {
+fn core(tor_uplinks: u16) -> CoreCapacity {
     let rack_of = (0..8).map(|host| host / 2).collect();
-    let paths = RegularPaths { rack_of, pod_of: vec![0; 4], tor_up, agg_up: 1 };
+    let paths = RegularPaths { rack_of, pod_of: vec![0; 4], tor_uplinks, agg_uplinks: 1 };
     CoreCapacity::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10))
 }
 
@@ -165,7 +165,7 @@ fn links_down_to_a_rack_are_limits_too() {
 fn flows_between_pods_wait_for_the_links_of_pods() {
     let at = Time::from_ps;
     let pod_of = (0..8).map(|rack| rack / 4).collect();
-    let paths = RegularPaths { rack_of: (0..8).collect(), pod_of, tor_up: 1, agg_up: 2 };
+    let paths = RegularPaths { rack_of: (0..8).collect(), pod_of, tor_uplinks: 1, agg_uplinks: 2 };
     let pods = CoreCapacity::new(&paths, Rate::from_gbps(10), Rate::from_gbps(10));
     let jobs = [
         (at(0), job(0, 0, 4, 100)),
@@ -213,7 +213,9 @@ proptest! {
                 prop_assert!(served().filter(|a| a.job.dst == node).count() <= 1);
             }
             for idle in &scheduler.waiting {
-                let meets = |a: &&Active| a.job.src == idle.job.src || a.job.dst == idle.job.dst;
+                let meets = |a: &&ActiveFlow| {
+                    a.job.src == idle.job.src || a.job.dst == idle.job.dst
+                };
                 prop_assert!(served().any(|a| meets(&a) && a.remaining <= idle.remaining));
             }
         }

@@ -178,7 +178,7 @@ pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
     let mut infos: Vec<KeyInfo> = properties
         .unwrap_or_default()
         .iter()
-        .map(|(name, property)| info(name, property, &definitions))
+        .map(|(name, property)| describe_key(name, property, &definitions))
         .collect();
     infos.sort_by_key(|info| order.iter().position(|name| *name == info.name));
     infos
@@ -198,14 +198,15 @@ fn field_order<K: Keys>() -> Vec<String> {
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-fn info(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
+fn describe_key(name: &str, property: &Value, definitions: &Value) -> KeyInfo {
     let described = |value: &Value| {
         let text = value.get("description").and_then(Value::as_str).unwrap_or_default();
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let is_null = |value: &Value| value.get("type").and_then(Value::as_str) == Some("null");
     let any_of = property.get("anyOf").and_then(Value::as_array).cloned().unwrap_or_default();
-    let derived = any_of.iter().any(is_null) || types(property).contains(&Value::from("null"));
+    let derived =
+        any_of.iter().any(is_null) || value_types(property).contains(&Value::from("null"));
     let inner = any_of.iter().find(|value| !is_null(value)).unwrap_or(property);
     let kind = match resolve_reference(inner, definitions) {
         Some(definition) => KeyKind::Choice { names: choices(definition, described) },
@@ -221,7 +222,7 @@ fn resolve_reference<'a>(schema: &Value, definitions: &'a Value) -> Option<&'a V
 }
 
 /// Returns the types of a value of this schema.
-fn types(value: &Value) -> Vec<Value> {
+fn value_types(value: &Value) -> Vec<Value> {
     match value.get("type") {
         Some(Value::Array(types)) => types.clone(),
         Some(one) => vec![one.clone()],
@@ -233,7 +234,7 @@ fn types(value: &Value) -> Vec<Value> {
 fn plain_kind(schema: &Value) -> KeyKind {
     let bound = |name: &str, or: f64| schema.get(name).and_then(Value::as_f64).unwrap_or(or);
     let word = |of: &Value, name: &str, or| of.get(name).and_then(Value::as_u64).unwrap_or(or);
-    let (all, items) = (types(schema), schema.get("items"));
+    let (all, items) = (value_types(schema), schema.get("items"));
     if all.contains(&Value::from("boolean")) {
         KeyKind::Bool
     } else if all.contains(&Value::from("string")) {

@@ -6,9 +6,9 @@ use rampmeter_core::fabric::Spray;
 use rampmeter_core::{NodeId, Queueing, Rng, SwitchProgram, Time};
 
 use super::erased::{AnyHost, ErasedEndpoint};
-use super::header::{MixedHeader, longest};
+use super::header::{MixedHeader, longest_header};
 use crate::keys::BadKey;
-use crate::transport::Transport;
+use crate::registered::RegisteredTransport;
 
 /// The transports of a network, in the order of the tenants whose messages they carry.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Member {
 
 impl Member {
     /// Returns transport `T` with parameters `config` as the member with this number.
-    pub fn new<T: Transport>(
+    pub fn new<T: RegisteredTransport>(
         number: u8,
         config: Arc<T::Config>,
         spray: Option<Spray>,
@@ -55,17 +55,17 @@ impl Member {
     ///
     /// # Errors
     /// `name` with the reason, if it has arbiters, programs in switches or special queues.
-    pub fn check<T: Transport>() -> Result<(), BadKey> {
+    pub fn check<T: RegisteredTransport>() -> Result<(), BadKey> {
         let why = if T::HAS_ARBITERS {
             "an arbiter that schedules all traffic"
         } else if T::SwitchProgram::QUEUEING != Queueing::Classes {
             "switches that queue by other rules than classes"
-        } else if T::SwitchProgram::ACTIVE
-            || T::SwitchProgram::DEPARTURES
-            || T::SwitchProgram::TIMERS
+        } else if T::SwitchProgram::HANDLES_FORWARD
+            || T::SwitchProgram::HANDLES_DEPART
+            || T::SwitchProgram::HAS_TIMERS
         {
             "a program in each switch"
-        } else if longest::<T::Header>() > MixedHeader::ROOM {
+        } else if longest_header::<T::Header>() > MixedHeader::LEN_MAX {
             "headers that are too long"
         } else {
             return Ok(());

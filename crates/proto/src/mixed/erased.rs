@@ -9,7 +9,7 @@ use rampmeter_core::{
 
 use super::header::MixedHeader;
 use crate::coexistence::replace_header;
-use crate::transport::Transport;
+use crate::registered::RegisteredTransport;
 
 /// An [`Endpoint`] of any transport, whose packets have encoded headers.
 pub(super) trait AnyHost {
@@ -37,13 +37,13 @@ pub(super) trait AnyHost {
 }
 
 /// The endpoint of transport `T` at one host.
-pub(super) struct ErasedEndpoint<T: Transport> {
+pub(super) struct ErasedEndpoint<T: RegisteredTransport> {
     /// The number of its transport.
     member: u8,
     host: T::Host,
 }
 
-impl<T: Transport> ErasedEndpoint<T> {
+impl<T: RegisteredTransport> ErasedEndpoint<T> {
     pub(super) fn new(
         member: u8,
         config: Arc<T::Config>,
@@ -63,7 +63,7 @@ impl<T: Transport> ErasedEndpoint<T> {
     }
 }
 
-impl<T: Transport> AnyHost for ErasedEndpoint<T> {
+impl<T: RegisteredTransport> AnyHost for ErasedEndpoint<T> {
     fn submit(&mut self, now: Time, message: Message) {
         self.host.submit(now, message);
     }
@@ -109,7 +109,7 @@ impl<T: Transport> AnyHost for ErasedEndpoint<T> {
     }
 
     fn message_counts(&self) -> Option<(usize, usize)> {
-        self.host.messages()
+        self.host.message_counts()
     }
 
     fn limit_arriving(&mut self, per_peer: u32) {

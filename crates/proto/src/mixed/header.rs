@@ -12,16 +12,16 @@ pub struct MixedHeader {
     len: u8,
     spray: Option<Spray>,
     kind: &'static str,
-    bytes: [u8; Self::ROOM],
+    bytes: [u8; Self::LEN_MAX],
 }
 
 impl MixedHeader {
     /// Bytes of the longest header.
-    pub const ROOM: usize = 96;
+    pub const LEN_MAX: usize = 96;
 
     /// Returns the header of a packet of transport `member`.
     pub(super) fn from_header<H: Header>(member: u8, header: &H, spray: Option<Spray>) -> Self {
-        let mut bytes = [0; Self::ROOM];
+        let mut bytes = [0; Self::LEN_MAX];
         let len = header.encode(&mut bytes).expect("Member::check admits headers that have room");
         Self { member, len: len as u8, spray, kind: header.kind(), bytes }
     }
@@ -34,7 +34,7 @@ impl MixedHeader {
 }
 
 /// Returns the bytes of the longest header of `H`.
-pub(super) fn longest<H: Formats>() -> usize {
+pub(super) fn longest_header<H: Formats>() -> usize {
     fn of(fields: &[FieldInfo]) -> usize {
         let field = |field: &FieldInfo| match field.form {
             Form::List { max, items } => 1 + usize::from(max) * of(items),
@@ -78,11 +78,11 @@ impl Header for MixedHeader {
     fn decode(from: &[u8]) -> Result<(Self, usize), WireError> {
         let mut r = Reader::new(from);
         let (member, len) = (r.u8()?, r.u8()?);
-        if usize::from(len) > Self::ROOM {
+        if usize::from(len) > Self::LEN_MAX {
             let expected = "at most the longest header";
             return Err(WireError::BadField { field: "len", expected, got: len.into() });
         }
-        let mut bytes = [0; Self::ROOM];
+        let mut bytes = [0; Self::LEN_MAX];
         for byte in &mut bytes[..len.into()] {
             *byte = r.u8()?;
         }

@@ -41,7 +41,7 @@ impl MixedHost {
     }
 
     /// Returns the first packet that `poll` has of a transport, the one that has sent least first.
-    fn first(
+    fn poll_first(
         &mut self,
         mut poll: impl FnMut(&mut dyn AnyHost, &Member) -> Option<Packet<MixedHeader>>,
     ) -> Option<Packet<MixedHeader>> {
@@ -57,13 +57,13 @@ impl MixedHost {
             let part = &mut self.parts[number];
             if let Some(packet) = poll(&mut *part.host, &self.config.members[number]) {
                 part.sent = part.sent.max(self.floor);
-                return Some(self.count(number, packet));
+                return Some(self.charge(number, packet));
             }
         }
     }
 
     /// Counts a packet of a transport, and puts it into its class.
-    fn count(&mut self, number: usize, packet: Packet<MixedHeader>) -> Packet<MixedHeader> {
+    fn charge(&mut self, number: usize, packet: Packet<MixedHeader>) -> Packet<MixedHeader> {
         let part = &mut self.parts[number];
         self.floor = part.sent;
         part.sent += u64::from(packet.wire_bytes);
@@ -146,7 +146,7 @@ impl Endpoint for MixedHost {
         self.parts.iter().for_each(|part| part.host.phases(each));
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         self.parts.iter().try_fold((0, 0), |(sent, arriving), part| {
             let (own_sent, own_arriving) = part.host.message_counts()?;
             Some((sent + own_sent, arriving + own_arriving))
@@ -170,11 +170,11 @@ impl Endpoint for MixedHost {
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        self.first(|host, member| host.poll_transmit(now, member.spray))
+        self.poll_first(|host, member| host.poll_transmit(now, member.spray))
     }
 
     fn poll_control(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        self.first(|host, member| {
+        self.poll_first(|host, member| {
             // Others have no packets in the highest class.
             if member.class > 0 { None } else { host.poll_control(now, member.spray) }
         })

@@ -15,18 +15,18 @@ pub use config::{Member, MixedConfig};
 pub use header::MixedHeader;
 pub use host::MixedHost;
 
-use rampmeter_core::Passive;
+use rampmeter_core::ForwardOnly;
 
-use crate::toolkit::family;
+use crate::toolkit::transport;
 
-family! {
+transport! {
     /// Several transports in one network.
     pub struct MixedTransports {
         const NAME = "mixed";
         type Config = MixedConfig;
         type Header = MixedHeader;
         type Host = MixedHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 

@@ -1,11 +1,11 @@
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Family, Header};
+use rampmeter_core::{Header, Transport};
 
-use super::header::longest;
+use super::header::longest_header;
 use super::{Member, MixedHeader};
 use crate::catalogue::{Builtin, Catalogue, Visitor};
-use crate::transport::Transport;
+use crate::registered::RegisteredTransport;
 
 /// Checks headers of the transports that can share a network, and counts these.
 #[derive(Default)]
@@ -15,7 +15,7 @@ struct Headers {
 }
 
 impl Visitor for Headers {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         if Member::check::<T>().is_err() {
             self.refused.push(T::NAME);
             return;
@@ -29,7 +29,7 @@ impl Visitor for Headers {
         for format in T::Header::FORMATS {
             for _ in 0..100 {
                 let header = T::Header::arbitrary(format.code, &mut draw).unwrap();
-                assert!(header.wire_len() <= longest::<T::Header>(), "{}", T::NAME);
+                assert!(header.wire_len() <= longest_header::<T::Header>(), "{}", T::NAME);
                 let mixed = MixedHeader::from_header(3, &header, Some(Spray::Ecmp));
                 assert_eq!(mixed.decode_as::<T::Header>(), header);
                 assert_eq!((mixed.kind(), mixed.spray()), (header.kind(), Some(Spray::Ecmp)));
@@ -54,7 +54,7 @@ fn headers_survive_and_transports_with_custom_switches_are_refused() {
 
 #[test]
 fn errors_name_the_requirement_of_the_transport() {
-    let refused = Member::check::<crate::ndp::NdpFamily>().unwrap_err();
+    let refused = Member::check::<crate::ndp::NdpTransport>().unwrap_err();
     assert_eq!(refused.got, "NDP, which needs switches that queue by other rules than classes");
-    assert_eq!(crate::ndp::NdpFamily::NAME, "ndp");
+    assert_eq!(crate::ndp::NdpTransport::NAME, "ndp");
 }

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{AttemptLimit, Padding, Segmentation, forget_after, timeout_of};
-use crate::transport::Peers;
 
 /// Order in which a receiver pulls from its flows (NDP, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -50,7 +50,7 @@ impl Ports {
         match self {
             Self::Paper => (packet * 8, paper),
             Self::Reference => {
-                let counted = Bytes::new(packet.get().saturating_sub(UNCOUNTED));
+                let counted = Bytes::new(packet.get().saturating_sub(UNCHARGED_BYTES));
                 let waiting = Bytes::new((counted * 8).get().saturating_sub(packet.get()));
                 let (waiting, headers) = (waiting.max(packet), counted * 16);
                 let overflow = HeaderOverflow::Drop;
@@ -118,7 +118,7 @@ impl Keys for NdpConfig {
 const DOUBLINGS_MAX: u32 = 4;
 
 /// Bytes that a packet takes on the link beyond those that the published simulator's ports count.
-const UNCOUNTED: u64 = 64;
+const UNCHARGED_BYTES: u64 = 64;
 /// Control round trips in the timeout. The paper's 1 ms (section 3) is some 20 round trips of a
 /// loaded network of 10 Gbit/s with packets of 9 KB.
 const RTO_ROUND_TRIPS: u32 = 64;
@@ -176,11 +176,11 @@ impl NdpConfig {
         Ok(Ndp {
             window: self.window(facts),
             peers: None,
-            spacing: facts.access_rate.tx_time(pull),
+            pull_interval: facts.access_rate.tx_time(pull),
             rto,
             paths: paths.max(1),
-            forget: attempt_limit
-                .forget_after(forget_after(rto * (1 << DOUBLINGS_MAX), self.attempts_max)),
+            forget_timeout: attempt_limit
+                .forget_timeout(forget_after(rto * (1 << DOUBLINGS_MAX), self.attempts_max)),
             attempt_limit,
             config: self,
         })
@@ -203,13 +203,13 @@ pub struct Ndp {
     /// The rates of all hosts; `None` if none is slower.
     pub peers: Option<Peers>,
     /// Time between the pulls of a receiver.
-    pub spacing: Span,
+    pub pull_interval: Span,
     /// Time after which a packet is retransmitted that was neither acknowledged nor refused.
     pub rto: Span,
     /// Paths between racks among which senders choose; with 1 the fabric chooses.
     pub paths: u16,
     /// Time without packets of its source after which a receiver drops a flow.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
 }
@@ -228,7 +228,7 @@ impl Ndp {
         let rto = match &self.peers {
             Some(peers) if self.config.rto.is_none() => {
                 let full = self.config.payload + self.config.header;
-                peers.timeout_of(self.rto, RTO_ROUND_TRIPS, full, dst)
+                peers.scale_timeout(self.rto, RTO_ROUND_TRIPS, full, dst)
             }
             _ => self.rto,
         };

@@ -52,8 +52,8 @@ impl Endpoint for NdpHost {
     type Config = Ndp;
 
     sides! {
-        counters, gauges, messages, arriving, data, reconfigure(ndp), wants_transmit, poll_timeout,
-        poll_event,
+        counters, gauges, message_counts, arriving, data, reconfigure(ndp), wants_transmit,
+        poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Ndp>, node: NodeId, rng: Rng, _now: Time) -> Self {

@@ -34,24 +34,24 @@ pub use stats::NdpStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{Bytes, FabricFacts, Family, Trimming};
+use rampmeter_core::{Bytes, FabricFacts, Transport, TrimmingProgram};
 
 use crate::keys::BadKey;
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
+use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::toolkit::{Segmentation, transport};
 
-family! {
-    /// The NDP family.
-    pub struct NdpFamily {
+transport! {
+    /// The NDP transport.
+    pub struct NdpTransport {
         const NAME = "ndp";
         type Config = Ndp;
         type Header = wire::NdpHeader;
         type Host = NdpHost;
-        type SwitchProgram = Trimming;
+        type SwitchProgram = TrimmingProgram;
     }
 }
 
-impl Transport for NdpFamily {
+impl RegisteredTransport for NdpTransport {
     type Keys = NdpConfig;
     const TITLE: &'static str = "NDP";
     const SUMMARY: &'static str =
@@ -80,7 +80,7 @@ impl Transport for NdpFamily {
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(data)),
             overflow: Need::Prefer(Overflow::TailDrop),
-            express: Need::Only(0),
+            express_max: Need::Require(0),
             trim: Some(trim),
             priorities: 2,
             ..FabricNeeds::default()
@@ -89,11 +89,11 @@ impl Transport for NdpFamily {
 
     /// Switches between real hosts do not trim packets, and NDP needs that.
     fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
-        let Place::Network(network) = &site.deployment else {
+        let Deployment::Network(network) = &site.deployment else {
             let expected = "a transport that works without switches that trim, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         };
-        let paths = network.paths.as_ref().map_or(1, |p| p.tor_up * p.agg_up);
+        let paths = network.paths.as_ref().map_or(1, |p| p.tor_uplinks * p.agg_uplinks);
         let config = keys.derive(&site.facts, paths)?;
         let rtt = site.facts.data_rtt;
         if config.rto < rtt {
@@ -118,10 +118,10 @@ impl Transport for NdpFamily {
     fn describe(config: &Ndp) -> Vec<DerivedValue> {
         vec![
             DerivedValue::packets("window", config.window),
-            DerivedValue::time("pull-spacing", config.spacing),
+            DerivedValue::time("pull-spacing", config.pull_interval),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::count("paths", config.paths.into()),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

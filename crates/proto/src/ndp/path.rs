@@ -140,7 +140,7 @@ mod tests {
             for _ in 0..4 {
                 let path = paths.next(4, PathPenalty::Outliers, &mut rng);
                 used[usize::from(path)] += 1;
-                paths.on_answer(path, 4, path == 2 || rng.chance(0.02));
+                paths.on_answer(path, 4, path == 2 || rng.bernoulli(0.02));
             }
             rounds_without += u32::from(used[2] == before);
         }

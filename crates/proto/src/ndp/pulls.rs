@@ -31,7 +31,7 @@ enum Place {
     /// In the round-robin queue, by the number of its entry.
     RoundRobin(u32),
     /// Among flows with this many missing packets.
-    Missing(u32),
+    ByMissing(u32),
 }
 
 impl PullQueue {
@@ -40,7 +40,7 @@ impl PullQueue {
     }
 
     /// Puts a flow with `missing` packets into the queue, or changes its place.
-    pub(super) fn enter(
+    pub(super) fn insert(
         &mut self,
         slot: u32,
         missing: u32,
@@ -55,18 +55,18 @@ impl PullQueue {
             }
             (PullOrder::Fair, _) => {}
             (PullOrder::ShortestFirst, place) => {
-                if let Place::Missing(before) = place {
+                if let Place::ByMissing(before) = place {
                     self.shortest.remove(&(before, slot));
                 }
-                owed.place = Place::Missing(missing);
+                owed.place = Place::ByMissing(missing);
                 self.shortest.insert((missing, slot));
             }
         }
     }
 
     /// Takes a flow out of the queue.
-    pub(super) fn leave(&mut self, slot: u32, owed: &mut FlowPulls) {
-        if let Place::Missing(before) = owed.place {
+    pub(super) fn remove(&mut self, slot: u32, owed: &mut FlowPulls) {
+        if let Place::ByMissing(before) = owed.place {
             self.shortest.remove(&(before, slot));
         }
         // An entry of the round-robin queue is stale from now on, as its number is not the flow's
@@ -76,7 +76,7 @@ impl PullQueue {
 
     /// Removes the flow that had `owed`.
     pub(super) fn forget(&mut self, slot: u32, owed: &FlowPulls) {
-        if let Place::Missing(missing) = owed.place {
+        if let Place::ByMissing(missing) = owed.place {
             self.shortest.remove(&(missing, slot));
         }
     }
@@ -101,7 +101,7 @@ mod tests {
         let (mut queue, mut flows) =
             (PullQueue::default(), vec![FlowPulls::default(); missing.len()]);
         for (slot, &missing) in missing.iter().enumerate() {
-            queue.enter(slot as u32, missing, &mut flows[slot], order);
+            queue.insert(slot as u32, missing, &mut flows[slot], order);
         }
         (queue, flows)
     }
@@ -109,7 +109,7 @@ mod tests {
     fn drain(queue: &mut PullQueue, flows: &mut [FlowPulls]) -> Vec<u32> {
         let mut order = Vec::new();
         while let Some(slot) = queue.pop(|slot| flows.get(slot as usize)) {
-            queue.leave(slot, &mut flows[slot as usize]);
+            queue.remove(slot, &mut flows[slot as usize]);
             order.push(slot);
         }
         order
@@ -119,9 +119,9 @@ mod tests {
     fn a_fair_queue_serves_flows_in_the_order_in_which_they_enter() {
         let (mut queue, mut flows) = queue(PullOrder::Fair, &[9, 1, 5]);
         // A flow that re-enters keeps its place; one that was removed loses it.
-        queue.enter(0, 8, &mut flows[0], PullOrder::Fair);
-        queue.leave(1, &mut flows[1]);
-        queue.enter(1, 1, &mut flows[1], PullOrder::Fair);
+        queue.insert(0, 8, &mut flows[0], PullOrder::Fair);
+        queue.remove(1, &mut flows[1]);
+        queue.insert(1, 1, &mut flows[1], PullOrder::Fair);
         assert_eq!(drain(&mut queue, &mut flows), [0, 2, 1]);
         assert!(queue.is_empty());
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn flows_are_ordered_by_their_currently_missing_packets() {
         let (mut queue, mut flows) = queue(PullOrder::ShortestFirst, &[9, 1, 5]);
-        queue.enter(0, 3, &mut flows[0], PullOrder::ShortestFirst);
+        queue.insert(0, 3, &mut flows[0], PullOrder::ShortestFirst);
         assert_eq!(drain(&mut queue, &mut flows), [1, 0, 2]);
         assert!(queue.is_empty());
     }

@@ -36,13 +36,13 @@ use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Outp
 
 /// A flow's own part.
 #[derive(Debug, Default)]
-pub(super) struct Pulls {
+pub(super) struct PullState {
     /// Packets pulled so far.
     issued: u32,
     queued: FlowPulls,
 }
 
-type RxFlow = ArrivingFlow<Pulls>;
+type RxFlow = ArrivingFlow<PullState>;
 
 /// A data packet, with its payload or without.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ pub(super) struct Arrival {
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    pub(super) flows: ArrivingFlows<Pulls>,
+    pub(super) flows: ArrivingFlows<PullState>,
     queue: PullQueue,
     /// Time at which the pacer allows the next pull.
     next_pull: Time,
@@ -89,14 +89,14 @@ impl Receiver {
         self.sweep(now, ndp, out);
         let slot = match self.flows.find(&announcement) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.enter(now, announcement, Pulls::default()) {
+            FlowStatus::New => match self.flows.insert(now, announcement, PullState::default()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
             FlowStatus::Abandoned => return Receipt::Ignored,
             FlowStatus::Delivered => {
                 let cumulative = announcement.packets;
-                out.send(announcement.src, announcement.msg, answer(&arrival, cumulative, 0));
+                out.send(announcement.src, announcement.msg, make_answer(&arrival, cumulative, 0));
                 return if is_trimmed { Receipt::Control } else { Receipt::Duplicate };
             }
         };
@@ -116,7 +116,7 @@ impl Receiver {
             self.complete(slot, &arrival, out);
             return receipt;
         }
-        self.owe(now, slot, ndp, stats);
+        self.add_pull(now, slot, ndp, stats);
         let flow = &self.flows[slot];
         // A refused packet may have arrived before, in full.
         let refuses = is_trimmed && !flow.received.contains(seq);
@@ -124,7 +124,7 @@ impl Receiver {
         out.send(
             announcement.src,
             announcement.msg,
-            answer(&Arrival { is_trimmed: refuses, ..arrival }, cumulative, pull),
+            make_answer(&Arrival { is_trimmed: refuses, ..arrival }, cumulative, pull),
         );
         receipt
     }
@@ -132,28 +132,28 @@ impl Receiver {
     /// The flow is complete: its pulls are not needed any more.
     fn complete(&mut self, slot: u32, arrival: &Arrival, out: &mut Output<NdpHeader>) {
         let state = &mut self.flows[slot].state;
-        self.queue.leave(slot, &mut state.queued);
+        self.queue.remove(slot, &mut state.queued);
         let issued = state.issued;
         if let Some(flow) = self.flows.deliver(slot, out) {
             let Announcement { src, msg, packets, .. } = flow.announcement;
-            out.send(src, msg, answer(arrival, packets, issued));
+            out.send(src, msg, make_answer(arrival, packets, issued));
         }
     }
 
     /// One pull more for a flow: sent with the answer, or queued.
-    fn owe(&mut self, now: Time, slot: u32, ndp: &Ndp, stats: &mut NdpStats) {
+    fn add_pull(&mut self, now: Time, slot: u32, ndp: &Ndp, stats: &mut NdpStats) {
         let idle = self.queue.is_empty() && now >= self.next_pull;
         let flow = &mut self.flows[slot];
         if idle && !flow.is_paused {
             flow.state.issued += 1;
-            self.next_pull = now + ndp.spacing;
+            self.next_pull = now + ndp.pull_interval;
             stats.pulls_on_answers += 1;
             return;
         }
         flow.state.queued.pulls += 1;
         if !flow.is_paused {
             let missing = flow.remaining();
-            self.queue.enter(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
+            self.queue.insert(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
         }
     }
 
@@ -170,43 +170,45 @@ impl Receiver {
             return;
         };
         let flow = &mut flows[slot];
-        queue.leave(slot, &mut flow.state.queued);
+        queue.remove(slot, &mut flow.state.queued);
         flow.state.queued.pulls -= 1;
         flow.state.issued += 1;
         let Announcement { src, msg, tx_slot, .. } = flow.announcement;
         out.send(src, msg, NdpHeader::Pull { tx_slot, pull: flow.state.issued });
         stats.pulls += 1;
-        self.next_pull = now + ndp.spacing;
-        self.queue_again(slot, ndp);
+        self.next_pull = now + ndp.pull_interval;
+        self.requeue(slot, ndp);
     }
 
     /// Queues a flow that has pulls to send and is not held.
-    fn queue_again(&mut self, slot: u32, ndp: &Ndp) {
+    fn requeue(&mut self, slot: u32, ndp: &Ndp) {
         let flow = &mut self.flows[slot];
         if flow.state.queued.pulls > 0 && !flow.is_paused {
             let missing = flow.remaining();
-            self.queue.enter(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
+            self.queue.insert(slot, missing, &mut flow.state.queued, ndp.config.pull_order);
         }
     }
 
     /// A message has no pulls until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.pause(src, msg) {
-            self.queue.leave(slot, &mut self.flows[slot].state.queued);
+            self.queue.remove(slot, &mut self.flows[slot].state.queued);
         }
     }
 
     /// Releases a held message, which may have pulls.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
         if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
-            self.queue_again(slot, ndp);
+            self.requeue(slot, ndp);
         }
     }
 
     /// Abandons flows whose senders have been unresponsive for too long.
     fn sweep(&mut self, now: Time, ndp: &Ndp, out: &mut Output<NdpHeader>) {
         let Self { flows, queue, .. } = self;
-        flows.sweep_with(now, ndp.forget, out, |slot, flow| queue.forget(slot, &flow.state.queued));
+        flows.sweep_with(now, ndp.forget_timeout, out, |slot, flow| {
+            queue.forget(slot, &flow.state.queued)
+        });
     }
 
     /// Ends a message that the driver refuses.
@@ -224,7 +226,7 @@ impl Receiver {
 }
 
 /// The answer to a packet: an acknowledgement, or a refusal.
-fn answer(arrival: &Arrival, cumulative: u32, pull: u32) -> NdpHeader {
+fn make_answer(arrival: &Arrival, cumulative: u32, pull: u32) -> NdpHeader {
     let &Arrival { announcement: Announcement { tx_slot, packets, .. }, seq, path, is_trimmed } =
         arrival;
     if is_trimmed && cumulative < packets {

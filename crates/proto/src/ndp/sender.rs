@@ -266,7 +266,7 @@ impl Sender {
             };
             state.sent.push_back(UnansweredPacket { seq, path: path.unwrap_or(0), sent_at: now });
             let header = NdpHeader::Data { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
-            let outgoing = self.flows.outgoing(slot);
+            let outgoing = self.flows.message(slot);
             self.enqueue_ready(slot);
             let mut packet = ndp.segmentation().data(outgoing, seq, Priority::new(1), header);
             if let Some(path) = path {

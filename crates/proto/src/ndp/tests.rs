@@ -7,8 +7,8 @@ use rampmeter_core::*;
 
 use super::config::{Ndp, NdpConfig, PathPenalty, PullOrder};
 use super::wire::NdpHeader;
-use super::{NdpFamily, NdpHost, NdpStats};
-use crate::transport::{Place, Site, Transport};
+use super::{NdpHost, NdpStats, NdpTransport};
+use crate::registered::{Deployment, RegisteredTransport, Site};
 
 const FACTS: FabricFacts = FabricFacts {
     n_hosts: 8,
@@ -17,7 +17,7 @@ const FACTS: FabricFacts = FabricFacts {
     data_rtt: Span::from_ns(5_800),
     control_rtt: Span::from_ns(5_216),
     n_pods: 1,
-    patience: Span::ZERO,
+    abort_timeout_min: Span::ZERO,
 };
 
 fn ndp_of(config: NdpConfig) -> Arc<Ndp> {
@@ -161,7 +161,7 @@ mod sender {
         let now = host.poll_timeout();
         host.handle_timeout(now);
         assert_eq!(host.poll_event(), Some(Event::Failed { msg: MsgId::new(0) }));
-        assert_eq!(host.messages(), Some((0, 0)));
+        assert_eq!(host.message_counts(), Some((0, 0)));
     }
 
     #[test]
@@ -303,12 +303,12 @@ mod between_hosts {
 
     #[test]
     fn ndp_is_refused() {
-        let deployment = Place::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: FACTS, deployment, lower: None };
-        let error = NdpFamily::configure(NdpConfig::paper(), &site).unwrap_err();
+        let error = NdpTransport::configure(NdpConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that works without switches that trim, between \
                     hosts, got ndp";
         assert_eq!(error.to_string(), expected);
-        const { assert!(!NdpFamily::ON_HOSTS) };
+        const { assert!(!NdpTransport::ON_HOSTS) };
     }
 }

@@ -5,11 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
     retransmit_gap,
 };
-use crate::transport::Peers;
 
 /// Reaction of a flow to several consecutive timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -166,7 +166,7 @@ pub struct Pfabric {
     /// Retransmission timeout.
     pub rto: Span,
     /// Time without packets of its source after which a destination drops a flow.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Pause between probes for a message that the destination has no room for.
@@ -192,7 +192,7 @@ impl PfabricConfig {
         let rto = self.rto.unwrap_or(facts.data_rtt * 3);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
-        let forget = attempt_limit.forget_after(by_attempts);
+        let forget_timeout = attempt_limit.forget_timeout(by_attempts);
         let paused_probe_interval =
             paused_probe_interval(keepalive(facts, self.payload + self.header));
         let retransmit_gap = retransmit_gap(facts);
@@ -201,7 +201,7 @@ impl PfabricConfig {
             window_max,
             peers: None,
             rto,
-            forget,
+            forget_timeout,
             attempt_limit,
             paused_probe_interval,
             retransmit_gap,
@@ -233,7 +233,7 @@ impl Pfabric {
     #[inline]
     pub(super) fn rto_to(&self, dst: NodeId) -> Span {
         match &self.peers {
-            Some(peers) if self.config.rto.is_none() => peers.data_time_of(self.rto, dst),
+            Some(peers) if self.config.rto.is_none() => peers.scale_data_time(self.rto, dst),
             _ => self.rto,
         }
     }

@@ -32,7 +32,7 @@ impl Endpoint for PfabricHost {
     type Config = Pfabric;
 
     sides! {
-        counters, gauges, messages, arriving, data, reconfigure(pfabric), wants_transmit,
+        counters, gauges, message_counts, arriving, data, reconfigure(pfabric), wants_transmit,
         poll_event,
     }
 
@@ -74,7 +74,7 @@ impl Endpoint for PfabricHost {
         };
         let packets = self.pfabric.segmentation().packets(Bytes::new(size));
         let of = Announcement { src, msg, flow, tx_slot, packets };
-        let (forget, out) = (self.pfabric.forget, &mut self.out);
+        let (forget, out) = (self.pfabric.forget_timeout, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
             if arrived.is_paused && seq.is_none() {
                 return PfabricHeader::Hold { held: true };

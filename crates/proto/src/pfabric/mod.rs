@@ -33,13 +33,13 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, RankProgram};
 
 use crate::keys::BadKey;
-use crate::toolkit::{CAPTON_PORT_PACKETS, Segmentation, family, two_bdps};
-use crate::transport::{DerivedValue, Peers, Place, Site, Transport};
+use crate::registered::{Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::toolkit::{CAPTON_PORT_PACKETS, Segmentation, transport, two_bdps};
 use config::Network;
 
-family! {
-    /// The pFabric family.
-    pub struct PfabricFamily {
+transport! {
+    /// The pFabric transport.
+    pub struct PfabricTransport {
         const NAME = "pfabric";
         type Config = Pfabric;
         type Header = wire::PfabricHeader;
@@ -48,7 +48,7 @@ family! {
     }
 }
 
-impl Transport for PfabricFamily {
+impl RegisteredTransport for PfabricTransport {
     type Keys = PfabricConfig;
     const TITLE: &'static str = "pFabric";
     const SUMMARY: &'static str =
@@ -85,7 +85,7 @@ impl Transport for PfabricFamily {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let config = PfabricConfig { payload, header, ..keys }.derive(&site.facts)?;
         let rtt = site.facts.data_rtt;
-        if matches!(site.deployment, Place::Network(_)) && config.rto < rtt {
+        if matches!(site.deployment, Deployment::Network(_)) && config.rto < rtt {
             let expected = format!("at least a round trip, {} us", rtt.as_us_f64());
             return Err(BadKey::new("rto-us", expected, config.rto.as_us_f64()));
         }
@@ -102,7 +102,7 @@ impl Transport for PfabricFamily {
             DerivedValue::packets("window", config.window),
             DerivedValue::packets("window-max", config.window_max),
             DerivedValue::time("timeout", config.rto),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

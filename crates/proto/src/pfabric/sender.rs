@@ -25,14 +25,14 @@
 //! (`packets_acknowledged_selectively_are_not_sent_again_after_a_timeout`). Long flows over a full
 //! network may time out many times in a row; too few attempts fail them.
 
-use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::collections::{HeapPositions, KeyedHeap};
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::{Pfabric, ProbeRank, TimeoutReaction};
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::toolkit::{
-    Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, Ready, Stream, Window,
+    Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, SlotSet, Stream, Window,
 };
 
 /// pFabric's rate control (§4.3). The window grows by one packet with each acknowledgement of new
@@ -45,7 +45,7 @@ pub(super) struct RateControl {
 }
 
 impl Window for RateControl {
-    const LIMIT: Limit = Limit::Span;
+    const LIMIT: Limit = Limit::Window;
 
     fn cwnd(&self) -> u32 {
         self.cwnd
@@ -89,15 +89,16 @@ pub(super) struct Sender {
     flows: OutgoingFlows<Stream<RateControl>>,
     /// Flows that may send, by remaining packets; of equals the first submitted is first.
     ready: KeyedHeap<(u32, u32)>,
-    positions: Places,
+    positions: HeapPositions,
     /// Flows that could send at the driver's last poll, and cannot any more. The driver polls once
     /// more for them: the order of events at one instant depends on it.
-    stale: Ready,
+    stale: SlotSet,
 }
 
 impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
-        let (ready, positions, stale) = (KeyedHeap::default(), Places::default(), Ready::default());
+        let (ready, positions, stale) =
+            (KeyedHeap::default(), HeapPositions::default(), SlotSet::default());
         Self { flows: OutgoingFlows::new(node), ready, positions, stale }
     }
 
@@ -244,7 +245,7 @@ impl Sender {
             remaining: flow.state.remaining(),
             size: flow.size,
         };
-        let outgoing = self.flows.outgoing(slot);
+        let outgoing = self.flows.message(slot);
         let packet = pfabric.segmentation().data(outgoing, seq, Priority::new(1), header);
         let flow = &mut self.flows[slot];
         flow.state.send(now, seq, packet.wire_bytes);

@@ -18,7 +18,7 @@ mod sender {
 
     use super::super::wire::PfabricHeader;
     use super::super::{Pfabric, PfabricConfig, PfabricHost};
-    use crate::test_packet::control;
+    use crate::test_packet::make_control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
         Time,
@@ -36,7 +36,7 @@ mod sender {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let pfabric = Arc::new(config.derive(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
@@ -47,7 +47,7 @@ mod sender {
     }
 
     fn acknowledge(host: &mut PfabricHost, now: Time, cumulative: u32, sack: u64) {
-        let packet = control(PfabricHeader::Ack { tx_slot: 0, cumulative, sack }, 7, 1, 0);
+        let packet = make_control(PfabricHeader::Ack { tx_slot: 0, cumulative, sack }, 7, 1, 0);
         host.handle_packet(now, &packet);
     }
 
@@ -117,7 +117,7 @@ mod sender {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
         let hold = PfabricHeader::Hold { held: true };
-        host.handle_packet(Time::ZERO, &control(hold, 7, 1, 0));
+        host.handle_packet(Time::ZERO, &make_control(hold, 7, 1, 0));
         let now = Time::ZERO + pfabric.paused_probe_interval;
         host.handle_timeout(now);
         let probe = host.poll_transmit(now).map(|packet| packet.header);

@@ -45,7 +45,7 @@ headers! {
             /// Every packet below has arrived.
             cumulative: u32 as "All packets below have arrived",
             /// Bit i is set if packet `cumulative + i` has arrived; bit 0 never is.
-            sack: u64 as hex "Arrived from the cumulative packet on",
+            sack: u64 as with_hex "Arrived from the cumulative packet on",
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose receivers have room for all.

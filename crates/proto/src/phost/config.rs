@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
 };
-use crate::transport::Peers;
 
 /// Flows that get free tokens (pHost §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -222,15 +222,15 @@ pub struct Phost {
     /// Time of a full packet on an access link: a destination sends a token each (§3.1).
     pub mtu_time: Span,
     /// Free tokens of a flow.
-    pub free: u32,
+    pub free_tokens: u32,
     /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is.
     pub threshold: u32,
     /// For how long.
-    pub downgrade: Span,
+    pub downgrade_time: Span,
     /// Wait for what is in flight when every packet has had a token.
-    pub resend: Span,
+    pub resend_wait: Span,
     /// Lifetime of a token at its source.
-    pub token_life: Span,
+    pub token_lifetime: Span,
     /// Unloaded round trip.
     pub rtt: Span,
     /// Time without a packet after which a source queries its destination's state of a flow.
@@ -238,7 +238,7 @@ pub struct Phost {
     /// From one repetition for a flow to the next for another, where there are many.
     pub retransmit_gap: Span,
     /// Time after which a destination forgets a flow whose source is unresponsive.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// The rates of all hosts; `None` if none is slower.
@@ -251,15 +251,15 @@ pub struct Pair {
     /// Time of a full packet on the link of the slower end.
     pub mtu_time: Span,
     /// Free tokens of a flow.
-    pub free: u32,
+    pub free_tokens: u32,
     /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is.
     pub threshold: u32,
     /// Time for which a flow stays downgraded.
-    pub downgrade: Span,
+    pub downgrade_time: Span,
     /// Wait for what is in flight when every packet has had a token.
-    pub resend: Span,
+    pub resend_wait: Span,
     /// Lifetime of a token at its source.
-    pub token_life: Span,
+    pub token_lifetime: Span,
     /// Unloaded round trip with full packets.
     pub rtt: Span,
 }
@@ -272,20 +272,28 @@ impl PhostConfig {
     pub fn derive(self, facts: &FabricFacts) -> Result<Phost, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt } =
-            self.pair(facts);
+        let Pair {
+            mtu_time,
+            free_tokens,
+            threshold,
+            downgrade_time,
+            resend_wait,
+            token_lifetime,
+            rtt,
+        } = self.pair(facts);
         let keepalive = keepalive(facts, self.payload + self.header);
         Ok(Phost {
             mtu_time,
-            free,
+            free_tokens,
             threshold,
-            downgrade,
-            resend,
-            token_life,
+            downgrade_time,
+            resend_wait,
+            token_lifetime,
             rtt,
             keepalive,
             retransmit_gap: retransmit_gap(facts),
-            forget: attempt_limit.forget_after(forget_after(keepalive, self.attempts_max)),
+            forget_timeout: attempt_limit
+                .forget_timeout(forget_after(keepalive, self.attempts_max)),
             attempt_limit,
             peers: None,
             config: self,
@@ -296,17 +304,17 @@ impl PhostConfig {
     fn pair(&self, facts: &FabricFacts) -> Pair {
         let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
         let bdp = facts.bdp_packets(self.payload + self.header);
-        let free = self.free_tokens.unwrap_or(bdp + 1);
-        let downgrade = self.downgrade_packets.unwrap_or(3 * free + 1);
-        let resend = self.resend_packets.unwrap_or(free + 1);
+        let free_tokens = self.free_tokens.unwrap_or(bdp + 1);
+        let downgrade = self.downgrade_packets.unwrap_or(3 * free_tokens + 1);
+        let resend = self.resend_packets.unwrap_or(free_tokens + 1);
         let life = self.token_lifetime_milli.unwrap_or(TOKEN_LIFETIME_MILLI);
         Pair {
             mtu_time,
-            free,
-            threshold: self.downgrade_threshold.unwrap_or(free.max(1)),
-            downgrade: mtu_time * u64::from(downgrade),
-            resend: mtu_time * u64::from(resend),
-            token_life: mtu_time.scale_floor(life.into(), 1_000),
+            free_tokens,
+            threshold: self.downgrade_threshold.unwrap_or(free_tokens.max(1)),
+            downgrade_time: mtu_time * u64::from(downgrade),
+            resend_wait: mtu_time * u64::from(resend),
+            token_lifetime: mtu_time.scale_floor(life.into(), 1_000),
             rtt: facts.data_rtt,
         }
     }
@@ -332,32 +340,41 @@ impl Phost {
     }
 
     fn own_pair(&self) -> Pair {
-        let &Self { mtu_time, free, threshold, downgrade, resend, token_life, rtt, .. } = self;
-        Pair { mtu_time, free, threshold, downgrade, resend, token_life, rtt }
+        let &Self {
+            mtu_time,
+            free_tokens,
+            threshold,
+            downgrade_time,
+            resend_wait,
+            token_lifetime,
+            rtt,
+            ..
+        } = self;
+        Pair { mtu_time, free_tokens, threshold, downgrade_time, resend_wait, token_lifetime, rtt }
     }
 
     /// Returns the interval after which a sender repeats itself to `dst`.
     pub(super) fn keepalive_to(&self, dst: NodeId) -> Span {
-        self.peers.as_ref().map_or(self.keepalive, |peers| peers.time_of(self.keepalive, dst))
+        self.peers.as_ref().map_or(self.keepalive, |peers| peers.scale_time(self.keepalive, dst))
     }
 }
 
 impl Pair {
     /// Time after which a token without an answer has expired, from its sending.
     pub(super) fn token_expiry(&self) -> Span {
-        self.rtt + self.token_life
+        self.rtt + self.token_lifetime
     }
 
     /// Returns the lifetime of `n` free tokens.
-    pub(super) fn free_life(&self, n: u32) -> Span {
-        self.mtu_time * u64::from(n) + self.token_life
+    pub(super) fn free_lifetime(&self, n: u32) -> Span {
+        self.mtu_time * u64::from(n) + self.token_lifetime
     }
 
     /// Returns the number of packets with free tokens in a flow of `packets`.
     pub fn free_packets(&self, packets: u32, free_for: FreeTokens) -> u32 {
         match free_for {
-            FreeTokens::EveryFlow => packets.min(self.free),
-            FreeTokens::ShortFlows if packets <= self.free => packets,
+            FreeTokens::EveryFlow => packets.min(self.free_tokens),
+            FreeTokens::ShortFlows if packets <= self.free_tokens => packets,
             FreeTokens::ShortFlows => 0,
         }
     }

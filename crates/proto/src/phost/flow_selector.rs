@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::collections::{HeapPositions, KeyedHeap};
 use rampmeter_core::{Span, TenantId, Time};
 
 use super::config::{Phost, Policy};
@@ -56,19 +56,19 @@ impl TenantFlows {
 
 /// The pending flows of a destination.
 #[derive(Debug, Default)]
-pub(super) struct Choice {
+pub(super) struct FlowSelector {
     /// Those of tenant zero; all of them under policies that ignore tenants.
     first: TenantFlows,
     /// Those of other tenants, of which each has some.
     others: BTreeMap<TenantId, TenantFlows>,
-    positions: Places,
+    positions: HeapPositions,
     /// Flows that wait only while packets arrive, by the silence that ends their waits.
     arriving: KeyedHeap<Span>,
-    arriving_positions: Places,
+    arriving_positions: HeapPositions,
     pacing: Pacing,
     /// Flows that [`Self::pick`] has looked at.
     #[cfg(test)]
-    pub(super) looks: u64,
+    pub(super) n_examined: u64,
 }
 
 fn tenant(flow: &RxFlow, policy: Policy) -> TenantId {
@@ -86,14 +86,14 @@ fn key(flow: &RxFlow, policy: Policy) -> Key {
     (measure, flow.state.announced.as_ps())
 }
 
-impl Choice {
+impl FlowSelector {
     /// Changes the flows that `flow` belongs to, given the places of all.
     #[inline]
     fn change<R>(
         &mut self,
         flow: &RxFlow,
         policy: Policy,
-        change: impl FnOnce(&mut Candidates<Key>, &mut Places) -> R,
+        change: impl FnOnce(&mut Candidates<Key>, &mut HeapPositions) -> R,
     ) -> R {
         let tenant = tenant(flow, policy);
         let flows = match tenant == TenantId::default() {
@@ -110,13 +110,13 @@ impl Choice {
     }
 
     /// Enters a flow that is new, or notes that it is held or not any more.
-    pub(super) fn enter(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
+    pub(super) fn insert(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         self.arriving.remove(&mut self.arriving_positions, slot);
         self.change(flow, policy, |flows, places| {
             if flow.is_paused {
                 flows.wait(places, slot, Time::NEVER);
             } else {
-                flows.wake(places, slot, key(flow, policy));
+                flows.make_ready(places, slot, key(flow, policy));
             }
         });
     }
@@ -132,13 +132,13 @@ impl Choice {
     pub(super) fn on_packet(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         self.change(flow, policy, |flows, places| {
             if flow.waits_for_data() || flows.key(places, slot).is_some() {
-                flows.wake(places, slot, key(flow, policy));
+                flows.make_ready(places, slot, key(flow, policy));
             }
         });
     }
 
     /// Removes a flow that has ended, or whose tenant or deadline is about to change.
-    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
+    pub(super) fn remove(&mut self, slot: u32, flow: &RxFlow, policy: Policy) {
         self.arriving.remove(&mut self.arriving_positions, slot);
         self.change(flow, policy, |flows, places| flows.remove(places, slot));
         let tenant = tenant(flow, policy);
@@ -155,7 +155,7 @@ impl Choice {
 
     /// Counts a token for a flow. Its source gets no other before the next is due.
     #[inline]
-    pub(super) fn count(&mut self, now: Time, flow: &RxFlow, phost: &Phost) {
+    pub(super) fn on_token(&mut self, now: Time, flow: &RxFlow, phost: &Phost) {
         if !flow.state.is_paced {
             return;
         }
@@ -186,14 +186,14 @@ impl Choice {
         let policy = phost.config.policy;
         self.wake_due(now, pending, policy);
         self.end_waits(now, pending, arrivals, policy);
-        while let Some(slot) = self.best(served) {
+        while let Some(slot) = self.first_ready(served) {
             #[cfg(test)]
             {
-                self.looks += 1;
+                self.n_examined += 1;
             }
             match pending[slot].readiness(now, arrivals, phost) {
                 Readiness::Ready => return Ok(slot),
-                Readiness::Waits(until) => self.wait(slot, &pending[slot], until, policy),
+                Readiness::NotBefore(until) => self.wait(slot, &pending[slot], until, policy),
                 Readiness::WhileArriving(until, idle) => {
                     self.wait(slot, &pending[slot], until, policy);
                     self.arriving.set(&mut self.arriving_positions, slot, idle);
@@ -219,10 +219,10 @@ impl Choice {
         {
             #[cfg(test)]
             {
-                self.looks += 1;
+                self.n_examined += 1;
             }
             pending[slot].end_wait();
-            self.enter(slot, &pending[slot], policy);
+            self.insert(slot, &pending[slot], policy);
         }
     }
 
@@ -231,7 +231,7 @@ impl Choice {
     fn wake_due(&mut self, now: Time, pending: &ArrivingFlows<PendingFlow>, policy: Policy) {
         let Self { first, others, positions, arriving, arriving_positions, .. } = self;
         #[cfg(test)]
-        let looks = &mut self.looks;
+        let looks = &mut self.n_examined;
         let mut wake = |flows: &mut Candidates<Key>| {
             while let Some(slot) = flows.due(now) {
                 #[cfg(test)]
@@ -239,7 +239,7 @@ impl Choice {
                     *looks += 1;
                 }
                 arriving.remove(arriving_positions, slot);
-                flows.wake(positions, slot, key(&pending[slot], policy));
+                flows.make_ready(positions, slot, key(&pending[slot], policy));
             }
         };
         first.wake(now, &mut wake);
@@ -250,7 +250,7 @@ impl Choice {
 
     /// Returns the slot of the first flow that may have a token.
     #[inline]
-    fn best(&self, served: &TenantCounts) -> Option<u32> {
+    fn first_ready(&self, served: &TenantCounts) -> Option<u32> {
         let none = TenantId::default();
         if self.others.is_empty() {
             return self.first.first().map(|(_, slot)| slot);

@@ -31,8 +31,8 @@ impl PhostHost {
 
     /// Returns the number of flows that the choice of tokens has looked at.
     #[cfg(test)]
-    pub(super) fn looks(&self) -> u64 {
-        self.receiver.looks()
+    pub(super) fn n_examined(&self) -> u64 {
+        self.receiver.n_examined()
     }
 
     fn announcement(
@@ -59,7 +59,7 @@ impl Endpoint for PhostHost {
     type Config = Phost;
 
     sides! {
-        counters, gauges, messages, arriving, data, reconfigure(phost), poll_control,
+        counters, gauges, message_counts, arriving, data, reconfigure(phost), poll_control,
         wants_transmit, poll_timeout, poll_event,
     }
 
@@ -96,15 +96,22 @@ impl Endpoint for PhostHost {
                 let flow = self.announcement(packet, flow, tx_slot, size);
                 return self.receiver.on_free(now, flow, seq, &self.phost, &mut self.out);
             }
-            PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated } => {
+            PhostHeader::Rts {
+                flow,
+                tx_slot,
+                size,
+                time_to_deadline,
+                tenant,
+                is_retransmission,
+            } => {
                 let of = self.announcement(packet, flow, tx_slot, size);
                 let (deadline, tenant) =
-                    (now.saturating_add(time_left), TenantId::new(tenant.into()));
+                    (now.saturating_add(time_to_deadline), TenantId::new(tenant.into()));
                 let (phost, out) = (&self.phost, &mut self.out);
-                self.receiver.on_rts(now, of, deadline, tenant, repeated, phost, out);
+                self.receiver.on_rts(now, of, deadline, tenant, is_retransmission, phost, out);
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
-            PhostHeader::Heard { tx_slot, held } => {
+            PhostHeader::RtsAck { tx_slot, held } => {
                 self.sender.on_response(now, tx_slot, msg, held, &self.phost);
             }
         }

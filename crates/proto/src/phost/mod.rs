@@ -38,25 +38,25 @@ pub use stats::PhostStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, Passive};
+use rampmeter_core::{FabricFacts, ForwardOnly};
 
 use crate::keys::BadKey;
-use crate::toolkit::{Segmentation, family, phost_study_buffer};
-use crate::transport::{Assumptions, DerivedValue, Peers, Place, Site, Transport};
+use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::toolkit::{Segmentation, phost_study_buffer, transport};
 use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
 
-family! {
-    /// The pHost family.
-    pub struct PhostFamily {
+transport! {
+    /// The pHost transport.
+    pub struct PhostTransport {
         const NAME = "phost";
         type Config = Phost;
         type Header = wire::PhostHeader;
         type Host = PhostHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-impl Transport for PhostFamily {
+impl RegisteredTransport for PhostTransport {
     type Keys = PhostConfig;
     const TITLE: &'static str = "pHost";
     const SUMMARY: &'static str =
@@ -81,11 +81,13 @@ impl Transport for PhostFamily {
     fn configure(keys: PhostConfig, site: &Site) -> Result<Phost, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let mut keys = PhostConfig { payload, header, ..keys };
-        if matches!(site.deployment, Place::Hosts { .. }) {
+        if matches!(site.deployment, Deployment::Hosts { .. }) {
             // Free packets of many messages would be sent to a program that does not read.
             keys.free_expiry.get_or_insert(FreeExpiry::Pace);
         }
-        if matches!(site.deployment, Place::Hosts { .. }) && keys.token_lifetime_milli.is_none() {
+        if matches!(site.deployment, Deployment::Hosts { .. })
+            && keys.token_lifetime_milli.is_none()
+        {
             // A host that was not on its processor when tokens arrived must find some that are
             // valid.
             let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
@@ -108,13 +110,13 @@ impl Transport for PhostFamily {
 
     fn describe(config: &Phost) -> Vec<DerivedValue> {
         vec![
-            DerivedValue::packets("free-tokens", config.free),
-            DerivedValue::time("token-life", config.token_life),
+            DerivedValue::packets("free-tokens", config.free_tokens),
+            DerivedValue::time("token-life", config.token_lifetime),
             DerivedValue::packets("downgrade-threshold", config.threshold),
-            DerivedValue::time("downgrade", config.downgrade),
-            DerivedValue::time("resend", config.resend),
+            DerivedValue::time("downgrade", config.downgrade_time),
+            DerivedValue::time("resend", config.resend_wait),
             DerivedValue::time("keepalive", config.keepalive),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

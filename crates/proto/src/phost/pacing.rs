@@ -53,7 +53,7 @@ mod tests {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let phost = PhostConfig::paper().derive(&facts).unwrap();
         let own = phost.pair_from(NodeId::new(1));

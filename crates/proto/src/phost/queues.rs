@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::{KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, KeyedHeap, Slab};
 use rampmeter_core::{NodeId, Time};
 
 use crate::toolkit::Candidates;
@@ -34,10 +34,10 @@ pub(super) struct SourceQueues {
     queues: Slab<SourceQueue>,
     /// Open queues with a flow that may have a token, by the first such flow.
     open: KeyedHeap<(Key, u32)>,
-    open_positions: Places,
+    open_positions: HeapPositions,
     /// Queues by the instant at which they open or a flow's wait ends.
     timers: KeyedHeap<Time>,
-    timer_positions: Places,
+    timer_positions: HeapPositions,
 }
 
 impl SourceQueues {

@@ -32,7 +32,7 @@ mod announcements;
 use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
 
 use super::config::{FreeRepair, Phost, Policy, Wake};
-use super::flow_selector::Choice;
+use super::flow_selector::FlowSelector;
 use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
@@ -52,16 +52,16 @@ enum Clock {
     /// No flow is pending.
     Stopped,
     /// A token may be sent at this instant.
-    Runs(Time),
+    TokenAt(Time),
     /// No pending flow needs a token before this instant.
-    Waits(Time),
+    IdleUntil(Time),
 }
 
 /// The receiver of one host.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) flows: ArrivingFlows<PendingFlow>,
-    selector: Choice,
+    selector: FlowSelector,
     clock: Clock,
     /// Tokens to withhold for announced free tokens.
     withheld: u32,
@@ -79,7 +79,7 @@ impl Receiver {
     pub(super) fn new(phost: &Phost) -> Self {
         Self {
             flows: ArrivingFlows::default(),
-            selector: Choice::default(),
+            selector: FlowSelector::default(),
             clock: Clock::Stopped,
             withheld: 0,
             arrivals: Arrivals::default(),
@@ -91,29 +91,29 @@ impl Receiver {
     }
 
     #[cfg(test)]
-    pub(super) fn looks(&self) -> u64 {
-        self.selector.looks
+    pub(super) fn n_examined(&self) -> u64 {
+        self.selector.n_examined
     }
 
     #[inline]
     pub(super) fn deadline(&self) -> Time {
         match self.clock {
             Clock::Stopped => Time::NEVER,
-            Clock::Runs(at) | Clock::Waits(at) => at,
+            Clock::TokenAt(at) | Clock::IdleUntil(at) => at,
         }
     }
 
     /// Starts the clock if it does not run.
     fn start(&mut self, now: Time) {
-        if !matches!(self.clock, Clock::Runs(_)) {
-            self.clock = Clock::Runs(now);
+        if !matches!(self.clock, Clock::TokenAt(_)) {
+            self.clock = Clock::TokenAt(now);
         }
     }
 
     /// Holds a message, which has no tokens until it is released.
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
         if let Some(slot) = self.flows.pause(src, msg) {
-            self.selector.enter(slot, &self.flows[slot], phost.config.policy);
+            self.selector.insert(slot, &self.flows[slot], phost.config.policy);
         }
     }
 
@@ -121,7 +121,7 @@ impl Receiver {
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
         let quiet = paused_probe_interval(phost.keepalive);
         if let Some(slot) = self.flows.resume(now, src, msg, quiet) {
-            self.selector.enter(slot, &self.flows[slot], phost.config.policy);
+            self.selector.insert(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }
     }
@@ -135,7 +135,7 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.selector.leave(slot, &flow, phost.config.policy);
+            self.selector.remove(slot, &flow, phost.config.policy);
         }
     }
 
@@ -148,7 +148,7 @@ impl Receiver {
     ) {
         let Self { flows, selector, .. } = self;
         let policy = phost.config.policy;
-        flows.forget_peer(peer, out, |slot, flow| selector.leave(slot, flow, policy));
+        flows.forget_peer(peer, out, |slot, flow| selector.remove(slot, flow, policy));
     }
 
     /// Handles a packet that a token requested: the flow's slot, the packet's and the token's
@@ -184,7 +184,7 @@ impl Receiver {
             return Receipt::Ignored;
         }
         flow.last_packet_at = now;
-        flow.state.begins = None;
+        flow.state.tokens_from = None;
         flow.state.tokens.on_data(number);
         self.delay.on_data(
             now,
@@ -198,7 +198,7 @@ impl Receiver {
         let end = flow.shorten_wait(now);
         if flow.remaining() == 0 {
             if let Some(flow) = self.flows.deliver(slot, out) {
-                self.selector.leave(slot, &flow, phost.config.policy);
+                self.selector.remove(slot, &flow, phost.config.policy);
                 let Announcement { src, msg, tx_slot, .. } = flow.announcement;
                 out.send(src, msg, PhostHeader::Ack { tx_slot });
             }
@@ -207,24 +207,25 @@ impl Receiver {
         match end {
             Some(end) if !flow.is_paused => {
                 self.selector.wait(slot, flow, end, phost.config.policy);
-                if let Clock::Waits(until) = &mut self.clock {
+                if let Clock::IdleUntil(until) = &mut self.clock {
                     *until = end.min(*until);
                 }
             }
             _ => self.selector.on_packet(slot, flow, phost.config.policy),
         }
         if phost.config.wake == Wake::OnData
-            && let Clock::Waits(until) = self.clock
+            && let Clock::IdleUntil(until) = self.clock
         {
             let flow = &mut self.flows[slot];
             let at = match self.selector.next_token(flow) {
                 at if at > now => at,
                 _ => match flow.readiness(now, self.arrivals, phost) {
                     Readiness::Ready => now,
-                    Readiness::Waits(_) | Readiness::WhileArriving(..) => until,
+                    Readiness::NotBefore(_) | Readiness::WhileArriving(..) => until,
                 },
             };
-            self.clock = if at <= now { Clock::Runs(now) } else { Clock::Waits(until.min(at)) };
+            self.clock =
+                if at <= now { Clock::TokenAt(now) } else { Clock::IdleUntil(until.min(at)) };
         }
         receipt
     }
@@ -240,13 +241,13 @@ impl Receiver {
         self.ticks = self.ticks.wrapping_add(1);
         if self.ticks.is_multiple_of(FORGET_TICKS) {
             let Self { flows, selector, .. } = self;
-            let gone = |slot, flow: &RxFlow| selector.leave(slot, flow, phost.config.policy);
-            flows.forget_unresponsive(now, phost.forget, FORGET_PARTS, out, gone);
+            let gone = |slot, flow: &RxFlow| selector.remove(slot, flow, phost.config.policy);
+            flows.forget_unresponsive(now, phost.forget_timeout, FORGET_PARTS, out, gone);
         }
         if self.withheld > 0 {
             self.withheld -= 1;
             stats.tokens_withheld += 1;
-            self.clock = Clock::Runs(now + phost.mtu_time);
+            self.clock = Clock::TokenAt(now + phost.mtu_time);
             return;
         }
         let Self { selector, flows, served, arrivals, .. } = self;
@@ -258,24 +259,24 @@ impl Receiver {
                 return;
             }
             Err(until) => {
-                self.clock = Clock::Waits(until);
+                self.clock = Clock::IdleUntil(until);
                 return;
             }
         };
         let flow = &mut self.flows[slot];
         let pair = flow.state.pair;
         let resend = match phost.config.free_repair {
-            FreeRepair::Measured => pair.resend.max(self.delay.wait(pair.rtt)),
-            FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend,
+            FreeRepair::Measured => pair.resend_wait.max(self.delay.wait(pair.rtt)),
+            FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend_wait,
         };
-        self.selector.count(now, flow, phost);
+        self.selector.on_token(now, flow, phost);
         let (seq, number) = flow.take_token(now, resend, phost, stats);
         if phost.config.free_repair == FreeRepair::Measured {
-            self.delay.start(now, (flow.announcement.src, flow.announcement.flow, number));
+            self.delay.on_token(now, (flow.announcement.src, flow.announcement.flow, number));
         }
         let (tx_slot, rx_slot, remaining) = (flow.announcement.tx_slot, slot, flow.remaining());
         let token = PhostHeader::Token { tx_slot, rx_slot, seq, number, remaining };
         out.send(flow.announcement.src, flow.announcement.msg, token);
-        self.clock = Clock::Runs(now + phost.mtu_time);
+        self.clock = Clock::TokenAt(now + phost.mtu_time);
     }
 }

@@ -45,9 +45,9 @@ pub(super) struct PendingFlow {
     /// Its last free packet.
     pub(super) free: Option<u32>,
     /// No tokens before this instant unless data arrives.
-    pub(super) begins: Option<Time>,
+    pub(super) tokens_from: Option<Time>,
     /// Every packet has had a token: the wait for those in flight.
-    pub(super) settles: Option<Wait>,
+    pub(super) repair_wait: Option<Wait>,
     /// The parameters of the two ends.
     pub(super) pair: Pair,
     /// True if its source is slower than this host.
@@ -61,7 +61,7 @@ pub(super) type RxFlow = ArrivingFlow<PendingFlow>;
 pub(super) struct Downgrade {
     pub(super) until: Time,
     /// Answered tokens at its start.
-    pub(super) seen: u32,
+    pub(super) answered_end: u32,
 }
 
 /// Packets that arrive at a destination.
@@ -88,7 +88,7 @@ pub(super) enum Wait {
 pub(super) enum Readiness {
     Ready,
     /// It needs none before this instant.
-    Waits(Time),
+    NotBefore(Time),
     /// It needs none before this instant unless no packet arrives for this time.
     WhileArriving(Time, Span),
 }
@@ -101,14 +101,14 @@ impl PendingFlow {
             self.downgraded = None;
             return Readiness::Ready;
         }
-        let (until, seen) = (now + self.pair.downgrade, self.tokens.seen());
-        let of = *self.downgraded.get_or_insert(Downgrade { until, seen });
-        if of.seen < seen {
+        let (until, answered_end) = (now + self.pair.downgrade_time, self.tokens.seen());
+        let of = *self.downgraded.get_or_insert(Downgrade { until, answered_end });
+        if of.answered_end < answered_end {
             // Its source answers, late.
             self.downgraded = None;
             self.tokens.answer_below(self.expiry.expired_end - self.pair.threshold);
         } else if of.until > now {
-            return Readiness::Waits(of.until);
+            return Readiness::NotBefore(of.until);
         }
         Readiness::Ready
     }
@@ -116,7 +116,7 @@ impl PendingFlow {
     /// Downgrades a flow of an unresponsive source anew after one token.
     pub(super) fn on_token(&mut self, now: Time) {
         if let Some(Downgrade { until, .. }) = &mut self.downgraded {
-            *until = now + self.pair.downgrade;
+            *until = now + self.pair.downgrade_time;
         }
     }
 
@@ -125,9 +125,9 @@ impl PendingFlow {
         if self.tokens.open() < self.pair.threshold {
             return Readiness::Ready;
         }
-        let until = self.tokens.last() + self.pair.downgrade;
+        let until = self.tokens.last() + self.pair.downgrade_time;
         if until > now {
-            return Readiness::Waits(until);
+            return Readiness::NotBefore(until);
         }
         self.tokens.reopen(self.pair.threshold);
         Readiness::Ready
@@ -140,22 +140,22 @@ impl RxFlow {
     /// downgrades it once more.
     pub(super) fn readiness(&mut self, now: Time, arrivals: Arrivals, phost: &Phost) -> Readiness {
         let state = &mut self.state;
-        if let Some(at) = state.begins.filter(|&at| at > now) {
-            return Readiness::Waits(at);
+        if let Some(at) = state.tokens_from.filter(|&at| at > now) {
+            return Readiness::NotBefore(at);
         }
-        match state.settles {
+        match state.repair_wait {
             None => {}
             Some(Wait::Until(at) | Wait::AtLeast(at, _)) if at > now => {
-                return Readiness::Waits(at);
+                return Readiness::NotBefore(at);
             }
             Some(Wait::Until(_)) => self.end_wait(),
             Some(Wait::AtLeast(_, until)) => {
                 let until = until.max(arrivals.free.until());
-                state.settles = Some(Wait::WhileArriving(until));
+                state.repair_wait = Some(Wait::WhileArriving(until));
                 return self.readiness(now, arrivals, phost);
             }
             Some(Wait::WhileArriving(until)) => {
-                let idle = state.pair.resend;
+                let idle = state.pair.resend_wait;
                 if until.min(arrivals.latest + idle) > now {
                     return Readiness::WhileArriving(until, idle);
                 }
@@ -172,7 +172,7 @@ impl RxFlow {
     /// Ends the wait for missing packets, which need tokens.
     pub(super) fn end_wait(&mut self) {
         let remaining = self.remaining();
-        self.state.settles = None;
+        self.state.repair_wait = None;
         self.state.goal = self.state.tokens.issued() + remaining;
     }
 
@@ -180,8 +180,8 @@ impl RxFlow {
     /// data for the last token have arrived. Packets that took other paths have a quarter of a
     /// round trip. Returns its new end.
     pub(super) fn shorten_wait(&mut self, now: Time) -> Option<Time> {
-        let PendingFlow { settles, tokens, free, pair, .. } = &mut self.state;
-        if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = settles
+        let PendingFlow { repair_wait, tokens, free, pair, .. } = &mut self.state;
+        if let Some(wait @ (Wait::AtLeast(..) | Wait::WhileArriving(_))) = repair_wait
             && tokens.open() == 0
             && free.is_none_or(|last| self.received.contains(last))
         {
@@ -195,7 +195,7 @@ impl RxFlow {
     /// Returns whether data that arrives may end its wait.
     #[inline]
     pub(super) fn waits_for_data(&self) -> bool {
-        self.state.settles.is_none() && !self.is_paused
+        self.state.repair_wait.is_none() && !self.is_paused
     }
 
     /// Takes the next packet to token, missing ones in cyclic order, and the token's number. After
@@ -217,8 +217,8 @@ impl RxFlow {
             state.expiry.push(now + state.pair.token_expiry(), number + 1);
         }
         if state.tokens.issued() >= state.goal {
-            state.settles = Some(match phost.config.free_repair {
-                FreeRepair::Measured => Wait::AtLeast(now + state.pair.resend, now + resend),
+            state.repair_wait = Some(match phost.config.free_repair {
+                FreeRepair::Measured => Wait::AtLeast(now + state.pair.resend_wait, now + resend),
                 FreeRepair::RoundTrip | FreeRepair::TwicePace => Wait::Until(now + resend),
             });
         }

@@ -10,7 +10,7 @@ use super::config::{DataPriority, FreeExpiry, Phost, Policy};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
 use crate::toolkit::{
-    OutgoingFlow, OutgoingFlows, Output, Ready, TenantCounts, paused_probe_interval,
+    OutgoingFlow, OutgoingFlows, Output, SlotSet, TenantCounts, paused_probe_interval,
 };
 
 /// A token at its source.
@@ -30,13 +30,13 @@ struct Tokens {
     /// Packets missing at the destination, according to the latest token.
     remaining: u32,
     /// Lifetime of its tokens.
-    token_life: Span,
+    token_lifetime: Span,
     /// True if free tokens are enough for all its packets.
     is_short: bool,
     /// The next packet with a free token, and the first without.
     free_next: u32,
     free_end: u32,
-    free_until: Time,
+    free_expires_at: Time,
     /// Tokens, oldest first.
     tokens: VecDeque<Token>,
 }
@@ -45,7 +45,7 @@ impl Tokens {
     /// Drops tokens that have expired. Returns true if any remains.
     #[inline]
     fn is_ready(&mut self, now: Time, stats: &mut PhostStats) -> bool {
-        if self.free_next < self.free_end && self.free_until < now {
+        if self.free_next < self.free_end && self.free_expires_at < now {
             stats.tokens_expired += u64::from(self.free_end - self.free_next);
             self.free_next = self.free_end;
         }
@@ -62,18 +62,23 @@ impl Tokens {
     fn is_free_next(&self) -> bool {
         let is_later = |token: &Token| token.seq >= self.free_end;
         self.free_next < self.free_end
-            && (self.free_until != Time::NEVER || !self.tokens.front().is_some_and(is_later))
+            && (self.free_expires_at != Time::NEVER || !self.tokens.front().is_some_and(is_later))
     }
 }
 
-fn rts(of: &OutgoingFlow<Tokens>, now: Time, tx_slot: u32, repeated: bool) -> PhostHeader {
-    let time_left = match of.state.deadline {
+fn make_rts(
+    of: &OutgoingFlow<Tokens>,
+    now: Time,
+    tx_slot: u32,
+    is_retransmission: bool,
+) -> PhostHeader {
+    let time_to_deadline = match of.state.deadline {
         Time::NEVER => Span::from_ps(u64::MAX),
         at => at.saturating_since(now),
     };
     let tenant = of.state.tenant.get() as u16;
     let (flow, size) = (of.flow, of.size);
-    PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated }
+    PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission }
 }
 
 /// The sender of one host.
@@ -81,7 +86,7 @@ fn rts(of: &OutgoingFlow<Tokens>, now: Time, tx_slot: u32, repeated: bool) -> Ph
 pub(super) struct Sender {
     flows: OutgoingFlows<Tokens>,
     /// Flows that have tokens, some perhaps expired.
-    ready: Ready,
+    ready: SlotSet,
     /// Packets sent, by tenant, if the policy requires it.
     served: TenantCounts,
 }
@@ -90,7 +95,7 @@ impl Sender {
     pub(super) fn new(node: NodeId) -> Self {
         Self {
             flows: OutgoingFlows::new(node),
-            ready: Ready::default(),
+            ready: SlotSet::default(),
             served: TenantCounts::default(),
         }
     }
@@ -135,19 +140,19 @@ impl Sender {
             deadline,
             tenant,
             remaining: packets,
-            token_life: pair.token_life,
-            is_short: packets <= pair.free,
+            token_lifetime: pair.token_lifetime,
+            is_short: packets <= pair.free_tokens,
             free_next: 0,
             free_end,
-            free_until: match phost.config.free_expiry {
+            free_expires_at: match phost.config.free_expiry {
                 None | Some(FreeExpiry::Never) => Time::NEVER,
-                Some(FreeExpiry::Pace) => now + pair.free_life(free_end),
+                Some(FreeExpiry::Pace) => now + pair.free_lifetime(free_end),
             },
             tokens: VecDeque::new(),
         };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + phost.keepalive_to(dst));
-        out.send(dst, msg, rts(&self.flows[slot], now, slot, false));
+        out.send(dst, msg, make_rts(&self.flows[slot], now, slot, false));
         if free_end > 0 {
             self.ready.insert(slot);
         }
@@ -189,7 +194,7 @@ impl Sender {
         if state.tokens.len() >= flow.packets as usize {
             return;
         }
-        let expires = now + state.token_life;
+        let expires = now + state.token_lifetime;
         state.tokens.push_back(Token { seq, number, rx_slot, expires });
         self.ready.insert(tx_slot);
     }
@@ -245,7 +250,7 @@ impl Sender {
             idx += 1;
         }
         let (_, slot) = best?;
-        Some(self.take(now, slot, phost))
+        Some(self.take_packet(now, slot, phost))
     }
 
     /// Returns the key by which flows are preferred, lowest first. Of equals the flow submitted
@@ -263,8 +268,8 @@ impl Sender {
     }
 
     /// Uses a token of a flow that has one.
-    fn take(&mut self, now: Time, slot: u32, phost: &Phost) -> Packet<PhostHeader> {
-        let outgoing = self.flows.outgoing(slot);
+    fn take_packet(&mut self, now: Time, slot: u32, phost: &Phost) -> Packet<PhostHeader> {
+        let outgoing = self.flows.message(slot);
         let flow = &mut self.flows[slot];
         let state = &mut flow.state;
         let is_short = state.is_short;
@@ -311,7 +316,7 @@ impl Sender {
             let flow = &mut self.flows[slot];
             let msg = flow.msg;
             if flow.retry.attempt(now, &phost.attempt_limit) {
-                out.send(flow.dst, msg, rts(flow, now, slot, true));
+                out.send(flow.dst, msg, make_rts(flow, now, slot, true));
                 stats.repeats += 1;
                 let keepalive = phost.keepalive_to(flow.dst);
                 let pause = phost.attempt_limit.interval(keepalive, flow.retry.attempts());

@@ -6,9 +6,10 @@ mod wire {
 
     #[test]
     fn layout_is_type_byte_then_big_endian_fields() {
-        let time_left = Span::from_ps(3);
-        let (flow, tx_slot, size, tenant, repeated) = (1, 2, 0x0304, 5, true);
-        let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
+        let time_to_deadline = Span::from_ps(3);
+        let (flow, tx_slot, size, tenant, is_retransmission) = (1, 2, 0x0304, 5, true);
+        let rts =
+            PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission };
         let mut bytes = [0; 28];
         assert_eq!(rts.encode(&mut bytes), Ok(28));
         assert_eq!(bytes[..17], [1, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 3, 4]);
@@ -31,7 +32,7 @@ mod tokens {
     use super::super::config::{Downgrading, FreeExpiry, FreeHold};
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
-    use crate::test_packet::control;
+    use crate::test_packet::make_control;
     use rampmeter_core::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
         Time,
@@ -51,7 +52,7 @@ mod tokens {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let phost = Arc::new(config.derive(&facts).unwrap());
         let rng = Rng::new(1, 0, Purpose::Test);
@@ -59,7 +60,7 @@ mod tokens {
     }
 
     fn packet(header: PhostHeader) -> Packet<PhostHeader> {
-        control(header, 7, 1, 0)
+        make_control(header, 7, 1, 0)
     }
 
     fn before(at: Time) -> Time {
@@ -75,8 +76,15 @@ mod tokens {
     }
 
     fn rts() -> Packet<PhostHeader> {
-        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
-        packet(PhostHeader::Rts { flow: 0, tx_slot: 0, size: SIZE, time_left, tenant, repeated })
+        let (time_to_deadline, tenant, is_retransmission) = (Span::from_ps(u64::MAX), 0, false);
+        packet(PhostHeader::Rts {
+            flow: 0,
+            tx_slot: 0,
+            size: SIZE,
+            time_to_deadline,
+            tenant,
+            is_retransmission,
+        })
     }
 
     /// A damaged announcement enters a message under the number that another gets later. The other
@@ -85,14 +93,22 @@ mod tokens {
     fn an_announcement_under_the_number_of_another_message_is_not_answered() {
         let (mut host, _) = host();
         let rts = |msg, tx_slot, size| {
-            let (flow, time_left, tenant, repeated) = (3, Span::from_ps(u64::MAX), 0, true);
-            let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-            control(rts, msg, 1, 0)
+            let (flow, time_to_deadline, tenant, is_retransmission) =
+                (3, Span::from_ps(u64::MAX), 0, true);
+            let rts = PhostHeader::Rts {
+                flow,
+                tx_slot,
+                size,
+                time_to_deadline,
+                tenant,
+                is_retransmission,
+            };
+            make_control(rts, msg, 1, 0)
         };
         let mut answers = |packet| {
             host.handle_packet(Time::ZERO, &packet);
             let packets = std::iter::from_fn(|| host.poll_transmit(Time::ZERO));
-            packets.filter(|p| matches!(p.header, PhostHeader::Heard { .. })).count()
+            packets.filter(|p| matches!(p.header, PhostHeader::RtsAck { .. })).count()
         };
         assert_eq!(answers(rts(7, 5, SIZE)), 1);
         assert_eq!(answers(rts(7, 5, SIZE)), 1);
@@ -108,18 +124,19 @@ mod tokens {
         let free_hold = FreeHold::Ignore;
         let (mut host, phost) = host_with(PhostConfig { free_hold, ..PhostConfig::paper() });
         host.handle_packet(Time::ZERO, &rts());
-        let expired =
-            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + phost.rtt;
+        let expired = Time::ZERO
+            + phost.pair_from(NodeId::new(0)).free_lifetime(phost.free_tokens)
+            + phost.rtt;
         let ticks = |until: Time| (until - Time::ZERO).div_floor(phost.mtu_time) + 1;
         let sent = run_until(&mut host, before(expired));
         assert_eq!(sent, ticks(before(expired)));
-        let resumed = expired + phost.mtu_time + phost.downgrade;
-        assert_eq!(run_until(&mut host, expired + phost.downgrade), sent);
-        assert_eq!(run_until(&mut host, resumed + phost.downgrade / 2), sent + 1);
+        let resumed = expired + phost.mtu_time + phost.downgrade_time;
+        assert_eq!(run_until(&mut host, expired + phost.downgrade_time), sent);
+        assert_eq!(run_until(&mut host, resumed + phost.downgrade_time / 2), sent + 1);
         // Data for the latest token ends it at once.
-        let end = resumed + phost.downgrade * 3 / 2;
+        let end = resumed + phost.downgrade_time * 3 / 2;
         assert_eq!(run_until(&mut host, end), sent + 2);
-        let number = phost.free + sent as u32 + 1;
+        let number = phost.free_tokens + sent as u32 + 1;
         let data = PhostHeader::Data { rx_slot: 0, seq: number, number };
         host.handle_packet(end, &packet(data));
         assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), sent + 2 + 4);
@@ -128,7 +145,9 @@ mod tokens {
     #[test]
     fn tokens_of_a_flow_begin_with_its_first_free_packet_or_when_that_is_late() {
         let late = |phost: &Phost| {
-            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + phost.rtt
+            Time::ZERO
+                + phost.pair_from(NodeId::new(0)).free_lifetime(phost.free_tokens)
+                + phost.rtt
         };
         let (mut host, phost) = host();
         host.handle_packet(Time::ZERO, &rts());
@@ -150,9 +169,9 @@ mod tokens {
         let (mut host, phost) = host_with(PhostConfig { downgrade_on, ..PhostConfig::paper() });
         host.handle_packet(Time::ZERO, &rts());
         // The free tokens, as many as the threshold, are unanswered.
-        assert_eq!(run_until(&mut host, before(Time::ZERO + phost.downgrade)), 0);
-        assert_eq!(run_until(&mut host, Time::ZERO + phost.downgrade), 1);
-        let end = Time::ZERO + phost.downgrade * 2;
+        assert_eq!(run_until(&mut host, before(Time::ZERO + phost.downgrade_time)), 0);
+        assert_eq!(run_until(&mut host, Time::ZERO + phost.downgrade_time), 1);
+        let end = Time::ZERO + phost.downgrade_time * 2;
         assert_eq!(run_until(&mut host, before(end)), 1);
         assert_eq!(run_until(&mut host, end), 2);
         for seq in 0..3 {
@@ -160,7 +179,8 @@ mod tokens {
             host.handle_packet(end, &packet(free));
         }
         // Data of old tokens does not answer the newer ones; that of the latest frees all.
-        let data = PhostHeader::Data { rx_slot: 0, seq: phost.free, number: phost.free + 1 };
+        let data =
+            PhostHeader::Data { rx_slot: 0, seq: phost.free_tokens, number: phost.free_tokens + 1 };
         host.handle_packet(end, &packet(data));
         assert_eq!(run_until(&mut host, end + phost.mtu_time * 3), 2 + 3);
     }
@@ -168,10 +188,11 @@ mod tokens {
     /// Returns the time at which the destination requests the free packet of a flow that is
     /// announced at `at`. A packet of the first flow arrives after each `gap`.
     fn repaired(host: &mut PhostHost, at: Time, gap: Span) -> Time {
-        let (time_left, tenant, repeated) = (Span::from_ps(u64::MAX), 0, false);
+        let (time_to_deadline, tenant, is_retransmission) = (Span::from_ps(u64::MAX), 0, false);
         let (flow, tx_slot, size) = (1, 1, 1_000);
-        let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-        host.handle_packet(at, &control(rts, 8, 1, 0));
+        let rts =
+            PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission };
+        host.handle_packet(at, &make_control(rts, 8, 1, 0));
         let mut next = at + gap;
         loop {
             let now = host.poll_timeout().max(at).min(next);
@@ -201,7 +222,7 @@ mod tokens {
             let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: SIZE };
             host.handle_packet(at, &packet(free));
             let end = match gap == never {
-                true => at + phost.resend.max(phost.mtu_time + phost.rtt),
+                true => at + phost.resend_wait.max(phost.mtu_time + phost.rtt),
                 false => at + phost.mtu_time + phost.rtt * 33,
             };
             let first = repaired(&mut host, at, gap);
@@ -214,19 +235,19 @@ mod tokens {
     #[test]
     fn a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight() {
         let (mut host, phost) = host();
-        let size = 1_460 * u64::from(phost.free + 2);
+        let size = 1_460 * u64::from(phost.free_tokens + 2);
         let free = |seq| packet(PhostHeader::Free { flow: 0, tx_slot: 0, seq, size });
         let data = |number| packet(PhostHeader::Data { rx_slot: 0, seq: number, number });
         host.handle_packet(Time::ZERO, &free(0));
         let end = Time::ZERO + phost.mtu_time * 2;
         assert_eq!(run_until(&mut host, end), 2);
         // Packet 1 is lost.
-        for seq in 2..phost.free {
+        for seq in 2..phost.free_tokens {
             host.handle_packet(end, &free(seq));
         }
-        host.handle_packet(end, &data(phost.free));
+        host.handle_packet(end, &data(phost.free_tokens));
         assert_eq!(run_until(&mut host, end + phost.rtt / 4), 2);
-        host.handle_packet(end + phost.rtt / 4, &data(phost.free + 1));
+        host.handle_packet(end + phost.rtt / 4, &data(phost.free_tokens + 1));
         let resumed = end + phost.rtt / 4 + phost.rtt / 4;
         assert_eq!(run_until(&mut host, before(resumed)), 2);
         assert_eq!(run_until(&mut host, resumed), 3);
@@ -243,12 +264,13 @@ mod tokens {
             packet(PhostHeader::Token { tx_slot: 0, rx_slot: 3, seq, number, remaining: 900 })
         };
         // The second is for a free packet that has not been sent.
-        host.handle_packet(Time::ZERO, &token(phost.free, phost.free));
-        host.handle_packet(Time::ZERO, &token(1, phost.free + 1));
+        host.handle_packet(Time::ZERO, &token(phost.free_tokens, phost.free_tokens));
+        host.handle_packet(Time::ZERO, &token(1, phost.free_tokens + 1));
         let mut next = || host.poll_transmit(Time::ZERO).map(|packet| packet.header);
-        let data = PhostHeader::Data { rx_slot: 3, seq: phost.free, number: phost.free };
+        let data =
+            PhostHeader::Data { rx_slot: 3, seq: phost.free_tokens, number: phost.free_tokens };
         assert_eq!(next(), Some(data));
-        for expected in 1..phost.free {
+        for expected in 1..phost.free_tokens {
             assert!(matches!(next(), Some(PhostHeader::Free { seq, .. }) if seq == expected));
         }
         assert_eq!(next(), None);
@@ -264,7 +286,7 @@ mod tokens {
             let first = host.poll_transmit(late).map(|packet| packet.header);
             let is_free = matches!(first, Some(PhostHeader::Free { seq: 0, .. }));
             assert_eq!(is_free, !expires);
-            let expired = if expires { phost.free.into() } else { 0 };
+            let expired = if expires { phost.free_tokens.into() } else { 0 };
             assert_eq!(host.stats().tokens_expired, expired);
         }
     }
@@ -277,21 +299,22 @@ mod tokens {
         host.submit(Time::ZERO, message);
         assert!(matches!(
             host.poll_transmit(Time::ZERO).unwrap().header,
-            PhostHeader::Rts { repeated: false, .. }
+            PhostHeader::Rts { is_retransmission: false, .. }
         ));
-        let late =
-            Time::ZERO + phost.pair_from(NodeId::new(0)).free_life(phost.free) + Span::from_ps(1);
+        let late = Time::ZERO
+            + phost.pair_from(NodeId::new(0)).free_lifetime(phost.free_tokens)
+            + Span::from_ps(1);
         assert_eq!(host.poll_transmit(late), None);
-        assert_eq!(host.stats().tokens_expired, u64::from(phost.free));
+        assert_eq!(host.stats().tokens_expired, u64::from(phost.free_tokens));
         let token =
             |seq| PhostHeader::Token { tx_slot: 0, rx_slot: 3, seq, number: seq, remaining: 900 };
         host.handle_packet(late, &packet(token(100)));
         host.handle_packet(late, &packet(token(101)));
-        let sent = host.poll_transmit(late + phost.token_life).map(|packet| packet.header);
+        let sent = host.poll_transmit(late + phost.token_lifetime).map(|packet| packet.header);
         assert_eq!(sent, Some(PhostHeader::Data { rx_slot: 3, seq: 100, number: 100 }));
-        let late = late + phost.token_life + Span::from_ps(1);
+        let late = late + phost.token_lifetime + Span::from_ps(1);
         assert_eq!((host.poll_transmit(late), host.wants_transmit()), (None, false));
-        assert_eq!(host.stats().tokens_expired, u64::from(phost.free) + 1);
+        assert_eq!(host.stats().tokens_expired, u64::from(phost.free_tokens) + 1);
     }
 }
 
@@ -301,8 +324,8 @@ mod slow_sources {
     use super::super::config::Policy;
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
-    use crate::test_packet::control;
-    use crate::transport::Peers;
+    use crate::registered::Peers;
+    use crate::test_packet::make_control;
     use rampmeter_core::{
         Endpoint, FabricFacts, NodeId, Packet, Pairs, Purpose, Rate, Rng, Span, Time,
     };
@@ -316,20 +339,21 @@ mod slow_sources {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let rates = Pairs::single_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));
         let peers = Some(Peers::new(NodeId::new(0), facts, Arc::new(rates)));
-        let forget = Span::from_us(10_000_000);
-        let phost = Arc::new(Phost { peers, forget, ..config.derive(&facts).unwrap() });
+        let forget_timeout = Span::from_us(10_000_000);
+        let phost = Arc::new(Phost { peers, forget_timeout, ..config.derive(&facts).unwrap() });
         let rng = Rng::new(1, 0, Purpose::Test);
         (PhostHost::new(Arc::clone(&phost), NodeId::new(0), rng, Time::ZERO), phost)
     }
 
     fn rts(src: u32, flow: u32, size: u64, terms: (Span, u16)) -> Packet<PhostHeader> {
-        let (tx_slot, (time_left, tenant), repeated) = (flow, terms, false);
-        let rts = PhostHeader::Rts { flow, tx_slot, size, time_left, tenant, repeated };
-        control(rts, flow, src, 0)
+        let (tx_slot, (time_to_deadline, tenant), is_retransmission) = (flow, terms, false);
+        let rts =
+            PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission };
+        make_control(rts, flow, src, 0)
     }
 
     /// Answers each token with its packet, at once, until there has been none for 100 round trips.
@@ -342,7 +366,7 @@ mod slow_sources {
                 let PhostHeader::Token { rx_slot, seq, number, .. } = sent.header else { continue };
                 let data = PhostHeader::Data { rx_slot, seq, number };
                 let (msg, src) = (sent.payload.msg.get(), sent.dst.get());
-                host.handle_packet(now, &control(data, msg, src, 0));
+                host.handle_packet(now, &make_control(data, msg, src, 0));
                 idle = now + phost.rtt * 100;
             }
             while host.poll_event().is_some() {}
@@ -361,8 +385,8 @@ mod slow_sources {
                 host.handle_packet(Time::ZERO, &rts(1, flow, 30_000, terms));
             }
             answer_tokens(&mut host, &phost);
-            let (tokens, looks) = (host.stats().tokens_sent, host.looks());
-            assert_eq!(host.messages(), Some((0, 0)), "{policy:?}");
+            let (tokens, looks) = (host.stats().tokens_sent, host.n_examined());
+            assert_eq!(host.message_counts(), Some((0, 0)), "{policy:?}");
             assert!(tokens >= 20 * u64::from(n), "{tokens}");
             assert!(looks <= 3 * tokens, "{looks} looks for {tokens} tokens");
         }
@@ -379,13 +403,13 @@ mod slow_sources {
         let free = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: 3_000 };
         for packet in 0..8_000 {
             let now = Time::ZERO + phost.mtu_time * packet;
-            host.handle_packet(now, &control(free, 0, 1, 0));
+            host.handle_packet(now, &make_control(free, 0, 1, 0));
             while host.poll_timeout() <= now {
                 host.handle_timeout(now);
             }
             while host.poll_transmit(now).is_some() {}
         }
-        let (tokens, looks) = (host.stats().tokens_sent, host.looks());
+        let (tokens, looks) = (host.stats().tokens_sent, host.n_examined());
         assert!(tokens > 1_000, "{tokens}");
         assert!(looks <= 5 * (tokens + u64::from(n)), "{looks} looks for {tokens} tokens");
     }

@@ -20,11 +20,11 @@ headers! {
             /// Its size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
             /// Time to its deadline; 2^64 - 1 picoseconds without a deadline.
-            time_left: Span as "Time to the deadline (ps)",
+            time_to_deadline: Span as "Time to the deadline (ps)",
             /// Its tenant.
             tenant: u16 as "Tenant",
             /// True if the source requests an answer because it has received nothing.
-            repeated: bool as "Retransmitted, to be answered",
+            is_retransmission: bool as "Retransmitted, to be answered",
         },
         /// Destination to source: send one packet.
         2 Token (control "token", D to S)
@@ -68,7 +68,7 @@ headers! {
         },
         /// Destination to source: the flow is known and its missing packets will get tokens. The
         /// answer to a repeated RTS.
-        6 Heard (control "heard", D to S) "flow slot {tx_slot} is known" {
+        6 RtsAck (control "heard", D to S) "flow slot {tx_slot} is known" {
             /// The flow's slot at the source.
             tx_slot: u32,
             /// True if the destination has no room for the message now.

@@ -32,28 +32,28 @@ mod tests;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Passive};
+use rampmeter_core::{FabricFacts, ForwardOnly};
 
 pub use config::PiasConfig;
 
 use crate::keys::BadKey;
+use crate::registered::{Assumptions, DerivedValue, RegisteredTransport, Site};
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{Assumptions, DerivedValue, Site, Transport};
+use crate::toolkit::{Segmentation, transport};
 
-family! {
+transport! {
     /// PIAS.
-    pub struct PiasFamily {
+    pub struct PiasTransport {
         const NAME = "pias";
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-impl Transport for PiasFamily {
+impl RegisteredTransport for PiasTransport {
     type Keys = PiasConfig;
     const TITLE: &'static str = "PIAS";
     const SUMMARY: &'static str = "DCTCP whose messages fall through classes by the bytes sent.";

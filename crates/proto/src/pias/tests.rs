@@ -14,7 +14,7 @@ fn facts() -> FabricFacts {
         data_rtt: Span::from_us(10),
         control_rtt: Span::from_us(8),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 

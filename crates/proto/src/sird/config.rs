@@ -4,12 +4,12 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::control::{Law, Laws};
+use super::control::{LimitConfig, LimitConfigs};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
 };
-use crate::transport::Peers;
 
 /// Choice of the sender that a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -195,12 +195,12 @@ impl SirdConfig {
     }
 
     /// Returns the laws of the limits of a sender that may have `most` bytes of credit.
-    fn limit_configs(&self, max: u64) -> Laws {
+    fn limit_configs(&self, max: u64) -> LimitConfigs {
         let law = |share: f64| {
             let min = (max as f64 * share) as u64;
-            Law { gain: self.gain, min: min.max(1), max, full: self.full() }
+            LimitConfig { gain: self.gain, min: min.max(1), max, full: self.full() }
         };
-        Laws { sender: law(self.sender_limit_min), core: law(self.core_limit_min) }
+        LimitConfigs { sender: law(self.sender_limit_min), core: law(self.core_limit_min) }
     }
 
     /// Checks the parameters and derives what follows from them on a fabric.
@@ -246,9 +246,9 @@ impl SirdConfig {
             peers: None,
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
             limits: self.limit_configs(sender_credit),
-            pace: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
+            credit_interval: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
             timeout,
-            forget: attempt_limit.forget_after(forget_after(timeout, self.attempts_max)),
+            forget_timeout: attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max)),
             attempt_limit,
             retransmit_gap: retransmit_gap(facts),
             config: self,
@@ -276,14 +276,14 @@ pub struct Sird {
     /// Bytes of credit above which a sender of several messages marks its data (SThr).
     pub mark_above: u64,
     /// Laws of the limits of a sender.
-    pub limits: Laws,
+    pub limits: LimitConfigs,
     /// Time between credits for full packets.
-    pub pace: Span,
+    pub credit_interval: Span,
     /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
     /// of a full packet.
     pub timeout: Span,
     /// Time without packets of its sender after which a receiver drops a message.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
     /// Time between repetitions for two flows, if many are due.
@@ -306,7 +306,7 @@ impl Sird {
     /// Returns a full packet on the wire.
     #[inline]
     pub(super) fn full(&self) -> u64 {
-        self.credited.full().get()
+        self.credited.full_wire_bytes().get()
     }
 
     /// Returns true if messages without credit are cut into packets like others.
@@ -326,8 +326,8 @@ impl Sird {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let (round_trips, full) = (self.config.timeout_rtts, self.credited.full());
-        let of_pair = |peers: &Peers| peers.timeout_of(self.timeout, round_trips, full, peer);
+        let (round_trips, full) = (self.config.timeout_rtts, self.credited.full_wire_bytes());
+        let of_pair = |peers: &Peers| peers.scale_timeout(self.timeout, round_trips, full, peer);
         self.peers.as_ref().map_or(self.timeout, of_pair)
     }
 
@@ -340,7 +340,7 @@ impl Sird {
     }
 
     /// Returns the laws of the limits of a sender.
-    pub(super) fn limits_from(&self, src: NodeId) -> Laws {
+    pub(super) fn limits_from(&self, src: NodeId) -> LimitConfigs {
         match &self.peers {
             Some(peers) if self.config.sender_credit_bytes.is_none() => {
                 let bdp = self.config.bdp_packets(&peers.facts_from(src));
@@ -369,11 +369,11 @@ impl Sird {
 
     /// Time between the credit for a packet of `wire` bytes and the next one.
     #[inline]
-    pub(super) fn pace_of(&self, wire: u64) -> Span {
-        if wire == self.full() {
-            return self.pace;
+    pub(super) fn credit_interval_of(&self, wire_bytes: u64) -> Span {
+        if wire_bytes == self.full() {
+            return self.credit_interval;
         }
-        Span::from_ps((self.pace.as_ps() * wire).div_ceil(self.full()))
+        Span::from_ps((self.credit_interval.as_ps() * wire_bytes).div_ceil(self.full()))
     }
 
     pub(super) fn grant_bytes(&self) -> u16 {

@@ -8,7 +8,7 @@
 
 /// Parameters of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Law {
+pub struct LimitConfig {
     /// Weight of the latest share of marked packets in its mean.
     pub gain: f64,
     /// Smallest limit, in bytes.
@@ -21,11 +21,11 @@ pub struct Law {
 
 /// Parameters of the two limits of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Laws {
+pub struct LimitConfigs {
     /// Of the limit by the marks of the sender.
-    pub sender: Law,
+    pub sender: LimitConfig,
     /// Of the limit by the marks of switches.
-    pub core: Law,
+    pub core: LimitConfig,
 }
 
 /// A limit, and the marks seen since it changed.
@@ -36,8 +36,8 @@ pub struct Limit {
     share: f64,
     /// Packets since the share was updated, the marked ones among them, and the packets at the next
     /// update.
-    seen: u32,
-    marked: u32,
+    n_packets: u32,
+    n_marked: u32,
     update_at: u32,
     /// Number of packets since the limit was cut, and the minimum before its next cut.
     since_cut: u32,
@@ -46,9 +46,17 @@ pub struct Limit {
 
 impl Limit {
     /// Returns the limit of an unknown sender: the largest.
-    pub fn new(law: &Law) -> Self {
+    pub fn new(law: &LimitConfig) -> Self {
         let cut_at = (law.max / law.full) as u32;
-        Self { bytes: law.max, share: 0.0, seen: 0, marked: 0, update_at: 1, since_cut: 0, cut_at }
+        Self {
+            bytes: law.max,
+            share: 0.0,
+            n_packets: 0,
+            n_marked: 0,
+            update_at: 1,
+            since_cut: 0,
+            cut_at,
+        }
     }
 
     /// Limit in bytes.
@@ -60,15 +68,15 @@ impl Limit {
     /// Takes a packet of the sender into account. `window` is the smaller of its two limits, in
     /// bytes.
     #[inline]
-    pub fn on_packet(&mut self, is_marked: bool, window: u64, law: &Law) {
-        self.seen += 1;
-        self.marked += u32::from(is_marked);
+    pub fn on_packet(&mut self, is_marked: bool, window: u64, law: &LimitConfig) {
+        self.n_packets += 1;
+        self.n_marked += u32::from(is_marked);
         self.since_cut += 1;
         let packets = window / law.full;
-        if self.seen >= self.update_at {
-            let latest = f64::from(self.marked) / f64::from(self.seen);
+        if self.n_packets >= self.update_at {
+            let latest = f64::from(self.n_marked) / f64::from(self.n_packets);
             self.share += law.gain * (latest - self.share);
-            (self.seen, self.marked, self.update_at) = (0, 0, packets.max(1) as u32);
+            (self.n_packets, self.n_marked, self.update_at) = (0, 0, packets.max(1) as u32);
         }
         let mut bytes = self.bytes + law.full * law.full / window;
         if is_marked && self.since_cut >= self.cut_at {

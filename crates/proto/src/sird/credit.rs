@@ -32,11 +32,11 @@
 //! * A late timer must not slow the pace: a waiting CREDIT is due by the pace, not by the time of
 //!   its timer.
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
-use super::control::{Laws, Limit};
+use super::control::{Limit, LimitConfigs};
 use super::rx_flow::{Key, MessageProgress, RxFlow};
 use super::wire::SirdHeader;
 use crate::toolkit::{ArrivingFlows, Output};
@@ -51,7 +51,7 @@ struct Source {
     /// Limits by its own marks and by those of switches.
     sender: Limit,
     core: Limit,
-    limits: Laws,
+    limits: LimitConfigs,
     /// The turn in which it was served last, if senders are served round robin.
     last_served_turn: u64,
 }
@@ -78,10 +78,10 @@ pub(super) struct CreditBucket {
     numbers: IdMap<u32, u32>,
     sources: Slab<Source>,
     /// Places of messages in the heaps of their senders.
-    positions: Places,
+    positions: HeapPositions,
     /// Senders that need credit and may have it.
     order: KeyedHeap<Key>,
-    order_positions: Places,
+    order_positions: HeapPositions,
     turn: u64,
     /// Time at which the next credit may be sent.
     next_at: Time,
@@ -95,9 +95,9 @@ impl CreditBucket {
             outstanding: 0,
             numbers: IdMap::default(),
             sources: Slab::default(),
-            positions: Places::default(),
+            positions: HeapPositions::default(),
             order: KeyedHeap::default(),
-            order_positions: Places::default(),
+            order_positions: HeapPositions::default(),
             turn: 0,
             next_at: Time::ZERO,
             deadline: Time::NEVER,
@@ -128,7 +128,7 @@ impl CreditBucket {
     }
 
     /// Enters a message among those that need credit, changes its place, or drops it.
-    pub(super) fn place(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
+    pub(super) fn update(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
         match flow.key(sird).filter(|_| !flow.is_paused) {
             Some(key) => source.flows.set(&mut self.positions, slot, key),
@@ -140,10 +140,10 @@ impl CreditBucket {
     }
 
     /// Removes a completed or dropped message, and takes back its credit.
-    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
+    pub(super) fn remove(&mut self, slot: u32, flow: &RxFlow, sird: &Sird) {
         let source = &mut self.sources[flow.state.source];
         source.flows.remove(&mut self.positions, slot);
-        self.take_back(flow.state.source, flow.state.outstanding);
+        self.reclaim(flow.state.source, flow.state.outstanding);
         self.rank(flow.state.source, sird);
     }
 
@@ -157,7 +157,7 @@ impl CreditBucket {
     }
 
     /// Credit of a sender is not outstanding any more. It has to be ranked afterwards.
-    pub(super) fn take_back(&mut self, source: u32, bytes: u64) {
+    pub(super) fn reclaim(&mut self, source: u32, bytes: u64) {
         self.outstanding -= bytes;
         self.sources[source].outstanding -= bytes;
     }
@@ -229,7 +229,7 @@ impl CreditBucket {
             self.outstanding += bytes;
             self.turn += 1;
             source.last_served_turn = self.turn;
-            self.next_at += sird.pace_of(bytes);
+            self.next_at += sird.credit_interval_of(bytes);
             let header =
                 SirdHeader::Credit { tx_slot: flow.announcement.tx_slot, rx_slot: slot, seq };
             out.send_sized(
@@ -238,7 +238,7 @@ impl CreditBucket {
                 header,
                 sird.grant_bytes(),
             );
-            self.place(slot, flow, sird);
+            self.update(slot, flow, sird);
         }
     }
 

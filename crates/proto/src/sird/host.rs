@@ -114,7 +114,7 @@ impl Endpoint for SirdHost {
     type Config = Sird;
 
     sides! {
-        counters, messages, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
+        counters, message_counts, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
         poll_event,
     }
 

@@ -35,28 +35,28 @@ pub use stats::SirdStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Passive};
+use rampmeter_core::{Bytes, FabricFacts, ForwardOnly};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{DerivedValue, Peers, Place, Quantity, Site, Transport};
+use crate::registered::{Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site};
+use crate::toolkit::{Segmentation, transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
 const DEEP: Bytes = Bytes::new(4_000_000_000);
 
-family! {
-    /// The SIRD family.
-    pub struct SirdFamily {
+transport! {
+    /// The SIRD transport.
+    pub struct SirdTransport {
         const NAME = "sird";
         type Config = Sird;
         type Header = wire::SirdHeader;
         type Host = SirdHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-impl Transport for SirdFamily {
+impl RegisteredTransport for SirdTransport {
     type Keys = SirdConfig;
     const TITLE: &'static str = "SIRD";
     const SUMMARY: &'static str =
@@ -85,8 +85,8 @@ impl Transport for SirdFamily {
     fn configure(keys: SirdConfig, site: &Site) -> Result<Sird, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let unscheduled_payload = match site.deployment {
-            Place::Network(_) => keys.unscheduled_payload,
-            Place::Hosts { .. } => None,
+            Deployment::Network(_) => keys.unscheduled_payload,
+            Deployment::Hosts { .. } => None,
         };
         SirdConfig { payload, header, unscheduled_payload, ..keys }.derive(&site.facts)
     }
@@ -109,7 +109,7 @@ impl Transport for SirdFamily {
             bytes("unscheduled", config.unscheduled),
             bytes("mark-above", config.mark_above),
             DerivedValue::time("timeout", config.timeout),
-            DerivedValue::time("forget", config.forget),
+            DerivedValue::time("forget", config.forget_timeout),
         ]
     }
 }

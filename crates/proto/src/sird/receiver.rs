@@ -65,14 +65,14 @@ impl Receiver {
             FlowStatus::New => {
                 // A long message arrives by credit alone.
                 let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
-                let slot = self.enter(now, of, size, needs_credit, sird);
+                let slot = self.insert(now, of, size, needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(FlowStatus::Abandoned)
             }
             found @ (FlowStatus::Delivered | FlowStatus::Abandoned) => Err(found),
         }
     }
 
-    fn enter(
+    fn insert(
         &mut self,
         now: Time,
         of: &Announcement,
@@ -90,14 +90,14 @@ impl Receiver {
             first_at: now,
             retry: Retry::default(),
         };
-        let slot = self.flows.enter(now, *of, state)?;
+        let slot = self.flows.insert(now, *of, state)?;
         self.next_age += 1;
         let source = self.bucket.source(of.src, sird);
         let flow = &mut self.flows[slot];
         flow.state.source = source;
         flow.state.retry.start(of.at(slot), now + sird.timeout_of(of.src), &mut self.timers);
         self.bucket.charge(source, unscheduled);
-        self.bucket.place(slot, flow, sird);
+        self.bucket.update(slot, flow, sird);
         Some(slot)
     }
 
@@ -112,7 +112,7 @@ impl Receiver {
     pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.reclaim(slot, sird, stats);
-            self.bucket.place(slot, &self.flows[slot], sird);
+            self.bucket.update(slot, &self.flows[slot], sird);
         }
     }
 
@@ -123,7 +123,7 @@ impl Receiver {
             flow.state.retry.reset();
             let key = flow.announcement.at(slot);
             flow.state.retry.start(key, now + sird.timeout_of(src), &mut self.timers);
-            self.bucket.place(slot, flow, sird);
+            self.bucket.update(slot, flow, sird);
         }
     }
 
@@ -136,14 +136,14 @@ impl Receiver {
         out: &mut Output<SirdHeader>,
     ) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.bucket.leave(slot, &flow, sird);
+            self.bucket.remove(slot, &flow, sird);
         }
     }
 
     /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, sird: &Sird, out: &mut Output<SirdHeader>) {
         let Self { flows, bucket, .. } = self;
-        flows.forget_peer(peer, out, |slot, flow| bucket.leave(slot, flow, sird));
+        flows.forget_peer(peer, out, |slot, flow| bucket.remove(slot, flow, sird));
         bucket.forget(peer);
     }
 
@@ -177,14 +177,14 @@ impl Receiver {
         if seq < flow.state.next {
             let bytes = sird.segmentation(flow.state.size).wire_bytes(seq, flow.state.size);
             flow.state.outstanding -= bytes;
-            self.bucket.take_back(source, bytes);
+            self.bucket.reclaim(source, bytes);
         }
         if flow.received.len() < flow.announcement.packets {
-            self.bucket.place(slot, flow, sird);
+            self.bucket.update(slot, flow, sird);
             return (Receipt::Fresh, None);
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
-        self.bucket.leave(slot, &flow, sird);
+        self.bucket.remove(slot, &flow, sird);
         (Receipt::Fresh, Some(flow.announcement))
     }
 
@@ -216,10 +216,13 @@ impl Receiver {
             if !flow.state.retry.expires(key, at, now, &mut self.timers) {
                 continue;
             }
-            if self.flows.get(slot).is_some_and(|f| self.flows.is_unresponsive(f, now, sird.forget))
+            if self
+                .flows
+                .get(slot)
+                .is_some_and(|f| self.flows.is_unresponsive(f, now, sird.forget_timeout))
             {
                 if let Some(flow) = self.flows.abandon(slot, out) {
-                    self.bucket.leave(slot, &flow, sird);
+                    self.bucket.remove(slot, &flow, sird);
                 }
                 continue;
             }
@@ -250,8 +253,8 @@ impl Receiver {
         stats.reclaimed += missing.count() as u64;
         let bytes = std::mem::take(&mut flow.state.outstanding);
         flow.state.next = first;
-        self.bucket.take_back(flow.state.source, bytes);
-        self.bucket.place(slot, flow, sird);
+        self.bucket.reclaim(flow.state.source, bytes);
+        self.bucket.update(slot, flow, sird);
     }
 
     #[cfg(test)]

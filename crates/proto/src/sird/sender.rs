@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Time};
 
@@ -17,7 +17,7 @@ use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// State of a message. Its timer expires when the sender must repeat its request.
 #[derive(Debug)]
-struct Tx {
+struct TxState {
     /// The first packet above all that have been sent.
     next: u32,
     /// Packets that have credit: first, and one past the last.
@@ -36,9 +36,9 @@ struct Tx {
 /// dropped, and its receiver takes it back. Of a message without losses there is one.
 const RANGES_MAX: usize = 1_024;
 
-type TxFlow = OutgoingFlow<Tx>;
+type TxFlow = OutgoingFlow<TxState>;
 
-impl Tx {
+impl TxState {
     fn is_waiting(&self, seq: u32) -> bool {
         self.credit.iter().any(|&(from, end)| (from..end).contains(&seq))
     }
@@ -57,17 +57,17 @@ struct Peer {
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
-    flows: OutgoingFlows<Tx>,
+    flows: OutgoingFlows<TxState>,
     /// Receivers by node. Each stays until its host loses its state.
     numbers: IdMap<u32, u32>,
     peers: Slab<Peer>,
-    positions: Places,
+    positions: HeapPositions,
     /// Receivers for which there is something to send, by the first message of each.
     shortest: KeyedHeap<Key>,
-    shortest_positions: Places,
+    shortest_positions: HeapPositions,
     /// The same, round robin.
     round_robin: KeyedHeap<u64>,
-    turn_positions: Places,
+    turn_positions: HeapPositions,
     turn: u64,
     is_fair_next: bool,
     /// Bytes of packets that have credit, or need none, and have not been sent.
@@ -82,11 +82,11 @@ impl Sender {
             flows: OutgoingFlows::new(node),
             numbers: IdMap::default(),
             peers: Slab::default(),
-            positions: Places::default(),
+            positions: HeapPositions::default(),
             shortest: KeyedHeap::default(),
-            shortest_positions: Places::default(),
+            shortest_positions: HeapPositions::default(),
             round_robin: KeyedHeap::default(),
-            turn_positions: Places::default(),
+            turn_positions: HeapPositions::default(),
             turn: 0,
             is_fair_next: false,
             credit: 0,
@@ -135,13 +135,14 @@ impl Sender {
         self.credit += own;
         self.unsent += 1;
         let credit = VecDeque::new();
-        let state = Tx { next: 0, credit, credit_bytes: own, rx_slot: 0, peer, is_unscheduled };
+        let state =
+            TxState { next: 0, credit, credit_bytes: own, rx_slot: 0, peer, is_unscheduled };
         let slot = self.flows.submit(message, sird.segmentation(size).packets(message.size), state);
         self.flows.start_timer(slot, now + sird.timeout_of(message.dst));
         if is_unscheduled {
             self.rank(slot, sird);
         } else {
-            out.send(message.dst, message.id, request(&self.flows[slot], slot));
+            out.send(message.dst, message.id, make_request(&self.flows[slot], slot));
         }
     }
 
@@ -154,10 +155,10 @@ impl Sender {
         let is_unsent = state.is_unscheduled && state.next < flow.packets;
         let is_sendable = is_unsent || !state.credit.is_empty();
         let key = is_sendable.then_some((left, flow.msg.get()));
-        self.set(state.peer, slot, key);
+        self.set_key(state.peer, slot, key);
     }
 
-    fn set(&mut self, peer: u32, slot: u32, key: Option<Key>) {
+    fn set_key(&mut self, peer: u32, slot: u32, key: Option<Key>) {
         let ready = &mut self.peers[peer].ready;
         match key {
             Some(key) => ready.set(&mut self.positions, slot, key),
@@ -258,7 +259,7 @@ impl Sender {
         if let Some(flow) = self.flows.remove(slot) {
             self.credit -= flow.state.credit_bytes;
             self.unsent -= u32::from(flow.state.next < flow.packets);
-            self.set(flow.state.peer, slot, None);
+            self.set_key(flow.state.peer, slot, None);
         }
     }
 
@@ -312,7 +313,7 @@ impl Sender {
             SirdHeader::Unscheduled { .. } => sird.unscheduled_class(),
             _ => Sird::DATA,
         };
-        let outgoing = self.flows.outgoing(slot);
+        let outgoing = self.flows.message(slot);
         self.rank(slot, sird);
         let packet = sird.segmentation(size).data(outgoing, seq, priority, header);
         Some(Packet { marks: Marks::ECN_CAPABLE, ..packet })
@@ -330,7 +331,7 @@ impl Sender {
             let flow = &mut self.flows[slot];
             let (msg, dst) = (flow.msg, flow.dst);
             if flow.retry.attempt(now, &sird.attempt_limit) {
-                out.send(dst, msg, request(flow, slot));
+                out.send(dst, msg, make_request(flow, slot));
                 let pause =
                     sird.attempt_limit.interval(sird.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
@@ -345,7 +346,7 @@ impl Sender {
     }
 }
 
-fn request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
+fn make_request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
     SirdHeader::Request { flow: of.flow, tx_slot, size: of.size }
 }
 

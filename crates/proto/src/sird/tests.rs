@@ -12,7 +12,7 @@ use rampmeter_core::{
 use super::config::{ReceiverPolicy, SenderPolicy};
 use super::wire::SirdHeader;
 use super::{Sird, SirdConfig, SirdHost};
-use crate::test_packet::control;
+use crate::test_packet::make_control;
 
 fn facts() -> FabricFacts {
     FabricFacts {
@@ -22,7 +22,7 @@ fn facts() -> FabricFacts {
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(7),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -42,7 +42,7 @@ fn sent(host: &mut SirdHost, now: Time) -> Vec<Packet<SirdHeader>> {
 }
 
 fn request(src: u32, flow: u32, size: u64) -> Packet<SirdHeader> {
-    control(SirdHeader::Request { flow, tx_slot: flow, size }, flow, src, 0)
+    make_control(SirdHeader::Request { flow, tx_slot: flow, size }, flow, src, 0)
 }
 
 /// Packets that have credit now, by sender.
@@ -67,7 +67,7 @@ fn all_credits(host: &mut SirdHost, from: Time) -> Vec<(u32, u32)> {
 
 /// Returns a packet of a message as its sender sends it.
 fn data(sird: &Sird, (src, rx_slot): (u32, u32), seq: u32, size: u64) -> Packet<SirdHeader> {
-    let mut packet = control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, src, 0);
+    let mut packet = make_control(SirdHeader::Data { rx_slot, seq, csn: false }, 0, src, 0);
     packet.payload.len = sird.segmentation(size).payload_of(seq, size) as u16;
     packet.wire_bytes = sird.segmentation(size).wire_bytes(seq, size) as u16;
     packet
@@ -106,9 +106,9 @@ mod presets {
 }
 
 mod limit {
-    use super::super::control::{Law, Limit};
+    use super::super::control::{Limit, LimitConfig};
 
-    const LAW: Law = Law { gain: 0.08, min: 9_000, max: 90_000, full: 1_500 };
+    const LAW: LimitConfig = LimitConfig { gain: 0.08, min: 9_000, max: 90_000, full: 1_500 };
 
     /// A window of packets, all marked or none.
     fn window(limit: &mut Limit, marked: bool) {
@@ -170,7 +170,7 @@ mod receiving {
         host.handle_packet(Time::ZERO, &request(1, 0, 1_000_000));
         assert_eq!(credits(&mut host, Time::ZERO), [(1, 0)]);
         let at = host.poll_timeout();
-        assert_eq!(at, Time::ZERO + sird.pace);
+        assert_eq!(at, Time::ZERO + sird.credit_interval);
         host.handle_timeout(at);
         assert_eq!(credits(&mut host, at), [(1, 1)]);
         let n = 2 + all_credits(&mut host, at).len() as u64;
@@ -259,7 +259,7 @@ mod sending {
     use super::*;
 
     fn credit(seq: u32, src: u32, msg: u32) -> Packet<SirdHeader> {
-        control(SirdHeader::Credit { tx_slot: msg, rx_slot: 0, seq }, msg, src, 0)
+        make_control(SirdHeader::Credit { tx_slot: msg, rx_slot: 0, seq }, msg, src, 0)
     }
 
     #[test]
@@ -351,23 +351,23 @@ mod accounting {
     /// Next event at a receiver.
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        Ask { src: u32, packets: u64 },
+        PauseProbe { src: u32, packets: u64 },
         Arrive { pick: usize, csn: bool, ce: bool },
         Lose { pick: usize },
         Wait { us: u64 },
-        Hold { src: u32, msg: u32 },
+        Pause { src: u32, msg: u32 },
         Forget { src: u32 },
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            2 => (1u32..6, 1u64..400).prop_map(|(src, packets)| Step::Ask { src, packets }),
+            2 => (1u32..6, 1u64..400).prop_map(|(src, packets)| Step::PauseProbe { src, packets }),
             12 => (any::<usize>(), any::<bool>(), any::<bool>())
                 .prop_map(|(pick, csn, ce)| Step::Arrive { pick, csn, ce }),
             2 => any::<usize>().prop_map(|pick| Step::Lose { pick }),
             6 => (0u64..20).prop_map(|us| Step::Wait { us }),
             1 => (4_000u64..20_000).prop_map(|us| Step::Wait { us }),
-            1 => (1u32..6, 0u32..4).prop_map(|(src, msg)| Step::Hold { src, msg }),
+            1 => (1u32..6, 0u32..4).prop_map(|(src, msg)| Step::Pause { src, msg }),
             1 => (1u32..6).prop_map(|src| Step::Forget { src }),
         ]
     }
@@ -406,7 +406,7 @@ mod accounting {
 
         fn take(&mut self, step: Step) {
             match step {
-                Step::Ask { src, packets } => {
+                Step::PauseProbe { src, packets } => {
                     let msg = self.flows[src as usize];
                     self.flows[src as usize] += 1;
                     let size = self.sird.unscheduled + packets * 1_460 + packets;
@@ -425,7 +425,7 @@ mod accounting {
                     self.open.swap_remove(pick % self.open.len());
                 }
                 Step::Wait { us } => self.wait(us),
-                Step::Hold { src, msg } => {
+                Step::Pause { src, msg } => {
                     self.host.pause(self.now, NodeId::new(src), MsgId::new(msg));
                     self.host.resume(self.now, NodeId::new(src), MsgId::new(msg));
                 }

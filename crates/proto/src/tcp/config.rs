@@ -5,10 +5,10 @@ use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::control::{Algorithm, SlowStartExit, Start};
+use super::control::{Algorithm, ControlParams, SlowStartExit};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::registered::Peers;
 use crate::toolkit::{AttemptLimit, Padding, Segmentation};
-use crate::transport::Peers;
 
 /// Messages that share a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -349,7 +349,7 @@ impl TcpConfig {
         }
         let mss = self.payload.get();
         let max = u64::from(self.window_max) * mss;
-        let start = Start {
+        let start = ControlParams {
             mss,
             initial: (u64::from(self.window_initial) * mss).min(max),
             max,
@@ -366,7 +366,7 @@ impl TcpConfig {
             Timeout::Fixed => rto_min,
         };
         let by_attempts = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
-        let forget = attempt_limit.forget_after(by_attempts);
+        let forget_timeout = attempt_limit.forget_timeout(by_attempts);
         let packet = self.payload + self.header;
         let window_probe_gap = facts.access_rate.tx_time(packet) * 16;
         let two_bdps = 2 * u64::from(facts.bdp_packets(packet)) * mss;
@@ -378,7 +378,7 @@ impl TcpConfig {
             rto_min,
             rto_initial,
             rto_max,
-            forget,
+            forget_timeout,
             attempt_limit,
             window_probe_gap,
             receive_buffer: self.receive_buffer.unwrap_or(receive_buffer),
@@ -392,17 +392,17 @@ impl TcpConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeerStarts {
     peers: Peers,
-    starts: Vec<(FabricFacts, Start)>,
+    starts: Vec<(FabricFacts, ControlParams)>,
 }
 
 impl PeerStarts {
     /// Calls `at` with the facts of the network for each such peer, once for equal ones.
-    pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> Start) -> Self {
+    pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> ControlParams) -> Self {
         let starts = peers.other_facts().map(|facts| (facts, at(facts))).collect();
         Self { peers: peers.clone(), starts }
     }
 
-    fn start_to(&self, dst: NodeId) -> Option<&Start> {
+    fn start_to(&self, dst: NodeId) -> Option<&ControlParams> {
         let facts = self.peers.facts_to(dst);
         self.starts.iter().find(|(of, _)| *of == facts).map(|(_, start)| start)
     }
@@ -414,7 +414,7 @@ pub struct Tcp {
     /// The parameters.
     pub config: TcpConfig,
     /// Initial state of congestion control.
-    pub start: Start,
+    pub start: ControlParams,
     /// The same by peer; `None` if it does not depend on the peer.
     pub by_peer: Option<PeerStarts>,
     /// Unloaded round trip with full packets.
@@ -426,7 +426,7 @@ pub struct Tcp {
     /// Largest retransmission timeout.
     pub rto_max: Span,
     /// Time after which a receiver forgets a connection whose sender is unresponsive.
-    pub forget: Span,
+    pub forget_timeout: Span,
     /// Timeouts in a row after which a connection fails.
     pub attempt_limit: AttemptLimit,
     /// A quarter of the interval between two probes of a host for closed windows, if many are
@@ -447,7 +447,7 @@ impl Tcp {
     }
 
     /// Returns what congestion control starts with on a connection to `dst`.
-    pub(super) fn start_to(&self, dst: NodeId) -> &Start {
+    pub(super) fn start_to(&self, dst: NodeId) -> &ControlParams {
         self.by_peer.as_ref().and_then(|by_peer| by_peer.start_to(dst)).unwrap_or(&self.start)
     }
 

@@ -15,18 +15,18 @@ use super::rack::Rack;
 use super::scoreboard::Scoreboard;
 use super::seq::{CONFLICTS_MAX, Range, unwrap};
 use super::stats::TcpStats;
-use crate::toolkit::Rtt;
+use crate::toolkit::RttEstimator;
 
 /// A message in the stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outbound {
+pub(super) struct TxMessage {
     pub(super) msg: MsgId,
     pub(super) size: u64,
     /// Offset of its first byte in the stream.
     pub(super) start: u64,
 }
 
-impl Outbound {
+impl TxMessage {
     pub(super) fn end(&self) -> u64 {
         self.start + self.size
     }
@@ -36,7 +36,7 @@ impl Outbound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// Congestion control.
-    Own,
+    CongestionControl,
     /// A controller: at this rate, regardless of the congestion window (CAPTON §IV.C).
     Rate(Rate),
     /// A controller: not at all.
@@ -46,7 +46,7 @@ pub(crate) enum Grant {
 /// State of loss recovery: the byte up to which losses are being repaired, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
-    No,
+    None,
     /// After losses that others overtook (RFC 6675 §5).
     Fast(u64),
     /// After a timeout.
@@ -55,7 +55,7 @@ enum Recovery {
 
 /// Next segment to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Next {
+pub(super) struct NextSegment {
     /// Offset of its start in the stream.
     pub(super) start: u64,
     /// Its bytes; zero for a FIN.
@@ -65,9 +65,9 @@ pub(super) struct Next {
 
 /// Action of a connection when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum TimerAction {
     /// Nothing, or it may send more.
-    Nothing,
+    None,
     /// Retransmit the SYN.
     Syn,
     /// It has waited too often.
@@ -78,11 +78,11 @@ pub(super) enum Due {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckOutcome {
     /// It is old, or acknowledges unsent bytes.
-    Nothing,
+    Ignored,
     /// It was taken in.
     Progress,
     /// Everything has arrived, the FIN too.
-    Ended,
+    FinAck,
     /// It is one of several consecutive ones that acknowledge unsent bytes: the receiver has taken
     /// damaged segments.
     Conflict,
@@ -110,18 +110,18 @@ pub(super) struct Connection {
     /// True if both ends support congestion marks (RFC 3168 §6.1.1).
     pub(super) has_ecn: bool,
     /// The messages that are not wholly acknowledged.
-    pub(super) messages: VecDeque<Outbound>,
+    pub(super) messages: VecDeque<TxMessage>,
     /// The message that was acknowledged last.
     last_done: MsgId,
     /// The byte after the last that was submitted.
     end: u64,
     /// True if a FIN follows the last message.
-    closes: bool,
+    has_fin: bool,
     board: Scoreboard,
     control: Control,
-    rtt: Rtt,
+    rtt: RttEstimator,
     /// The first byte that the receiver does not take.
-    room_end: u64,
+    window_end: u64,
     recovery: Recovery,
     /// The window of a recovery.
     prr: Prr,
@@ -132,7 +132,7 @@ pub(super) struct Connection {
     is_urgent: bool,
     /// Echoes count once up to this byte (RFC 3168 §6.1.2).
     echo_end: u64,
-    pub(super) owes_cwr: bool,
+    pub(super) needs_cwr: bool,
     /// End of the bytes that the window has delayed.
     limited_end: u64,
     /// Timeouts since the last sample of the round trip: the timer doubles with each (RFC 6298
@@ -143,7 +143,7 @@ pub(super) struct Connection {
     /// Time of the first of these timeouts.
     unanswered_since: Time,
     /// Number of consecutive acknowledgements of unsent bytes.
-    beyond: u32,
+    n_beyond: u32,
     last_sent: Time,
     rack: Rack,
     rto_at: Time,
@@ -165,7 +165,7 @@ const DATA_START: u64 = 1;
 
 impl Connection {
     pub(super) fn new(dst: NodeId, number: u32, initial: u32, tcp: &Tcp) -> Self {
-        let mut rtt = Rtt::new(tcp.rto_min, tcp.rto_max);
+        let mut rtt = RttEstimator::new(tcp.rto_min, tcp.rto_max);
         if !tcp.config.handshake {
             // Such a connection was used before, so its round trip is known.
             rtt.sample(tcp.base_rtt_to(dst));
@@ -179,29 +179,29 @@ impl Connection {
             messages: VecDeque::new(),
             last_done: MsgId::default(),
             end: DATA_START,
-            closes: tcp.config.connections == Connections::PerMessage,
+            has_fin: tcp.config.connections == Connections::PerMessage,
             board: Scoreboard::new(DATA_START),
             control: Control::new(tcp.config.congestion_control, tcp.start_to(dst)),
             rtt,
-            room_end: DATA_START,
-            recovery: Recovery::No,
+            window_end: DATA_START,
+            recovery: Recovery::None,
             prr: Prr::default(),
             rescue_end: 0,
             is_urgent: false,
             echo_end: 0,
-            owes_cwr: false,
+            needs_cwr: false,
             limited_end: 0,
             timeouts: 0,
             n_unanswered: 0,
             unanswered_since: Time::ZERO,
-            beyond: 0,
+            n_beyond: 0,
             last_sent: Time::ZERO,
             rack: Rack::new(tcp.config.rack_quarters),
             rto_at: Time::NEVER,
             probe_at: Time::NEVER,
             is_probing: false,
             paced_until: Time::ZERO,
-            grant: Grant::Own,
+            grant: Grant::CongestionControl,
             is_probe_queued: false,
             entry_at: Time::NEVER,
             paced_entry_at: Time::NEVER,
@@ -211,7 +211,7 @@ impl Connection {
     /// Opens it without a handshake: it was opened before.
     pub(super) fn open_at_once(&mut self, tcp: &Tcp) {
         (self.is_open, self.has_ecn) = (true, tcp.config.ecn);
-        self.room_end = DATA_START + tcp.receive_buffer;
+        self.window_end = DATA_START + tcp.receive_buffer;
     }
 
     /// Adds a message to the stream.
@@ -222,7 +222,7 @@ impl Connection {
                 self.control.on_idle(tcp.start_to(self.dst).initial);
             }
         }
-        self.messages.push_back(Outbound { msg, size, start: self.end });
+        self.messages.push_back(TxMessage { msg, size, start: self.end });
         self.end += size;
     }
 
@@ -234,11 +234,11 @@ impl Connection {
     /// Takes a message out of which nothing was sent, if it is the last behind others or after
     /// them. Returns whether it was.
     pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
-        let is_last = |m: &&Outbound| m.msg == msg && m.start >= self.board.next();
+        let is_last = |m: &&TxMessage| m.msg == msg && m.start >= self.board.next();
         let Some(&message) = self.messages.back().filter(is_last) else { return false };
         // The receiver waits for the first message of a connection.
         let is_first = self.board.next() == DATA_START;
-        let is_only = self.messages.len() == 1 && (self.closes || is_first);
+        let is_only = self.messages.len() == 1 && (self.has_fin || is_first);
         if !is_only {
             self.end = message.start;
             self.messages.pop_back();
@@ -267,7 +267,7 @@ impl Connection {
     }
 
     /// Returns the class of the next segment (PIAS: by the bytes of its message before it).
-    pub(super) fn class(&self, next: Next, tcp: &Tcp) -> Priority {
+    pub(super) fn class(&self, next: NextSegment, tcp: &Tcp) -> Priority {
         if tcp.thresholds.is_empty() || next.len == 0 {
             return Priority::HIGHEST;
         }
@@ -294,11 +294,11 @@ impl Connection {
         }
         (self.is_open, self.has_ecn, self.rto_at) = (true, ecn && tcp.config.ecn, Time::NEVER);
         self.n_unanswered = 0;
-        self.room_end = DATA_START + u64::from(window);
+        self.window_end = DATA_START + u64::from(window);
     }
 
     /// Returns the message that has byte `offset` of the stream.
-    pub(super) fn message_at(&self, offset: u64) -> Option<&Outbound> {
+    pub(super) fn message_at(&self, offset: u64) -> Option<&TxMessage> {
         let place = self.messages.partition_point(|message| message.end() <= offset);
         self.messages.get(place)
     }
@@ -318,37 +318,37 @@ impl Connection {
     fn window(&self) -> u64 {
         match self.recovery {
             Recovery::Fast(_) => self.prr.window(),
-            Recovery::No | Recovery::Timeout(_) => self.control.cwnd(),
+            Recovery::None | Recovery::Timeout(_) => self.control.cwnd(),
         }
     }
 
     /// Returns the next segment to send if the windows allow any. Pacing is the caller's concern.
-    pub(super) fn next(&mut self, tcp: &Tcp) -> Option<Next> {
+    pub(super) fn next_segment(&mut self, tcp: &Tcp) -> Option<NextSegment> {
         if !self.is_open || self.grant == Grant::Stopped {
             return None;
         }
         let in_flight = self.board.in_flight();
         let cwnd = match self.grant {
             Grant::Rate(_) => tcp.start_to(self.dst).granted,
-            Grant::Own | Grant::Stopped => self.window(),
+            Grant::CongestionControl | Grant::Stopped => self.window(),
         };
         let has_room = |len: u64| in_flight == 0 || in_flight.saturating_add(len) <= cwnd;
         if let Some(segment) = self.board.next_lost() {
             // Segments that were sent before the receiver closed its window wait, except for the
             // probe.
-            let is_beyond = segment.start >= self.room_end && segment.start < self.end;
+            let is_beyond = segment.start >= self.window_end && segment.start < self.end;
             let may_leave = self.is_urgent || !is_beyond && has_room(segment.len.into());
             if !may_leave {
                 self.limited_end = self.board.next();
                 return None;
             }
             let len = if segment.start == self.end { 0 } else { segment.len };
-            return Some(Next { start: segment.start, len, is_new: false });
+            return Some(NextSegment { start: segment.start, len, is_new: false });
         }
         let start = self.board.next();
         if start >= self.end {
-            if self.closes && start == self.end {
-                return Some(Next { start, len: 0, is_new: true });
+            if self.has_fin && start == self.end {
+                return Some(NextSegment { start, len: 0, is_new: true });
             }
             return self.rescue_segment(tcp).filter(|rest| has_room(rest.len.into()));
         }
@@ -360,16 +360,16 @@ impl Connection {
             self.limited_end = start;
             return None;
         }
-        let Some(len) = self.fit(start, len, in_flight) else {
+        let Some(len) = self.fitting_len(start, len, in_flight) else {
             return self.rescue_segment(tcp).filter(|rest| has_room(rest.len.into()));
         };
-        Some(Next { start, len: len as u32, is_new: true })
+        Some(NextSegment { start, len: len as u32, is_new: true })
     }
 
     /// Returns as much of a new segment as the receiver accepts. A part is only sent if nothing is
     /// in flight (RFC 9293 §3.8.6.2.1); one byte probes a closed window (§3.8.6.1).
-    fn fit(&self, start: u64, len: u64, in_flight: u64) -> Option<u64> {
-        let room = self.room_end.saturating_sub(start);
+    fn fitting_len(&self, start: u64, len: u64, in_flight: u64) -> Option<u64> {
+        let room = self.window_end.saturating_sub(start);
         if len <= room {
             return Some(len);
         }
@@ -381,11 +381,11 @@ impl Connection {
 
     /// Returns whether only the receiver's window keeps it from sending.
     pub(super) fn is_window_closed(&self) -> bool {
-        self.is_open && self.board.una() < self.end && self.room_end <= self.board.una()
+        self.is_open && self.board.una() < self.end && self.window_end <= self.board.una()
     }
 
     /// Sends the segment that `next` returned, with `wire_bytes` on the wire.
-    pub(super) fn send(&mut self, now: Time, next: Next, wire_bytes: u16, tcp: &Tcp) {
+    pub(super) fn send(&mut self, now: Time, next: NextSegment, wire_bytes: u16, tcp: &Tcp) {
         let len = next.len.max(1);
         if next.is_new {
             self.board.send(now, len);
@@ -431,18 +431,18 @@ impl Connection {
         stats: &mut TcpStats,
     ) -> AckOutcome {
         let una = self.board.una();
-        let Some(ack) = unwrap(told.ack, self.initial, una) else { return AckOutcome::Nothing };
+        let Some(ack) = unwrap(told.ack, self.initial, una) else { return AckOutcome::Ignored };
         if ack > self.board.next() {
-            self.beyond += 1;
-            let is_last = self.beyond == CONFLICTS_MAX;
-            return if is_last { AckOutcome::Conflict } else { AckOutcome::Nothing };
+            self.n_beyond += 1;
+            let is_last = self.n_beyond == CONFLICTS_MAX;
+            return if is_last { AckOutcome::Conflict } else { AckOutcome::Ignored };
         }
         if ack < una {
-            return AckOutcome::Nothing;
+            return AckOutcome::Ignored;
         }
-        self.beyond = 0;
+        self.n_beyond = 0;
         let was_shut = self.is_window_closed();
-        self.room_end = ack + u64::from(told.window);
+        self.window_end = ack + u64::from(told.window);
         let (initial, flight) = (self.initial, self.flight());
         let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
@@ -456,14 +456,14 @@ impl Connection {
         if told_of.cumulative > 0 || self.is_window_closed() {
             self.n_unanswered = 0;
         }
-        let reopens = was_shut && self.room_end > self.board.una();
+        let reopens = was_shut && self.window_end > self.board.una();
         if reopens && !self.board.is_empty() {
             // Segments that were sent while the window was closed were not taken.
-            self.board.lose(|_| Some(true));
+            self.board.mark_lost_if(|_| Some(true));
             (self.recovery, self.timeouts) = (Recovery::Timeout(self.board.next()), 0);
         }
         self.rack.on_ack(now, &told_of, &self.board);
-        if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::No {
+        if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::None {
             self.control.on_loss(now, flight);
         }
         let was_fast = matches!(self.recovery, Recovery::Fast(_));
@@ -490,7 +490,7 @@ impl Connection {
             in_recovery: was_fast || is_fast,
         });
         self.set_timers(now, told_of.cumulative > 0 || reopens, tcp);
-        let has_ended = self.closes && ack > self.end;
-        if has_ended { AckOutcome::Ended } else { AckOutcome::Progress }
+        let has_ended = self.has_fin && ack > self.end;
+        if has_ended { AckOutcome::FinAck } else { AckOutcome::Progress }
     }
 }

@@ -7,7 +7,7 @@ use rampmeter_core::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Tim
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};
 use super::receiver::Receiver;
-use super::receiver::arrival::{Syn, arrival};
+use super::receiver::arrival::{Syn, parse_arrival};
 use super::sender::Sender;
 use super::stats::TcpStats;
 use super::wire::TcpHeader;
@@ -76,7 +76,7 @@ impl Endpoint for TcpHost {
         let (src, msg, out) = (packet.src, packet.payload.msg, &mut self.out);
         match packet.header {
             TcpHeader::Data { .. } => {
-                let Some(arrival) = arrival(packet) else { return Receipt::Ignored };
+                let Some(arrival) = parse_arrival(packet) else { return Receipt::Ignored };
                 return self.receiver.on_data(now, &arrival, &self.tcp, out);
             }
             TcpHeader::Ack { conn, ack, window, ece, sack } => {
@@ -102,12 +102,12 @@ impl Endpoint for TcpHost {
     }
 
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
-        let Some(arrival) = arrival(packet) else { return false };
-        self.receiver.has_delivered(now, &arrival)
+        let Some(arrival) = parse_arrival(packet) else { return false };
+        self.receiver.is_delivered(now, &arrival)
     }
 
     fn is_duplicate(&mut self, packet: &Packet<TcpHeader>) -> bool {
-        arrival(packet).is_none_or(|arrival| self.receiver.has_received(&arrival))
+        parse_arrival(packet).is_none_or(|arrival| self.receiver.has_received(&arrival))
     }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
@@ -118,7 +118,7 @@ impl Endpoint for TcpHost {
         self.receiver.resume(now, src, msg, &self.tcp, &mut self.out);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         Some((self.sender.len(), self.receiver.len(&self.tcp)))
     }
 

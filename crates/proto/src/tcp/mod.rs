@@ -20,7 +20,6 @@ pub mod control;
 pub mod wire;
 
 mod connection;
-mod family;
 mod host;
 mod prr;
 mod rack;
@@ -29,12 +28,13 @@ mod scoreboard;
 mod sender;
 mod seq;
 mod stats;
+mod transport;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{Tcp, TcpConfig};
 pub(crate) use connection::Grant;
-pub use family::{DctcpConfig, DctcpFamily, TcpFamily};
 pub use host::TcpHost;
 pub use stats::TcpStats;
+pub use transport::{DctcpConfig, DctcpTransport, TcpTransport};

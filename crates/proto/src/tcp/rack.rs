@@ -52,7 +52,7 @@ pub(super) struct Rack {
     reo_wnd_quarters: u8,
     reo_wnd_initial: u8,
     /// True if a plan gives the reordering window.
-    is_given: bool,
+    is_configured: bool,
     /// Recoveries for which more than one quarter stays.
     reo_wnd_persist: u8,
     /// The window for reordering has grown in the round trip that ends here (`RACK.dsack_round`).
@@ -76,7 +76,7 @@ impl Rack {
             has_reordered: quarters.is_some(),
             reo_wnd_quarters: first,
             reo_wnd_initial: first,
-            is_given: quarters.is_some(),
+            is_configured: quarters.is_some(),
             reo_wnd_persist: 0,
             widened_until: 0,
             due: Time::NEVER,
@@ -120,14 +120,14 @@ impl Rack {
         }
         let window = self.rtt_min.unwrap_or(Span::ZERO) * u64::from(self.reo_wnd_quarters) / 4;
         // A requested window is not limited.
-        let limit = smoothed.filter(|_| !self.is_given);
+        let limit = smoothed.filter(|_| !self.is_configured);
         limit.map_or(window, |smoothed| window.min(smoothed))
     }
 
     /// Finds the segments that are lost by now (RFC 8985 §6.2, step 5). `is_urgent`: losses are
     /// being repaired, or as many segments as duplicate acknowledgements need have arrived above a
     /// hole.
-    pub(super) fn find(
+    pub(super) fn find_lost(
         &mut self,
         now: Time,
         board: &mut Scoreboard,
@@ -137,7 +137,7 @@ impl Rack {
         let patience = self.rtt + self.window(is_urgent, smoothed);
         let latest = self.latest;
         let mut due = Time::NEVER;
-        let has_lost = board.lose(|segment| {
+        let has_lost = board.mark_lost_if(|segment| {
             if segment.sent_key() >= latest {
                 // Segments that were sent once are in the order of time.
                 return if segment.sends == 1 { None } else { Some(false) };

@@ -63,8 +63,8 @@ impl Receiver {
         self.slots.get(&(src.get(), number)).copied()
     }
 
-    fn enter(&mut self, now: Time, src: NodeId, number: u32, initial: u32) -> Option<u32> {
-        if !self.numbers.enter(src, number) {
+    fn insert(&mut self, now: Time, src: NodeId, number: u32, initial: u32) -> Option<u32> {
+        if !self.numbers.insert(src, number) {
             return None;
         }
         let slot = self.connections.insert(IncomingConnection::new(now, src, number, initial));
@@ -89,7 +89,7 @@ impl Receiver {
             NumberState::New
                 if !tcp.config.handshake && (conn == 0 || !tcp.has_late_handshakes()) =>
             {
-                return self.enter(now, src, conn, 0);
+                return self.insert(now, src, conn, 0);
             }
             // The SYN may still arrive, if packets overtake one another.
             NumberState::New => return None,
@@ -104,7 +104,7 @@ impl Receiver {
         let Syn { src, msg, conn, seq, ecn } = syn;
         self.sweep(now, tcp, out);
         if self.find(src, conn).is_none() && self.numbers.state(src, conn) == NumberState::New {
-            self.enter(now, src, conn, seq);
+            self.insert(now, src, conn, seq);
         }
         let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         let incoming = &mut self.connections[slot];
@@ -162,16 +162,16 @@ impl Receiver {
             }
         }
         match incoming.enter(arrival.msg, of_message, self.limit) {
-            Entry::Known => {}
+            Entry::ProbeReply => {}
             Entry::Contradiction => return self.on_conflict(slot, arrival, out),
             Entry::TooMany => {
                 self.excess += 1;
                 return Receipt::Ignored;
             }
         }
-        incoming.latest = arrival.msg;
+        incoming.latest_message = arrival.msg;
         incoming.on_mark(arrival, tcp, out);
-        let receipt = self.take(now, slot, range, tcp, out);
+        let receipt = self.take_segment(now, slot, range, tcp, out);
         match receipt {
             Receipt::Ignored => return self.on_conflict(slot, arrival, out),
             _ => self.connections[slot].conflicts = 0,
@@ -198,7 +198,7 @@ impl Receiver {
     }
 
     /// Takes the bytes of a segment in, and acknowledges them now or later.
-    fn take(
+    fn take_segment(
         &mut self,
         now: Time,
         slot: u32,
@@ -313,10 +313,10 @@ impl Receiver {
         if now < self.sweep_at {
             return;
         }
-        self.sweep_at = now.saturating_add(tcp.forget);
+        self.sweep_at = now.saturating_add(tcp.forget_timeout);
         let is_silent = |incoming: &IncomingConnection| {
             let silence = now.saturating_since(incoming.last_segment_at);
-            silence > tcp.forget && incoming.is_busy && incoming.paused.is_empty()
+            silence > tcp.forget_timeout && incoming.is_busy && incoming.paused.is_empty()
         };
         let silent = self.connections.iter().filter(|(_, incoming)| is_silent(incoming));
         let silent: Vec<u32> = silent.map(|(slot, _)| slot).collect();
@@ -334,7 +334,7 @@ impl Receiver {
 
     /// Returns whether the message of a segment was delivered before; its sender is alive in any
     /// case.
-    pub(super) fn has_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
+    pub(super) fn is_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
             let is_over = self.numbers.state(arrival.src, arrival.conn) != NumberState::New;
             if !is_over {
@@ -372,7 +372,7 @@ impl Receiver {
             if let Some(incoming) = incoming.filter(is_due) {
                 incoming.acknowledge(tcp, out);
                 incoming.reminders = incoming.reminders.saturating_sub(1);
-                self.remind_later(now, slot, tcp);
+                self.schedule_reminder(now, slot, tcp);
             }
         }
     }

@@ -14,14 +14,14 @@
 //!
 //! * `lost_from`: no segment below is lost.
 //! * `hole_from`: every segment below has arrived, is lost or was retransmitted.
-//! * `overtaken`: segments below were judged by [`Scoreboard::lose_overtaken`].
+//! * `overtaken`: segments below were judged by [`Scoreboard::mark_overtaken_lost`].
 //!
 //! Ranges that were reported before are remembered, as acknowledgements repeat them. Only the new
 //! parts of a range are visited. Most segments are equally long, so a segment's place is computed
 //! and not searched for.
 //!
-//! Losses are judged elsewhere: by segments that overtook others ([`Scoreboard::lose_overtaken`]),
-//! by time (`rack`) or by a timeout.
+//! Losses are judged elsewhere: by segments that overtook others
+//! ([`Scoreboard::mark_overtaken_lost`]), by time (`rack`) or by a timeout.
 //!
 //! Hazards: a change of fate must update the sums and lower the cursors
 //! (`cursors_and_known_ranges_find_what_a_whole_pass_finds` compares with a whole pass). A segment
@@ -111,7 +111,7 @@ pub(super) struct Scoreboard {
     /// Start of the search of [`Scoreboard::first_hole`]: every segment below has arrived, is lost
     /// or was retransmitted.
     hole_from: u64,
-    /// Start of the search of [`Scoreboard::lose_overtaken`]: as above.
+    /// Start of the search of [`Scoreboard::mark_overtaken_lost`]: as above.
     overtaken: u64,
     /// Ranges of which every segment has arrived: those that acknowledgements reported last.
     known: [Range; KNOWN],
@@ -263,7 +263,7 @@ impl Scoreboard {
                 Fate::InFlight => {}
             }
             if segment.fate != Fate::Sacked {
-                self.learn(now, segment, &mut told);
+                self.record_delivery(now, segment, &mut told);
             }
         }
         // An acknowledgement within a segment counts up to its start: receivers take whole
@@ -317,11 +317,11 @@ impl Scoreboard {
             (segment.fate, segment.is_double) = (Fate::Sacked, false);
             (self.sacked, self.n_sacked) = (self.sacked + len, self.n_sacked + 1);
             let segment = *segment;
-            self.learn(now, segment, told);
+            self.record_delivery(now, segment, told);
         }
     }
 
-    fn learn(&mut self, now: Time, segment: Segment, told: &mut AckReport) {
+    fn record_delivery(&mut self, now: Time, segment: Segment, told: &mut AckReport) {
         told.delivered += u64::from(segment.len);
         if segment.sends == 1 {
             told.is_reordered |= segment.end() < self.fack;
@@ -337,7 +337,7 @@ impl Scoreboard {
 
     /// Judges the segments in flight in the order of the stream; returns whether any was lost.
     /// `judge` answers whether a segment is lost, and `None` to stop.
-    pub(super) fn lose(&mut self, mut judge: impl FnMut(&Segment) -> Option<bool>) -> bool {
+    pub(super) fn mark_lost_if(&mut self, mut judge: impl FnMut(&Segment) -> Option<bool>) -> bool {
         let before = self.lost;
         let mut place = 0;
         while let Some(&segment) = self.segments.get(place) {
@@ -357,7 +357,7 @@ impl Scoreboard {
 
     /// Loses the segments sent once above which `n` others have arrived; returns whether there were
     /// any (RFC 6675 §4).
-    pub(super) fn lose_overtaken(&mut self, n: u32) -> bool {
+    pub(super) fn mark_overtaken_lost(&mut self, n: u32) -> bool {
         let before = self.lost;
         let below = self.overtaken_below(n);
         if below <= self.overtaken {

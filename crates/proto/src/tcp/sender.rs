@@ -3,12 +3,14 @@
 //! Connections that may send are served round robin, a packet each. With classes, those in higher
 //! classes are served first.
 
-use rampmeter_core::collections::{IdMap, KeyedHeap, Places, Slab};
+use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
 
 use super::config::{Connections, Tcp};
-use super::connection::{AckOutcome, Acknowledgement, Connection, Due, Grant, Next, Outbound};
+use super::connection::{
+    AckOutcome, Acknowledgement, Connection, Grant, NextSegment, TimerAction, TxMessage,
+};
 use super::seq::wrap;
 use super::stats::TcpStats;
 use super::wire::TcpHeader;
@@ -30,8 +32,8 @@ pub(super) struct Sender {
     numbers: NextNumber,
     /// Connections that may send, by class and order of service.
     ready: KeyedHeap<(u8, u64)>,
-    positions: Places,
-    turn: u64,
+    positions: HeapPositions,
+    next_turn: u64,
     timers: Timers<(u32, u32)>,
     /// Connections that wait for pacing. They have separate entries: timeouts are far off, and an
     /// entry for each packet would stay until then.
@@ -51,8 +53,8 @@ impl Sender {
             shared: IdMap::default(),
             numbers: NextNumber::default(),
             ready: KeyedHeap::default(),
-            positions: Places::default(),
-            turn: 0,
+            positions: HeapPositions::default(),
+            next_turn: 0,
             timers: Timers::default(),
             paced: Timers::default(),
             window_probes: RetransmitQueue::default(),
@@ -187,7 +189,7 @@ impl Sender {
             return;
         }
         let heard = connection.on_ack(now, told, tcp, stats);
-        if heard == AckOutcome::Nothing {
+        if heard == AckOutcome::Ignored {
             return;
         }
         if heard == AckOutcome::Conflict {
@@ -197,7 +199,7 @@ impl Sender {
             return;
         }
         self.complete(slot, tcp, out);
-        if heard == AckOutcome::Ended {
+        if heard == AckOutcome::FinAck {
             self.remove(slot);
         } else {
             self.update(now, slot, tcp);
@@ -222,7 +224,7 @@ impl Sender {
     /// Everything of a connection had arrived before.
     pub(super) fn on_ended(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
         let Some(slot) = self.find(src, conn) else { return };
-        for message in self.end(slot) {
+        for message in self.take_connection(slot) {
             out.push_event(Event::Completed { msg: message.msg });
         }
     }
@@ -234,13 +236,13 @@ impl Sender {
     }
 
     fn fail(&mut self, slot: u32, out: &mut Output<TcpHeader>) {
-        for message in self.end(slot) {
+        for message in self.take_connection(slot) {
             out.push_event(Event::Failed { msg: message.msg });
         }
     }
 
     /// Removes a connection and returns its messages.
-    fn end(&mut self, slot: u32) -> Vec<Outbound> {
+    fn take_connection(&mut self, slot: u32) -> Vec<TxMessage> {
         let messages = std::mem::take(&mut self.connections[slot].messages);
         for message in &messages {
             self.by_message.remove(&message.msg.get());
@@ -271,7 +273,7 @@ impl Sender {
             return;
         }
         let reset = TcpHeader::Reset { conn: connection.number };
-        let others = self.end(slot);
+        let others = self.take_connection(slot);
         out.cancel(msg, |header| matches!(header, TcpHeader::Reset { .. }));
         out.send(dst, msg, reset);
         for message in others.into_iter().filter(|message| message.msg != msg) {
@@ -316,14 +318,14 @@ impl Sender {
     /// Enters a connection among those that may send, if it may, and sets its timer.
     fn update(&mut self, now: Time, slot: u32, tcp: &Tcp) {
         let connection = &mut self.connections[slot];
-        let next = connection.next(tcp).filter(|_| connection.paced_until <= now);
+        let next = connection.next_segment(tcp).filter(|_| connection.paced_until <= now);
         match next {
             Some(next) => {
                 let class = connection.class(next, tcp);
                 let before = self.ready.get(&self.positions, slot);
                 if before.is_none_or(|(of_before, _)| of_before != class.get()) {
-                    self.turn += 1;
-                    self.ready.set(&mut self.positions, slot, (class.get(), self.turn));
+                    self.next_turn += 1;
+                    self.ready.set(&mut self.positions, slot, (class.get(), self.next_turn));
                 }
             }
             None => {
@@ -347,7 +349,7 @@ impl Sender {
         let (_, slot) = self.ready.first()?;
         self.ready.remove(&mut self.positions, slot);
         let connection = &mut self.connections[slot];
-        let next = connection.next(tcp)?;
+        let next = connection.next_segment(tcp)?;
         let packet = packet_of(self.node, connection, next, tcp)?;
         connection.send(now, next, packet.wire_bytes, tcp);
         self.update(now, slot, tcp);
@@ -406,9 +408,9 @@ impl Sender {
     ) {
         let connection = &mut self.connections[slot];
         match connection.on_timer(now, tcp, stats) {
-            Due::Nothing => {}
-            Due::Syn => self.send_syn(slot, tcp, out),
-            Due::Abort => {
+            TimerAction::None => {}
+            TimerAction::Syn => self.send_syn(slot, tcp, out),
+            TimerAction::Abort => {
                 let (dst, conn) = (connection.dst, connection.number);
                 let msg = first_message(connection);
                 self.fail(slot, out);
@@ -429,7 +431,7 @@ fn first_message(connection: &Connection) -> MsgId {
 fn packet_of(
     node: NodeId,
     connection: &mut Connection,
-    next: Next,
+    next: NextSegment,
     tcp: &Tcp,
 ) -> Option<Packet<TcpHeader>> {
     let (conn, seq) = (connection.number, wrap(next.start, connection.initial));
@@ -441,8 +443,8 @@ fn packet_of(
         return Some(packet);
     }
     let priority = connection.class(next, tcp);
-    let &Outbound { msg, size, start } = connection.message_at(next.start)?;
-    let cwr = std::mem::take(&mut connection.owes_cwr);
+    let &TxMessage { msg, size, start } = connection.message_at(next.start)?;
+    let cwr = std::mem::take(&mut connection.needs_cwr);
     let header = TcpHeader::Data { conn, seq, size, cwr };
     let message = OutgoingMessage { src, dst, msg, size };
     let (offset, len) = (next.start - start, next.len as u16);

@@ -45,7 +45,7 @@ impl AckReceiver {
         self.flows.sweep(now, forget, out);
         let slot = match self.flows.find(&of) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.enter(now, of, ()) {
+            FlowStatus::New => match self.flows.insert(now, of, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },

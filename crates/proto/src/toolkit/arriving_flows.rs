@@ -88,11 +88,11 @@ pub struct ArrivingFlows<T> {
     flows: Slab<ArrivingFlow<T>>,
     /// Slots, by source and number.
     slots: IdMap<(u32, u32), u32>,
-    rest: Box<Rest>,
+    cold: Box<Rest>,
     /// Time at which [`ArrivingFlows::sweep`] begins its next search.
     sweep_at: Time,
     /// The slot at which the search for unresponsive flows continues.
-    next_sought: u32,
+    sweep_slot: u32,
 }
 
 /// Slots that [`ArrivingFlows::sweep`] looks at in one call: 65 536 flows of each of many peers are
@@ -114,9 +114,9 @@ impl<T> Default for ArrivingFlows<T> {
         Self {
             flows: Slab::default(),
             slots: IdMap::default(),
-            rest: Box::default(),
+            cold: Box::default(),
             sweep_at: Time::ZERO,
-            next_sought: 0,
+            sweep_slot: 0,
         }
     }
 }
@@ -135,13 +135,13 @@ impl<T> ArrivingFlows<T> {
     /// Limits the flows that a source may have in flight from now on. Then messages are found by
     /// their number too. There is no flow yet.
     pub fn limit(&mut self, per_source: u32) {
-        self.rest.numbers.limit(per_source);
-        self.rest.messages.get_or_insert_default();
+        self.cold.numbers.limit(per_source);
+        self.cold.messages.get_or_insert_default();
     }
 
     /// Returns the number of new flows that arrived beyond the limit.
     pub fn excess(&self) -> u64 {
-        self.rest.numbers.excess()
+        self.cold.numbers.excess()
     }
 
     /// Returns the state of a flow, which each of its packets describes alike.
@@ -159,7 +159,7 @@ impl<T> ArrivingFlows<T> {
         if let Some(&slot) = self.slots.get(&(src.get(), flow)) {
             return FlowStatus::Arriving(slot);
         }
-        match self.rest.numbers.state(src, flow) {
+        match self.cold.numbers.state(src, flow) {
             NumberState::New => FlowStatus::New,
             NumberState::Entered => FlowStatus::Delivered,
             NumberState::Abandoned => FlowStatus::Abandoned,
@@ -167,7 +167,7 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Returns whether a source's flow was delivered.
-    pub fn has_delivered(&mut self, src: NodeId, flow: u32) -> bool {
+    pub fn is_delivered(&mut self, src: NodeId, flow: u32) -> bool {
         self.find_number(src, flow) == FlowStatus::Delivered
     }
 
@@ -190,12 +190,12 @@ impl<T> ArrivingFlows<T> {
 
     /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
     /// source has too many in flight.
-    pub fn enter(&mut self, now: Time, announcement: Announcement, state: T) -> Option<u32> {
-        if !self.rest.numbers.enter(announcement.src, announcement.flow) {
+    pub fn insert(&mut self, now: Time, announcement: Announcement, state: T) -> Option<u32> {
+        if !self.cold.numbers.insert(announcement.src, announcement.flow) {
             return None;
         }
         let (received, is_paused) =
-            (SeqSet::default(), self.rest.paused.contains(announcement.src, announcement.msg));
+            (SeqSet::default(), self.cold.paused.contains(announcement.src, announcement.msg));
         let slot = self.flows.insert(ArrivingFlow {
             announcement,
             last_packet_at: now,
@@ -204,18 +204,18 @@ impl<T> ArrivingFlows<T> {
             state,
         });
         self.slots.insert((announcement.src.get(), announcement.flow), slot);
-        if let Some(messages) = &mut self.rest.messages {
+        if let Some(messages) = &mut self.cold.messages {
             messages.insert((announcement.src, announcement.msg), slot);
         }
         Some(slot)
     }
 
-    /// Counts a new flow as ended without entering it. Returns false if [`Self::enter`] would enter
-    /// nothing.
+    /// Counts a new flow as ended without entering it. Returns false if [`Self::insert`] would
+    /// insert nothing.
     pub fn refuse(&mut self, of: Announcement) -> bool {
-        let is_counted = self.rest.numbers.enter(of.src, of.flow);
+        let is_counted = self.cold.numbers.insert(of.src, of.flow);
         if is_counted {
-            self.rest.numbers.complete(of.src);
+            self.cold.numbers.complete(of.src);
         }
         is_counted
     }
@@ -223,14 +223,14 @@ impl<T> ArrivingFlows<T> {
     /// Holds a message back until it is released. Returns its slot if it has been entered. Examines
     /// every flow if [`ArrivingFlows::limit`] has not been called.
     pub fn pause(&mut self, src: NodeId, msg: MsgId) -> Option<u32> {
-        self.rest.paused.hold(src, msg);
+        self.cold.paused.insert(src, msg);
         self.set_paused(src, msg, true)
     }
 
     /// Releases a message that was held. Its sender may be unresponsive for `quiet` more. Returns
     /// its slot if it was held and has been entered.
     pub fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, quiet: Span) -> Option<u32> {
-        if !self.rest.paused.release(src, msg) {
+        if !self.cold.paused.remove(src, msg) {
             return None;
         }
         let slot = self.set_paused(src, msg, false)?;
@@ -240,7 +240,7 @@ impl<T> ArrivingFlows<T> {
 
     /// Returns whether a message is held back, entered or not.
     pub fn is_paused(&self, src: NodeId, msg: MsgId) -> bool {
-        self.rest.paused.contains(src, msg)
+        self.cold.paused.contains(src, msg)
     }
 
     fn set_paused(&mut self, src: NodeId, msg: MsgId, is_held: bool) -> Option<u32> {
@@ -253,7 +253,7 @@ impl<T> ArrivingFlows<T> {
     /// called.
     pub fn slot_of(&self, src: NodeId, msg: MsgId) -> Option<u32> {
         let is_its = |f: &ArrivingFlow<T>| f.announcement.src == src && f.announcement.msg == msg;
-        match &self.rest.messages {
+        match &self.cold.messages {
             Some(messages) => messages
                 .get(&(src, msg))
                 .copied()
@@ -308,14 +308,14 @@ impl<T> ArrivingFlows<T> {
     /// Removes a flow, which counts as over. For protocols that report its outcome otherwise.
     pub fn end(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
         let flow = self.remove(slot)?;
-        self.rest.numbers.complete(flow.announcement.src);
+        self.cold.numbers.complete(flow.announcement.src);
         Some(flow)
     }
 
     fn remove(&mut self, slot: u32) -> Option<ArrivingFlow<T>> {
         let flow = self.flows.remove(slot)?;
         self.slots.remove(&(flow.announcement.src.get(), flow.announcement.flow));
-        if let Some(messages) = &mut self.rest.messages
+        if let Some(messages) = &mut self.cold.messages
             && messages.get(&(flow.announcement.src, flow.announcement.msg)) == Some(&slot)
         {
             messages.remove(&(flow.announcement.src, flow.announcement.msg));
@@ -331,7 +331,7 @@ impl<T> ArrivingFlows<T> {
         if silence <= forget || flow.is_paused {
             return false;
         }
-        let rounds = 1 + self.rest.numbers.in_flight(flow.announcement.src) / BACKLOG;
+        let rounds = 1 + self.cold.numbers.in_flight(flow.announcement.src) / BACKLOG;
         silence > forget * u64::from(rounds)
     }
 
@@ -346,7 +346,7 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) {
-        let n = self.flows.slots().div_ceil(parts as usize);
+        let n = self.flows.slot_count().div_ceil(parts as usize);
         self.search(n, now, forget, out, gone);
     }
 
@@ -354,7 +354,7 @@ impl<T> ArrivingFlows<T> {
     pub fn abandon<H>(&mut self, slot: u32, out: &mut Output<H>) -> Option<ArrivingFlow<T>> {
         let flow = self.remove(slot)?;
         let Announcement { src, msg, flow: number, .. } = flow.announcement;
-        self.rest.numbers.abandon(src, number);
+        self.cold.numbers.abandon(src, number);
         out.push_event(Event::Abandoned { src, msg });
         Some(flow)
     }
@@ -367,7 +367,7 @@ impl<T> ArrivingFlows<T> {
         msg: MsgId,
         out: &mut Output<H>,
     ) -> Option<(u32, ArrivingFlow<T>)> {
-        self.rest.paused.release(src, msg);
+        self.cold.paused.remove(src, msg);
         let slot = self.slot_of(src, msg)?;
         self.abandon(slot, out).map(|flow| (slot, flow))
     }
@@ -382,8 +382,8 @@ impl<T> ArrivingFlows<T> {
         out: &mut Output<H>,
         mut gone: impl FnMut(u32, &ArrivingFlow<T>),
     ) -> bool {
-        let first = self.next_sought as usize;
-        let end = (first + n).min(self.flows.slots());
+        let first = self.sweep_slot as usize;
+        let end = (first + n).min(self.flows.slot_count());
         for slot in first as u32..end as u32 {
             if self.flows.get(slot).is_some_and(|flow| self.is_unresponsive(flow, now, forget))
                 && let Some(flow) = self.abandon(slot, out)
@@ -391,8 +391,8 @@ impl<T> ArrivingFlows<T> {
                 gone(slot, &flow);
             }
         }
-        let is_last = end == self.flows.slots();
-        self.next_sought = if is_last { 0 } else { end as u32 };
+        let is_last = end == self.flows.slot_count();
+        self.sweep_slot = if is_last { 0 } else { end as u32 };
         is_last
     }
 
@@ -431,8 +431,8 @@ impl<T> ArrivingFlows<T> {
             out.push_event(Event::Abandoned { src: peer, msg: flow.announcement.msg });
             gone(slot, &flow);
         }
-        self.rest.paused.forget_peer(peer);
-        self.rest.numbers.reset(peer);
+        self.cold.paused.forget_peer(peer);
+        self.cold.numbers.reset(peer);
     }
 }
 

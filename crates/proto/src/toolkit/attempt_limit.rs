@@ -26,7 +26,7 @@ impl AttemptLimit {
     /// Combines `attempts-max` of a configuration with the patience of the site. Where there is a
     /// patience, it decides.
     pub fn new(attempts: u32, facts: &FabricFacts) -> Self {
-        let time = facts.patience;
+        let time = facts.abort_timeout_min;
         let most = if time > Span::ZERO { ATTEMPTS_MAX } else { u32::MAX };
         Self { attempts: attempts.min(most), time }
     }
@@ -48,7 +48,7 @@ impl AttemptLimit {
     }
 
     /// Returns true if `attempts` without an answer, the first of them `elapsed` ago, are too many.
-    pub fn is_over(&self, attempts: u32, elapsed: Span) -> bool {
+    pub fn is_exceeded(&self, attempts: u32, elapsed: Span) -> bool {
         attempts > self.attempts && elapsed >= self.time
     }
 
@@ -63,7 +63,7 @@ impl AttemptLimit {
     /// Time after which a receiver may forget a flow of an unresponsive sender. `by_attempts` is
     /// that time if the number of attempts alone counts. A sender that keeps trying is never
     /// forgotten.
-    pub fn forget_after(&self, by_attempts: Span) -> Span {
+    pub fn forget_timeout(&self, by_attempts: Span) -> Span {
         by_attempts + (self.time + self.time / 8) * 2
     }
 }
@@ -80,27 +80,27 @@ mod tests {
 
     #[test]
     fn a_pause_of_half_a_second_is_survived_at_any_round_trip() {
-        assert!(!HOST.is_over(u32::MAX, Span::from_us(9_999_999)));
-        assert!(HOST.is_over(25, Span::from_us(10_000_000)));
-        assert!(!HOST.is_over(24, Span::from_us(60_000_000)));
-        assert!(SIMULATED.is_over(25, Span::ZERO) && !SIMULATED.is_over(24, Span::ZERO));
+        assert!(!HOST.is_exceeded(u32::MAX, Span::from_us(9_999_999)));
+        assert!(HOST.is_exceeded(25, Span::from_us(10_000_000)));
+        assert!(!HOST.is_exceeded(24, Span::from_us(60_000_000)));
+        assert!(SIMULATED.is_exceeded(25, Span::ZERO) && !SIMULATED.is_exceeded(24, Span::ZERO));
     }
 
     #[test]
     fn intervals_that_double_end_soon_after_the_time() {
-        let facts = |patience| FabricFacts {
+        let facts = |abort_timeout_min| FabricFacts {
             n_hosts: 2,
             access_rate: Rate::from_gbps(10),
             core_rate: None,
             data_rtt: Span::from_us(1_000),
             control_rtt: Span::from_us(500),
             n_pods: 0,
-            patience,
+            abort_timeout_min,
         };
         assert_eq!(AttemptLimit::with_doubling(15, &facts(Span::ZERO)).attempts, 15);
         let limit = AttemptLimit::with_doubling(15, &facts(Span::from_us(2_000_000)));
         let (mut elapsed, mut attempts, first) = (Span::ZERO, 0, Span::from_us(64_000));
-        while !limit.is_over(attempts + 1, elapsed) {
+        while !limit.is_exceeded(attempts + 1, elapsed) {
             attempts += 1;
             elapsed += limit.double_interval(first * (1 << attempts.min(8)), first);
         }
@@ -112,11 +112,11 @@ mod tests {
     fn attempts_become_rare_and_stay_within_the_time() {
         assert_eq!(SIMULATED.interval(INTERVAL, 24), INTERVAL);
         let (mut elapsed, mut attempts) = (Span::ZERO, 0);
-        while !HOST.is_over(attempts + 1, elapsed) {
+        while !HOST.is_exceeded(attempts + 1, elapsed) {
             attempts += 1;
             elapsed += HOST.interval(INTERVAL, attempts);
         }
         assert!(attempts < 60, "{attempts} attempts");
-        assert!(elapsed < HOST.forget_after(Span::ZERO) / 2, "{elapsed}");
+        assert!(elapsed < HOST.forget_timeout(Span::ZERO) / 2, "{elapsed}");
     }
 }

@@ -1,34 +1,34 @@
 //! Flows of which the most preferred is served next, while others wait.
 
 use rampmeter_core::Time;
-use rampmeter_core::collections::{KeyedHeap, Places};
+use rampmeter_core::collections::{HeapPositions, KeyedHeap};
 
 /// Flows by slot: those that may be served, with the lowest key first, and those that wait until an
-/// instant. Several of these may share one [`Places`]; a flow is in one of them at most. A lookup
-/// takes constant time, a change O(log n).
+/// instant. Several of these may share one [`HeapPositions`]; a flow is in one of them at most. A
+/// lookup takes constant time, a change O(log n).
 #[derive(Clone, Debug)]
 pub struct Candidates<K> {
-    awake: KeyedHeap<K>,
+    ready: KeyedHeap<K>,
     waiting: KeyedHeap<Time>,
 }
 
 impl<K> Default for Candidates<K> {
     fn default() -> Self {
-        Self { awake: KeyedHeap::default(), waiting: KeyedHeap::default() }
+        Self { ready: KeyedHeap::default(), waiting: KeyedHeap::default() }
     }
 }
 
 impl<K: Ord + Copy> Candidates<K> {
     /// Returns whether there is no flow.
     pub fn is_empty(&self) -> bool {
-        self.awake.is_empty() && self.waiting.is_empty()
+        self.ready.is_empty() && self.waiting.is_empty()
     }
 
     /// Returns the key and the slot of the flow with the lowest key of those that may be served.
     /// Ties are resolved to the lowest slot.
     #[inline]
     pub fn first(&self) -> Option<(K, u32)> {
-        self.awake.first()
+        self.ready.first()
     }
 
     /// Returns the time at which the first wait ends; [`Time::NEVER`] if no flow waits.
@@ -46,32 +46,32 @@ impl<K: Ord + Copy> Candidates<K> {
 
     /// Returns the key of the flow in `slot`, if it may be served.
     #[inline]
-    pub fn key(&self, places: &Places, slot: u32) -> Option<K> {
-        self.awake.get(places, slot)
+    pub fn key(&self, places: &HeapPositions, slot: u32) -> Option<K> {
+        self.ready.get(places, slot)
     }
 
     /// Puts a flow among those that may be served. Returns the key that it had there before.
     #[inline]
-    pub fn wake(&mut self, places: &mut Places, slot: u32, key: K) -> Option<K> {
-        let before = self.awake.change(places, slot, key);
+    pub fn make_ready(&mut self, places: &mut HeapPositions, slot: u32, key: K) -> Option<K> {
+        let before = self.ready.update_key(places, slot, key);
         if before.is_none() {
             self.waiting.remove(places, slot);
-            self.awake.set(places, slot, key);
+            self.ready.set(places, slot, key);
         }
         before
     }
 
     /// Makes a flow wait until an instant. Returns the key that it had among those that may be
     /// served.
-    pub fn wait(&mut self, places: &mut Places, slot: u32, until: Time) -> Option<K> {
-        let before = self.awake.remove(places, slot);
+    pub fn wait(&mut self, places: &mut HeapPositions, slot: u32, until: Time) -> Option<K> {
+        let before = self.ready.remove(places, slot);
         self.waiting.set(places, slot, until);
         before
     }
 
     /// Drops a flow. Returns the key that it had among those that may be served.
-    pub fn remove(&mut self, places: &mut Places, slot: u32) -> Option<K> {
-        let before = self.awake.remove(places, slot);
+    pub fn remove(&mut self, places: &mut HeapPositions, slot: u32) -> Option<K> {
+        let before = self.ready.remove(places, slot);
         if before.is_none() {
             self.waiting.remove(places, slot);
         }
@@ -106,7 +106,7 @@ mod tests {
             steps in proptest::collection::vec((0u32..12, step()), 0..200),
             now in 0u64..9,
         ) {
-            let (mut candidates, mut places) = (Candidates::default(), Places::default());
+            let (mut candidates, mut places) = (Candidates::default(), HeapPositions::default());
             let (mut awake, mut waiting) = (BTreeMap::new(), BTreeMap::new());
             for (slot, step) in steps {
                 waiting.remove(&slot);
@@ -114,7 +114,7 @@ mod tests {
                 let said = match step {
                     Step::Wake(key) => {
                         awake.insert(slot, key);
-                        candidates.wake(&mut places, slot, key)
+                        candidates.make_ready(&mut places, slot, key)
                     }
                     Step::Wait(until) => {
                         waiting.insert(slot, until);

@@ -99,7 +99,7 @@ mod tests {
             data_rtt: Span::from_ns(data_rtt_ns),
             control_rtt: Span::from_ns(data_rtt_ns / 2),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         }
     }
 

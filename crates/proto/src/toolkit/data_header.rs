@@ -27,7 +27,7 @@ impl<T> ArrivingFlows<T> {
             Some((FlowKey::Slot(slot), _)) => {
                 !self.touch(now, slot, packet.src, packet.payload.msg)
             }
-            Some((FlowKey::Number(flow), _)) => self.has_delivered(packet.src, flow),
+            Some((FlowKey::Number(flow), _)) => self.is_delivered(packet.src, flow),
             None => false,
         }
     }

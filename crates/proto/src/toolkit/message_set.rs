@@ -9,7 +9,7 @@ use rampmeter_core::{MsgId, NodeId};
 pub(crate) struct MessageSet(IdMap<(NodeId, MsgId), ()>);
 
 impl MessageSet {
-    pub(crate) fn hold(&mut self, src: NodeId, msg: MsgId) {
+    pub(crate) fn insert(&mut self, src: NodeId, msg: MsgId) {
         self.0.insert((src, msg), ());
     }
 
@@ -19,7 +19,7 @@ impl MessageSet {
     }
 
     /// Releases a message; returns whether it was held.
-    pub(crate) fn release(&mut self, src: NodeId, msg: MsgId) -> bool {
+    pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
         self.0.remove(&(src, msg)).is_some()
     }
 

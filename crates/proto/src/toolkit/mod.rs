@@ -2,7 +2,8 @@
 //!
 //! * [`Segmentation`]: packets of a message, by its size
 //! * [`Output`]: control packets and events that wait for the driver
-//! * [`OutgoingFlows`], [`Retry`], [`Ready`]: flows of a sender, their timers, those that may send
+//! * [`OutgoingFlows`], [`Retry`], [`SlotSet`]: flows of a sender, their timers, those that may
+//!   send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
 //! * [`DataHeader`]: flows of data packets, as their headers name them
@@ -23,7 +24,6 @@ mod candidates;
 mod config;
 mod counters;
 mod data_header;
-mod family;
 mod message_set;
 mod numbers;
 mod outgoing_flows;
@@ -38,6 +38,7 @@ mod tenant;
 mod timers;
 mod token_delay;
 mod tokens;
+mod transport_macro;
 mod unscheduled;
 
 pub use ack_receiver::{AckContent, AckReceiver, sack_bits};
@@ -50,7 +51,6 @@ pub use config::{
 };
 pub(crate) use counters::counters;
 pub use data_header::{DataHeader, FlowKey};
-pub(crate) use family::family;
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing_flows::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
@@ -59,11 +59,12 @@ pub use retransmit_queue::retransmit_gap;
 pub use retry::Retry;
 pub use segmentation::{OutgoingMessage, Segmentation};
 pub(crate) use sides::sides;
-pub use slot_set::Ready;
-pub use stream::{Ack, AckEffect, Limit, Rtt, Stream, Window};
+pub use slot_set::SlotSet;
+pub use stream::{Ack, AckEffect, Limit, RttEstimator, Stream, Window};
 pub use tenant::TenantCounts;
 pub use timers::Timers;
 pub use token_delay::TokenDelay;
 pub(crate) use token_delay::TokenId;
 pub use tokens::TokenCursor;
+pub(crate) use transport_macro::transport;
 pub use unscheduled::{SizedFlow, UnscheduledTime};

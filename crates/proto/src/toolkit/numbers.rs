@@ -48,7 +48,7 @@ pub enum NumberState {
 /// in flight.
 #[derive(Clone, Debug)]
 pub struct FlowNumbers {
-    by_source: IdTable<Numbers>,
+    by_source: IdTable<SourceNumbers>,
     /// Flows that each source may have in flight.
     in_flight_max: u32,
     /// Arrivals of new flows beyond that limit.
@@ -58,7 +58,7 @@ pub struct FlowNumbers {
 /// State of one source. A host has one for each host from which it ever received a packet, so it is
 /// small.
 #[derive(Clone, Debug, Default)]
-struct Numbers {
+struct SourceNumbers {
     /// Numbers from here on are new.
     next: u32,
     /// Flows that are neither over nor abandoned.
@@ -136,7 +136,7 @@ impl Default for FlowNumbers {
 }
 
 impl FlowNumbers {
-    fn source_mut(&mut self, src: NodeId) -> &mut Numbers {
+    fn source_mut(&mut self, src: NodeId) -> &mut SourceNumbers {
         self.by_source.entry(src.get())
     }
 
@@ -171,7 +171,7 @@ impl FlowNumbers {
 
     /// Enters a flow that is new. Returns false if its number is too far ahead, or its source has
     /// too many in flight.
-    pub fn enter(&mut self, src: NodeId, flow: u32) -> bool {
+    pub fn insert(&mut self, src: NodeId, flow: u32) -> bool {
         let under_way_max = self.in_flight_max;
         let numbers = self.source_mut(src);
         if numbers.in_flight >= under_way_max {
@@ -263,7 +263,7 @@ mod tests {
                 let known = numbers.state(NodeId::new(src), flow);
                 prop_assert_eq!(known == NumberState::New, !model.contains(&(src, flow)));
                 if known == NumberState::New {
-                    prop_assert!(numbers.enter(NodeId::new(src), flow));
+                    prop_assert!(numbers.insert(NodeId::new(src), flow));
                     model.insert((src, flow));
                 }
             }
@@ -274,8 +274,8 @@ mod tests {
     fn absurd_numbers_are_refused_and_abandoned_ones_stay_so() {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
-        assert!(!numbers.enter(src, SKIP_MAX + 1));
-        assert!(numbers.enter(src, 3));
+        assert!(!numbers.insert(src, SKIP_MAX + 1));
+        assert!(numbers.insert(src, 3));
         numbers.abandon(src, 3);
         assert_eq!(numbers.state(src, 3), NumberState::Abandoned);
         assert_eq!(numbers.state(src, 2), NumberState::New);
@@ -290,7 +290,7 @@ mod tests {
         let src = NodeId::new(7);
         let n = 2 * ABANDONED_MAX as u32;
         for flow in (0..n).filter(|flow| flow % 10 > 0) {
-            assert!(numbers.enter(src, flow));
+            assert!(numbers.insert(src, flow));
         }
         for flow in (0..n).filter(|flow| flow % 10 > 0) {
             numbers.abandon(src, flow);
@@ -299,7 +299,7 @@ mod tests {
             let known = if flow % 10 > 0 { NumberState::Abandoned } else { NumberState::New };
             assert_eq!(numbers.state(src, flow), known, "{flow}");
         }
-        assert!(numbers.enter(src, n) && numbers.state(src, n) == NumberState::Entered);
+        assert!(numbers.insert(src, n) && numbers.state(src, n) == NumberState::Entered);
     }
 
     /// Flows that are cancelled before any packet arrives never use their numbers.
@@ -309,7 +309,7 @@ mod tests {
         let src = NodeId::new(7);
         for flow in (0..400_000).step_by(2) {
             assert!(
-                numbers.state(src, flow) == NumberState::New && numbers.enter(src, flow),
+                numbers.state(src, flow) == NumberState::New && numbers.insert(src, flow),
                 "{flow}"
             );
             assert_eq!(numbers.state(src, flow), NumberState::Entered);
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(numbers.state(src, 399_997), NumberState::New);
         assert_eq!(numbers.state(src, 1), NumberState::Abandoned);
         for leap in 0..200 {
-            assert!(numbers.enter(src, 400_000 + leap * 10_000));
+            assert!(numbers.insert(src, 400_000 + leap * 10_000));
         }
         let gaps = numbers.source_mut(src).gaps.as_ref().unwrap();
         let ranges: u32 = gaps.skipped.iter().map(|(start, end)| end - start).sum();
@@ -331,12 +331,12 @@ mod tests {
         for used in 1..200 {
             let mut numbers = FlowNumbers::default();
             let src = NodeId::new(7);
-            assert!((0..used).all(|flow| numbers.enter(src, flow)));
+            assert!((0..used).all(|flow| numbers.insert(src, flow)));
             for bit in 0..32 {
                 for flow in 0..used {
                     let damaged = flow ^ 1 << bit;
                     if numbers.state(src, damaged) == NumberState::New {
-                        numbers.enter(src, damaged);
+                        numbers.insert(src, damaged);
                     }
                 }
             }
@@ -353,7 +353,7 @@ mod tests {
     fn a_leap_of_numbers_takes_the_memory_of_one_flow() {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
-        assert!(numbers.enter(src, SKIP_MAX) && numbers.enter(src, SKIP_MAX - 2));
+        assert!(numbers.insert(src, SKIP_MAX) && numbers.insert(src, SKIP_MAX - 2));
         let gaps = numbers.source_mut(src).gaps.as_ref().unwrap();
         assert_eq!((gaps.skipped.len(), gaps.n_skipped), (2, SKIP_MAX - 1));
     }

@@ -38,7 +38,7 @@ pub struct OutgoingFlows<T> {
     timers: Timers<(u32, MsgId)>,
     /// Time at which the next flow may repeat itself.
     retransmit_at: Time,
-    rest: Box<Rest>,
+    cold: Box<Rest>,
 }
 
 /// State that only the start and the end of a flow need. It is boxed to keep the struct of a host
@@ -54,8 +54,8 @@ struct Rest {
 impl<T> OutgoingFlows<T> {
     /// No flow, at host `node`.
     pub fn new(node: NodeId) -> Self {
-        let (flows, timers, rest) = (Slab::default(), Timers::default(), Box::default());
-        Self { node, flows, timers, retransmit_at: Time::NEVER, rest }
+        let (flows, timers, cold) = (Slab::default(), Timers::default(), Box::default());
+        Self { node, flows, timers, retransmit_at: Time::NEVER, cold }
     }
 
     /// Returns the number of flows.
@@ -71,17 +71,17 @@ impl<T> OutgoingFlows<T> {
     /// Enters a message that was submitted and returns its slot.
     pub fn submit(&mut self, message: &Message, packets: u32, state: T) -> u32 {
         let &Message { id: msg, dst, size, .. } = message;
-        let (flow, size, retry) = (self.rest.numbers.take(dst), size.get(), Retry::default());
+        let (flow, size, retry) = (self.cold.numbers.take(dst), size.get(), Retry::default());
         let is_paused = false;
         let flow = OutgoingFlow { dst, msg, flow, packets, size, retry, is_paused, state };
         let slot = self.flows.insert(flow);
-        self.rest.slots.insert(msg.get(), slot);
+        self.cold.slots.insert(msg.get(), slot);
         slot
     }
 
     /// Skips numbers of flows to `dst` until the next one is free; at most `max` of them.
     pub fn skip_numbers(&mut self, dst: NodeId, max: u32, is_free: impl Fn(u32) -> bool) {
-        let numbers = &mut self.rest.numbers;
+        let numbers = &mut self.cold.numbers;
         for _ in 0..max {
             if is_free(numbers.peek(dst)) {
                 return;
@@ -116,7 +116,7 @@ impl<T> OutgoingFlows<T> {
 
     /// Returns the slot of a message.
     pub fn slot(&self, msg: MsgId) -> Option<u32> {
-        self.rest.slots.get(&msg.get()).copied()
+        self.cold.slots.get(&msg.get()).copied()
     }
 
     /// Returns the flows with their slots, by slot.
@@ -138,7 +138,7 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// Returns the source of the packets of the flow in `slot`.
-    pub fn outgoing(&self, slot: u32) -> OutgoingMessage {
+    pub fn message(&self, slot: u32) -> OutgoingMessage {
         let OutgoingFlow { dst, msg, size, .. } = self.flows[slot];
         OutgoingMessage { src: self.node, dst, msg, size }
     }
@@ -146,7 +146,7 @@ impl<T> OutgoingFlows<T> {
     /// Removes a flow. Its timer is void.
     pub fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<T>> {
         let flow = self.flows.remove(slot)?;
-        self.rest.slots.remove(&flow.msg.get());
+        self.cold.slots.remove(&flow.msg.get());
         Some(flow)
     }
 
@@ -165,7 +165,7 @@ impl<T> OutgoingFlows<T> {
             out.push_event(Event::Failed { msg: flow.msg });
             gone(slot, &flow);
         }
-        self.rest.numbers.reset(peer);
+        self.cold.numbers.reset(peer);
     }
 
     /// Starts the timer of a flow, due at `at`. An earlier start is void.
@@ -210,8 +210,8 @@ impl<T> OutgoingFlows<T> {
     /// A flow whose timer was due repeats itself when it is due.
     pub fn queue_retransmit(&mut self, slot: u32) {
         let OutgoingFlow { msg, is_paused, .. } = self.flows[slot];
-        self.rest.retransmits.push((slot, msg), is_paused);
-        self.retransmit_at = self.rest.retransmits.next_at();
+        self.cold.retransmits.push((slot, msg), is_paused);
+        self.retransmit_at = self.cold.retransmits.next_at();
     }
 
     /// Returns the slot of a flow that must repeat itself now: its timer does not run. The next one
@@ -224,7 +224,7 @@ impl<T> OutgoingFlows<T> {
 
     fn take_retransmit(&mut self, now: Time, gap: Span) -> Option<u32> {
         let mut found = None;
-        while let Some((slot, msg)) = self.rest.retransmits.pop(now) {
+        while let Some((slot, msg)) = self.cold.retransmits.pop(now) {
             let Some(flow) = self.flows.get_mut(slot).filter(|f| f.msg == msg) else { continue };
             if flow.retry.is_running() {
                 continue;
@@ -235,11 +235,11 @@ impl<T> OutgoingFlows<T> {
                 continue;
             }
             let is_held = flow.is_paused;
-            self.rest.retransmits.count(now, gap, is_held);
+            self.cold.retransmits.count(now, gap, is_held);
             found = Some(slot);
             break;
         }
-        self.retransmit_at = self.rest.retransmits.next_at();
+        self.retransmit_at = self.cold.retransmits.next_at();
         found
     }
 
@@ -257,8 +257,8 @@ impl<T> OutgoingFlows<T> {
 
     /// No flow repeats itself before `at`.
     pub fn postpone_retransmits(&mut self, at: Time) {
-        self.rest.retransmits.postpone(at);
-        self.retransmit_at = self.rest.retransmits.next_at();
+        self.cold.retransmits.postpone(at);
+        self.retransmit_at = self.cold.retransmits.next_at();
     }
 
     fn take_due(&mut self, now: Time) -> Option<u32> {

@@ -45,7 +45,7 @@ impl Retry {
     /// Counts an attempt at `now`. Returns false if the flow fails: the limits are exceeded.
     pub fn attempt(&mut self, now: Time, limit: &AttemptLimit) -> bool {
         self.count(now);
-        !limit.is_over(self.attempts, now.saturating_since(self.first_attempt_at))
+        !limit.is_exceeded(self.attempts, now.saturating_since(self.first_attempt_at))
     }
 
     /// Counts an attempt at `now`.

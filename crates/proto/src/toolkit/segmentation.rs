@@ -72,7 +72,7 @@ impl Segmentation {
 
     /// Returns a full packet on the wire.
     #[inline]
-    pub const fn full(&self) -> Bytes {
+    pub const fn full_wire_bytes(&self) -> Bytes {
         Bytes::new(self.payload.get() + self.header.get())
     }
 
@@ -111,11 +111,11 @@ impl Segmentation {
     /// Returns the length of packet `seq` of a message of `size` on the wire.
     #[inline]
     pub fn wire_bytes(&self, seq: u32, size: u64) -> u64 {
-        let full = self.full().get();
+        let full_wire_bytes = self.full_wire_bytes().get();
         let most = if seq < self.head.packets { self.head.payload } else { self.payload.get() };
         match self.padding {
-            Padding::Full => full,
-            Padding::Exact => self.payload_of(seq, size) + full - most,
+            Padding::Full => full_wire_bytes,
+            Padding::Exact => self.payload_of(seq, size) + full_wire_bytes - most,
         }
     }
 
@@ -124,7 +124,7 @@ impl Segmentation {
         let head = packets.min(self.head.packets);
         let most =
             u64::from(head) * self.head.payload + u64::from(packets - head) * self.payload.get();
-        let full = self.full().get() * u64::from(packets);
+        let full = self.full_wire_bytes().get() * u64::from(packets);
         match self.padding {
             Padding::Full => full,
             Padding::Exact => self.offset(packets).min(size) + full - most,
@@ -134,7 +134,10 @@ impl Segmentation {
     /// Returns the time that a link needs for the first `packets` of a message of `size`, given
     /// that of a full packet.
     pub fn link_time(&self, full: Span, size: Bytes, packets: u32) -> Span {
-        full.scale_floor(self.wire_bytes_of_first(size.get(), packets), self.full().get())
+        full.scale_floor(
+            self.wire_bytes_of_first(size.get(), packets),
+            self.full_wire_bytes().get(),
+        )
     }
 
     /// Returns packet number `seq` of a message, which must have it.

@@ -6,7 +6,7 @@
 /// | name | methods |
 /// |---|---|
 /// | `arriving` | `limit_arriving`, `arriving_excess` of the receiver's `flows` |
-/// | `data` | `has_delivered`, `has_arrived` of these flows, by the header's `DataHeader` |
+/// | `data` | `is_duplicate`, `touch_if_delivered` of these flows, by the header's `DataHeader` |
 /// | `reconfigure(field)` | `reconfigure`, which replaces the parameters in this field |
 /// | others | the method of that name |
 macro_rules! sides {
@@ -20,8 +20,8 @@ macro_rules! sides {
             self.sender.gauges(each);
         }
     };
-    (@ messages) => {
-        fn messages(&self) -> Option<(usize, usize)> {
+    (@ message_counts) => {
+        fn message_counts(&self) -> Option<(usize, usize)> {
             Some((self.sender.len(), self.receiver.flows.len()))
         }
     };

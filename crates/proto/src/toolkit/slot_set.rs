@@ -2,15 +2,15 @@
 
 /// A set of slots. Insertion, removal and lookup take constant time.
 #[derive(Clone, Debug, Default)]
-pub struct Ready {
+pub struct SlotSet {
     slots: Vec<u32>,
     /// The place of each slot in `slots`; `u32::MAX` if it is not there.
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
-const NOWHERE: u32 = u32::MAX;
+const ABSENT: u32 = u32::MAX;
 
-impl Ready {
+impl SlotSet {
     /// Returns whether no flow may send.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -23,11 +23,11 @@ impl Ready {
 
     /// Enters a slot, unless it is there.
     pub fn insert(&mut self, slot: u32) {
-        if self.places.len() <= slot as usize {
-            self.places.resize(slot as usize + 1, NOWHERE);
+        if self.positions.len() <= slot as usize {
+            self.positions.resize(slot as usize + 1, ABSENT);
         }
-        if self.places[slot as usize] == NOWHERE {
-            self.places[slot as usize] = self.slots.len() as u32;
+        if self.positions[slot as usize] == ABSENT {
+            self.positions[slot as usize] = self.slots.len() as u32;
             self.slots.push(slot);
         }
     }
@@ -35,20 +35,20 @@ impl Ready {
     /// Removes all slots.
     pub fn clear(&mut self) {
         for slot in self.slots.drain(..) {
-            self.places[slot as usize] = NOWHERE;
+            self.positions[slot as usize] = ABSENT;
         }
     }
 
     /// Removes a slot if it is there. The last slot takes its place.
     pub fn remove(&mut self, slot: u32) {
-        let Some(place) = self.places.get_mut(slot as usize) else { return };
-        let place = std::mem::replace(place, NOWHERE) as usize;
-        if place == NOWHERE as usize {
+        let Some(place) = self.positions.get_mut(slot as usize) else { return };
+        let place = std::mem::replace(place, ABSENT) as usize;
+        if place == ABSENT as usize {
             return;
         }
         self.slots.swap_remove(place);
         if let Some(&moved) = self.slots.get(place) {
-            self.places[moved as usize] = place as u32;
+            self.positions[moved as usize] = place as u32;
         }
     }
 }

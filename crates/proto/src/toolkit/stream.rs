@@ -20,7 +20,7 @@ use rampmeter_core::{Rate, Span, Time};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Packets from the first that has not been acknowledged on.
-    Span,
+    Window,
     /// Packets in flight: sent, and neither acknowledged nor lost.
     InFlight,
 }
@@ -168,7 +168,7 @@ impl<W: Window> Stream<W> {
         }
         let seq = self.acked.next_missing(self.next);
         let has_room = match W::LIMIT {
-            Limit::Span => seq - self.cumulative() < self.window.cwnd(),
+            Limit::Window => seq - self.cumulative() < self.window.cwnd(),
             Limit::InFlight => self.in_flight() < self.window.cwnd(),
         };
         (seq < self.packets && has_room).then_some(seq)
@@ -282,13 +282,13 @@ impl<W: Window> Stream<W> {
 
 /// Round-trip times and the retransmission timeout that follows from them (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rtt {
+pub struct RttEstimator {
     smoothed: Option<(Span, Span)>,
     min: Span,
     max: Span,
 }
 
-impl Rtt {
+impl RttEstimator {
     /// Without a sample yet; timeouts are between `min` and `max`, `max` before the first sample.
     pub fn new(min: Span, max: Span) -> Self {
         Self { smoothed: None, min, max }
@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn the_timeout_follows_round_trips_and_doubles() {
-        let mut rtt = Rtt::new(Span::from_us(10), Span::from_us(1_000));
+        let mut rtt = RttEstimator::new(Span::from_us(10), Span::from_us(1_000));
         assert_eq!(rtt.timeout(0), Span::from_us(1_000));
         rtt.sample(Span::from_us(40));
         assert_eq!(rtt.timeout(0), Span::from_us(120));

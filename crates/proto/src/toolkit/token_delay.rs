@@ -2,7 +2,7 @@
 
 use rampmeter_core::{NodeId, Span, Time};
 
-use super::Rtt;
+use super::RttEstimator;
 
 /// A token: source, flow and number.
 pub(crate) type TokenId = (NodeId, u32, u32);
@@ -16,7 +16,7 @@ pub struct TokenDelay {
     /// Longest timeout, and the time after which a measurement is abandoned.
     max: Span,
     timed: Option<(TokenId, Time)>,
-    estimate: Option<Rtt>,
+    estimate: Option<RttEstimator>,
 }
 
 impl TokenDelay {
@@ -29,13 +29,14 @@ impl TokenDelay {
     /// Returns an estimate that starts at the unloaded round trip, so that a single sample has less
     /// weight.
     pub fn with_initial(rtt: Span, max: Span) -> Self {
-        Self { estimate: Some(Rtt::with_initial(rtt, max)), ..Self::new(rtt, max) }
+        Self { estimate: Some(RttEstimator::with_initial(rtt, max)), ..Self::new(rtt, max) }
     }
 
     /// Returns how long a destination waits for data of a source at the round trip `rtt`: that long
     /// before the first sample.
     pub fn wait(&self, rtt: Span) -> Span {
-        let wait = |known: Rtt| known.timeout(0).scale_floor(rtt.as_ps(), self.rtt.as_ps());
+        let wait =
+            |known: RttEstimator| known.timeout(0).scale_floor(rtt.as_ps(), self.rtt.as_ps());
         self.estimate.map_or(rtt, wait)
     }
 
@@ -46,7 +47,7 @@ impl TokenDelay {
 
     /// Times a token that is sent, unless another is being timed. That measurement is abandoned in
     /// the end, as its source may never use it.
-    pub fn start(&mut self, now: Time, token: TokenId) {
+    pub fn on_token(&mut self, now: Time, token: TokenId) {
         if self.timed.is_none_or(|(_, at)| now.saturating_since(at) > self.max) {
             self.timed = Some((token, now));
         }
@@ -69,7 +70,7 @@ impl TokenDelay {
     /// Records that data took `took`, a round trip of `rtt` included.
     pub fn sample(&mut self, took: Span, rtt: Span) {
         let sample = took.scale_floor(self.rtt.as_ps(), rtt.as_ps());
-        let new = || Rtt::new(self.rtt, self.max);
+        let new = || RttEstimator::new(self.rtt, self.max);
         self.estimate.get_or_insert_with(new).sample(sample);
     }
 }

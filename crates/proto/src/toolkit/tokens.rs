@@ -12,10 +12,10 @@ pub struct TokenCursor {
     /// The sequence number at which the search for the next packet begins.
     next: u32,
     /// One more than the highest sequence number that has had a token or is sent without.
-    told: u32,
+    tokened_end: u32,
     issued: u32,
     /// One more than the number of the latest token whose data has arrived.
-    seen: u32,
+    answered_end: u32,
     /// Time at which the latest token was issued.
     last: Time,
 }
@@ -24,7 +24,7 @@ impl TokenCursor {
     /// No token yet. The sender sends the first `free` packets without; they count as tokens issued
     /// now.
     pub fn new(now: Time, free: u32) -> Self {
-        Self { next: free, told: free, issued: free, seen: 0, last: now }
+        Self { next: free, tokened_end: free, issued: free, answered_end: 0, last: now }
     }
 
     /// Tokens issued so far.
@@ -39,7 +39,7 @@ impl TokenCursor {
 
     /// Tokens issued after the latest whose data has arrived.
     pub fn open(&self) -> u32 {
-        self.issued - self.seen
+        self.issued - self.answered_end
     }
 
     /// Returns the start of the search for the next packet.
@@ -54,17 +54,17 @@ impl TokenCursor {
 
     /// Tokens below this number have been answered, or are not waited for any more.
     pub fn seen(&self) -> u32 {
-        self.seen
+        self.answered_end
     }
 
     /// Counts the tokens below `number` as answered.
     pub fn answer_below(&mut self, number: u32) {
-        self.seen = self.seen.max(number.min(self.issued));
+        self.answered_end = self.answered_end.max(number.min(self.issued));
     }
 
     /// Counts old tokens as answered, so that one less than `limit` is open.
     pub fn reopen(&mut self, limit: u32) {
-        self.seen = (self.issued + 1).saturating_sub(limit).min(self.issued);
+        self.answered_end = (self.issued + 1).saturating_sub(limit).min(self.issued);
     }
 
     /// Begins the search at the first missing packet.
@@ -89,9 +89,9 @@ impl TokenCursor {
     /// before.
     pub fn advance(&mut self, got: &SeqSet, packets: u32) -> (u32, bool) {
         let seq = Self::missing(got, packets, self.next);
-        let is_again = seq < self.told;
+        let is_again = seq < self.tokened_end;
         self.next = seq + 1;
-        self.told = self.told.max(self.next);
+        self.tokened_end = self.tokened_end.max(self.next);
         (seq, is_again)
     }
 }

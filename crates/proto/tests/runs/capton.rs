@@ -1,19 +1,19 @@
 //! CAPTON in whole simulations: the cost of scheduling, the order of messages, a dead controller.
 
 use rampmeter_core::{Span, Time};
-use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
+use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
-type Capton = TestNetwork<CaptonFamily>;
+type Capton = TestNetwork<CaptonTransport>;
 
 /// Returns the delivery time of each message, in microseconds after its arrival.
 fn delivered(keys: &CaptonConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
     let TestNetwork { topology, config, fabric, .. } =
         Capton::simulated(keys, leaf_spine_at(10.0, 2, 3, 2));
     let spec = SimSpec { fabric, ..spec(topology, 1) };
-    let (status, records) = run::<CaptonFamily>(config, spec, arrivals);
+    let (status, records) = run::<CaptonTransport>(config, spec, arrivals);
     assert_eq!(status, Status::Finished);
     records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect()
 }
@@ -73,7 +73,7 @@ fn a_dead_controller_costs_the_fallback_time() {
     let mut spec = SimSpec { fabric, ..spec(topology, 1) };
     let dead = Outage { target: Target::Arbiter(0), from: Time::ZERO, until: Time::NEVER };
     spec.faults.outages.push(dead);
-    let (_, records) = run::<CaptonFamily>(config, spec, vec![arrival(1, 0, 4, 1_000_000)]);
+    let (_, records) = run::<CaptonTransport>(config, spec, vec![arrival(1, 0, 4, 1_000_000)]);
     let took = (records[0].delivered.unwrap() - records[0].arrival).as_us_f64();
     let alone = delivered(&keys, vec![arrival(0, 0, 4, 1_000_000)])[0];
     assert!(took > fallback && took < fallback * 1.1 + alone * 1.3, "{took} us");
@@ -90,7 +90,7 @@ fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
     let outage = Outage { target: Target::Link(uplink), from: Time::ZERO, until: Time::NEVER };
     spec.faults.outages.push(outage);
     let arrivals = (0..12).map(|n| arrival(1_000_000, n, 12 + n, 3_000_000)).collect();
-    let (status, records) = run::<CaptonFamily>(config, spec, arrivals);
+    let (status, records) = run::<CaptonTransport>(config, spec, arrivals);
     assert_eq!(status, Status::Finished);
     let mut delivered: Vec<f64> =
         records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect();

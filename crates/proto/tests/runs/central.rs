@@ -1,9 +1,9 @@
 //! Transports with a controller that starts and stops flows, when it crashes.
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::capton::{CaptonConfig, CaptonFamily};
-use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
+use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
@@ -11,7 +11,7 @@ use rampmeter_testkit::*;
 
 /// The controller crashes, with and without a standby; in half of the runs it returns, knowing
 /// nothing. Hosts do without it, and return. `keys` are those for a number of controllers.
-fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
+fn crash<T: RegisteredTransport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
     each_seed(here!(), name, 0..1_000, |seed| {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
         let controllers = 1 + rng.uniform_below(2) as u32;
@@ -20,7 +20,7 @@ fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
         spec.fabric = place.fabric;
         spec.faults.outages.clear();
         let from = Time::from_ps(rng.uniform_below(400_000_000) as u64);
-        let until = match rng.chance(0.5) {
+        let until = match rng.bernoulli(0.5) {
             true => from + Span::from_us(1 + rng.uniform_below(20_000) as u64),
             false => Time::NEVER,
         };
@@ -31,7 +31,7 @@ fn crash<T: Transport>(name: &str, keys: impl Fn(u32) -> T::Keys) {
 
 #[test]
 fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
-    crash::<CaptonFamily>(
+    crash::<CaptonTransport>(
         "no_message_is_lost_or_doubled_when_captons_controller_crashes",
         |controllers| CaptonConfig {
             controllers,
@@ -44,7 +44,7 @@ fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
 /// Half of the messages send requests.
 #[test]
 fn no_message_is_lost_or_doubled_when_hylines_controller_crashes() {
-    crash::<HylineFamily>(
+    crash::<HylineTransport>(
         "no_message_is_lost_or_doubled_when_hylines_controller_crashes",
         |controllers| HylineConfig {
             controllers,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::config::Handshake;
-use rampmeter_proto::dcpim::{DcpimConfig, DcpimFamily};
+use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::bodies::assert_all_finish_with_loss;
 use rampmeter_testkit::{arrival, facts, leaf_spine, spec};
@@ -16,7 +16,7 @@ fn presets() -> [DcpimConfig; 2] {
 
 fn run(config: DcpimConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> (Status, Vec<FlowRecord>) {
     let dcpim = config.derive(&facts(&spec.topology)).unwrap();
-    rampmeter_testkit::run::<DcpimFamily>(dcpim, spec, arrivals)
+    rampmeter_testkit::run::<DcpimTransport>(dcpim, spec, arrivals)
 }
 
 mod alone {
@@ -81,7 +81,7 @@ mod loss {
         for config in presets() {
             let spec = spec(leaf_spine(9, 16, 4), 5);
             let dcpim = config.derive(&facts(&spec.topology)).unwrap();
-            assert_all_finish_with_loss::<DcpimFamily>(dcpim, spec, 100);
+            assert_all_finish_with_loss::<DcpimTransport>(dcpim, spec, 100);
         }
     }
 }
@@ -134,7 +134,7 @@ mod matching {
         let phase = dcpim.phase();
         let flows = edges(n, degree, seed).into_iter();
         let flows: Vec<Arrival> = flows.map(|(src, dst)| arrival(0, src, dst, 1 << 26)).collect();
-        let mut sim = Sim::<DcpimFamily, _, _>::new(spec, dcpim, flows.into_iter(), NoProbe);
+        let mut sim = Sim::<DcpimTransport, _, _>::new(spec, dcpim, flows.into_iter(), NoProbe);
         let mut tokens_at = |parts_of_a_phase: u64| -> Vec<u64> {
             let until = Time::ZERO + phase.scale_floor(parts_of_a_phase, 10);
             while sim.now() < until {

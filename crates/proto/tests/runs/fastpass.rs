@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::Keys;
-use rampmeter_proto::fastpass::{FastpassConfig, FastpassFamily};
+use rampmeter_proto::fastpass::{FastpassConfig, FastpassTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
 
-type Fastpass = TestNetwork<FastpassFamily>;
+type Fastpass = TestNetwork<FastpassTransport>;
 
 /// Links above racks carry four packets a slot. So three wait there at a slot's start, or four if a
 /// control packet takes the link at this instant. A packet from another rack arrives 1.6 slots
@@ -21,7 +21,7 @@ fn scheduled_packets_meet_no_others() {
     let TestNetwork { topology, config, .. } =
         Fastpass::simulated(&config, leaf_spine_at(10.0, 9, 16, 4));
     let (config, flows) = (Arc::new(config), imc10(3_000, 10, 3).into_iter());
-    let mut sim = Sim::<FastpassFamily, _, _>::new(spec(topology, 3), config, flows, NoProbe);
+    let mut sim = Sim::<FastpassTransport, _, _>::new(spec(topology, 3), config, flows, NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let longest = sim.fabric().tier_stats().iter().map(|t| t.queue_max.get()).max().unwrap();
     assert!(longest <= 4 * 1500, "{longest} bytes waited at one port");
@@ -39,12 +39,12 @@ fn no_message_is_lost_or_doubled_when_the_arbiter_crashes() {
         let Scenario { mut spec, arrivals, .. } = scenario(place.topology, seed);
         spec.faults.outages.clear();
         let from = Time::from_ps(rng.uniform_below(400_000_000) as u64);
-        let until = match rng.chance(0.5) {
+        let until = match rng.bernoulli(0.5) {
             true => from + Span::from_us(1 + rng.uniform_below(400) as u64),
             false => Time::NEVER,
         };
         spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });
-        assert_sound(&run::<FastpassFamily>(place.config, spec, arrivals), None);
+        assert_sound(&run::<FastpassTransport>(place.config, spec, arrivals), None);
     });
 }
 
@@ -59,7 +59,7 @@ fn sources_that_wait_for_slots_are_not_timed_out() {
         spec.sample = None;
         spec.paranoid = false;
         let flows = (1..=50).map(|src| arrival(0, src, 0, 2_000_000)).collect();
-        let (status, records) = run::<FastpassFamily>(config, spec, flows);
+        let (status, records) = run::<FastpassTransport>(config, spec, flows);
         assert_eq!(status, Status::Finished, "{preset}");
         assert!(records.iter().all(|r| r.failed.is_none()), "{preset}");
         // The destination's link is never idle for long.

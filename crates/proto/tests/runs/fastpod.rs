@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::Buffer;
 use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
-use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodFamily};
-use rampmeter_proto::{Keys, Transport};
+use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport};
+use rampmeter_proto::{Keys, RegisteredTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -20,10 +20,10 @@ fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     );
     let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
-    let needs = FastpodFamily::needs(&config, &facts);
+    let needs = FastpodTransport::needs(&config, &facts);
     let topology = topology.with_arbiters(&needs.arbiters);
     let pods = topology.pods(HEADER).expect("a pod");
-    let fastpod = config.on(&facts, Some(pods)).unwrap();
+    let fastpod = config.derive(&facts, Some(pods)).unwrap();
     (topology, fastpod)
 }
 
@@ -41,7 +41,7 @@ fn arrivals(n_hosts: u32, seed: u64) -> Vec<Arrival> {
         let at = rng.uniform_below(200_000_000) as u64;
         let src = rng.uniform_below(n_hosts as usize) as u32;
         let dst = (src + 1 + rng.uniform_below(n_hosts as usize - 1) as u32) % n_hosts;
-        let most = if rng.chance(0.1) { 200_000 } else { 6_000 };
+        let most = if rng.bernoulli(0.1) { 200_000 } else { 6_000 };
         (at, src, dst, 1 + rng.uniform_below(most) as u64)
     };
     let mut all: Vec<_> = (0..300).map(one).collect();
@@ -57,7 +57,8 @@ fn simulate(
 ) -> (Vec<FlowRecord>, [u64; 4]) {
     let mut records = Records::default();
     let arrivals = arrivals.into_iter();
-    let mut sim = Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals, &mut records);
+    let mut sim =
+        Sim::<FastpodTransport, _, _>::new(spec, Arc::new(fastpod), arrivals, &mut records);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let collisions = sim.fabric().stats().collisions.clone().expect("a fabric without memory");
     assert_eq!(collisions.violations, []);
@@ -148,7 +149,7 @@ fn the_standby_sends_nothing_while_the_arbiter_is_active() {
     let (topology, fastpod) = pod(config, 8, 300);
     let arrivals = arrivals(16, 1).into_iter();
     let spec = spec_of(topology, 1);
-    let mut sim = Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals, NoProbe);
+    let mut sim = Sim::<FastpodTransport, _, _>::new(spec, Arc::new(fastpod), arrivals, NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let turn_overs = (0..16).map(|host| sim.endpoint(host).stats().turn_overs);
     assert_eq!(turn_overs.sum::<u64>(), 0);
@@ -201,7 +202,7 @@ fn with_outage(
         arrivals.push(arrival(500_000_000 + u64::from(src), src, dst, 1_500_000));
     }
     let mut sim =
-        Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals.into_iter(), NoProbe);
+        Sim::<FastpodTransport, _, _>::new(spec, Arc::new(fastpod), arrivals.into_iter(), NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let counters = sim.counters();
     assert_eq!((counters.delivered, counters.failed), (counters.submitted, 0));

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::Buffer;
 use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodFamily};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -28,9 +28,9 @@ fn datacenter(config: &FastpodConfig, k: u32, pods: u32) -> (Topology, Fastpod) 
     let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
     assert_eq!(u32::from(facts.n_pods), pods);
-    let needs = FastpodFamily::needs(config, &facts);
+    let needs = FastpodTransport::needs(config, &facts);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let fastpod = config.clone().on(&facts, topology.pods(HEADER)).unwrap();
+    let fastpod = config.clone().derive(&facts, topology.pods(HEADER)).unwrap();
     (topology, fastpod)
 }
 
@@ -49,11 +49,11 @@ fn arrivals(n: usize, (hosts, of): (u32, u32), us: usize, within: f64, seed: u64
         let at = rng.uniform_below(us * 1_000_000) as u64;
         let src = rng.uniform_below(hosts as usize) as u32;
         let pod = src / of * of;
-        let dst = match rng.chance(within) {
+        let dst = match rng.bernoulli(within) {
             true => pod + (src - pod + 1 + rng.uniform_below(of as usize - 1) as u32) % of,
             false => (pod + of + rng.uniform_below((hosts - of) as usize) as u32) % hosts,
         };
-        let most = if rng.chance(0.1) { 100_000 } else { 6_000 };
+        let most = if rng.bernoulli(0.1) { 100_000 } else { 6_000 };
         (at, src, dst, 1 + rng.uniform_below(most) as u64)
     };
     let mut all: Vec<_> = (0..n).map(one).collect();
@@ -74,7 +74,8 @@ fn simulate(fastpod: Fastpod, spec: SimSpec, arrivals: Vec<Arrival>) -> RunResul
     let n = arrivals.len();
     let mut records = Records::default();
     let arrivals = arrivals.into_iter();
-    let mut sim = Sim::<FastpodFamily, _, _>::new(spec, Arc::new(fastpod), arrivals, &mut records);
+    let mut sim =
+        Sim::<FastpodTransport, _, _>::new(spec, Arc::new(fastpod), arrivals, &mut records);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let stats = sim.fabric().stats();
     let collisions = stats.collisions.clone().expect("a fabric without memory");

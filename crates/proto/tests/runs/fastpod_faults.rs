@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::{Purpose, Rng, Span, Time};
-use rampmeter_proto::fastpod::{FastpodConfig, FastpodFamily, Order};
+use rampmeter_proto::fastpod::{FastpodConfig, FastpodTransport, Order};
 use rampmeter_sim::{
     Arrival, ClockSpec, LinkFault, Node, Outage, Sim, SimSpec, Status, Target, Topology,
     TopologySpec,
@@ -27,11 +27,11 @@ fn topology(spec: &str) -> Topology {
 }
 
 fn keys(rng: &mut Rng) -> FastpodConfig {
-    let compute = rng.chance(0.3).then(|| Span::from_ns(rng.uniform_below(20_000) as u64));
+    let compute = rng.bernoulli(0.3).then(|| Span::from_ns(rng.uniform_below(20_000) as u64));
     FastpodConfig {
         arbiters: 1 + rng.uniform_below(2) as u32,
-        optimistic: rng.chance(0.7),
-        order: if rng.chance(0.5) { Order::Srpt } else { Order::Fifo },
+        optimistic: rng.bernoulli(0.7),
+        order: if rng.bernoulli(0.5) { Order::Srpt } else { Order::Fifo },
         beacon_slots: [1, 8, 64][rng.uniform_below(3)],
         compute,
         clock_ppb: [0, 50_000][rng.uniform_below(2)],
@@ -42,7 +42,7 @@ fn keys(rng: &mut Rng) -> FastpodConfig {
 /// Links that lose packets, and up to three links, switches, hosts or arbiters that fail for a
 /// while.
 fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
-    spec.faults.every_link = LinkFault { loss: rng.unit() * 0.02, ..LinkFault::default() };
+    spec.faults.every_link = LinkFault { loss: rng.uniform_unit() * 0.02, ..LinkFault::default() };
     let n_hosts = spec.topology.n_hosts() as usize;
     // The standby's links are last. If one of each arbiter's fails, they may both reach hosts and
     // not one another, and then both give out slots.
@@ -80,7 +80,7 @@ fn arrivals(n_hosts: u32, rng: &mut Rng) -> Vec<Arrival> {
 fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
     let mut rng = Rng::new(seed, 0, Purpose::Test);
     let keys = FastpodConfig { packing: !seed.is_multiple_of(2), ..keys(&mut rng) };
-    let place = TestNetwork::<FastpodFamily>::simulated(&keys, topology(&mut rng));
+    let place = TestNetwork::<FastpodTransport>::simulated(&keys, topology(&mut rng));
     assert!(place.config.pods.is_some(), "seed {seed} has a pod");
     let mut spec = SimSpec { fabric: place.fabric, ..spec(place.topology, seed) };
     break_things(&mut spec, &keys, &mut rng);
@@ -89,7 +89,7 @@ fn check(topology: impl Fn(&mut Rng) -> Topology, seed: u64) {
     let mut records = Records::default();
     let arrivals = arrivals.into_iter();
     let mut sim =
-        Sim::<FastpodFamily, _, _>::new(spec, Arc::new(place.config), arrivals, &mut records);
+        Sim::<FastpodTransport, _, _>::new(spec, Arc::new(place.config), arrivals, &mut records);
     assert_eq!(sim.run(u64::MAX), Status::Finished, "seed {seed}");
     let collisions = sim.fabric().stats().collisions.clone().expect("a fabric without memory");
     assert_eq!(collisions.violations, [], "seed {seed}");

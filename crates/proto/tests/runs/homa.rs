@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Family, Header, Packet};
-use rampmeter_proto::Transport;
+use rampmeter_core::{Bytes, Header, Packet, Transport};
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::homa::config::Mode;
-use rampmeter_proto::homa::cutoffs::split;
-use rampmeter_proto::homa::{AeolusConfig, HomaAeolusFamily, HomaConfig, HomaFamily};
+use rampmeter_proto::homa::cutoffs::split_priorities;
+use rampmeter_proto::homa::{AeolusConfig, HomaAeolusTransport, HomaConfig, HomaTransport};
 use rampmeter_sim::fabric::{Buffer, DropReason, PortChange, PortEvent};
 use rampmeter_sim::*;
 use rampmeter_testkit::{TestNetwork, arrival, spec, star};
@@ -16,7 +16,7 @@ use rampmeter_workload::size::named;
 
 /// Returns a transport on 40 hosts at one switch whose ports never fill: a port of 500 KB overflows
 /// with seven bandwidth-delay products.
-fn deep<T: Transport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig) {
+fn deep<T: RegisteredTransport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig) {
     let place = TestNetwork::<T>::simulated(keys, star(40).build().unwrap());
     let buffer = Buffer::PerPort(Bytes::new(4_000_000_000));
     let fabric = FabricConfig { buffer, ..place.fabric };
@@ -25,7 +25,7 @@ fn deep<T: Transport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, FabricConfig)
 }
 
 /// Runs messages to their end, seen by a probe.
-fn observe<F: Family, P: Probe + Default>(
+fn observe<F: Transport, P: Probe + Default>(
     (spec, config): (SimSpec, Arc<F::Config>),
     arrivals: Vec<Arrival>,
 ) -> P {
@@ -39,8 +39,8 @@ fn observe<F: Family, P: Probe + Default>(
 /// Returns the delivery time of each message after its submission, in picoseconds, and the longest
 /// queue.
 fn on_star(config: HomaConfig, arrivals: Vec<Arrival>) -> (Vec<u64>, u64) {
-    let (spec, config, _) = deep::<HomaFamily>(&config);
-    let mut seen: Deliveries = observe::<HomaFamily, _>((spec, config), arrivals);
+    let (spec, config, _) = deep::<HomaTransport>(&config);
+    let mut seen: Deliveries = observe::<HomaTransport, _>((spec, config), arrivals);
     seen.flows.sort_by_key(|&(id, _)| id);
     (seen.flows.into_iter().map(|(_, took)| took).collect(), seen.queue_max)
 }
@@ -159,7 +159,7 @@ mod incast {
             let answers = (1..=30).map(|server| arrival(10_000_000, server, 0, 500_000));
             on_star(config, requests.chain(answers).collect()).1
         };
-        let (_, homa, _) = deep::<HomaFamily>(&paper);
+        let (_, homa, _) = deep::<HomaTransport>(&paper);
         let granted = homa.window * homa.overcommitment as u64;
         let (with, without) = (queue(4), queue(0));
         println!("{with} B with incast control, of {granted} granted; {without} B without");
@@ -182,7 +182,7 @@ fn priorities_of_the_published_workloads_follow_their_bytes() {
         let sizes = named(name).unwrap();
         let unit = sizes.unit().get() as f64;
         let points: Vec<(f64, f64)> = sizes.points().map(|(size, p)| (size * unit, p)).collect();
-        let split = split(&points, 9_700.0, 8);
+        let split = split_priorities(&points, 9_700.0, 8);
         println!("{name}: {split:?}");
         assert_eq!(split.unscheduled_priorities, levels, "{name}");
         assert!((split.unscheduled_share - share).abs() < 0.001, "{name}: {split:?}");
@@ -215,16 +215,16 @@ mod selective_dropping {
         fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
             let queued = self.queued.entry(event.port).or_default();
             match event.change {
-                PortChange::Drops { packet, reason: DropReason::Unscheduled, .. } => {
+                PortChange::Drop { packet, reason: DropReason::Unscheduled, .. } => {
                     assert!(is_unscheduled(&packet) && *queued > ABOVE, "{event:?}");
                     self.dropped += 1;
                 }
-                PortChange::Sends { packet, .. }
+                PortChange::TransmitStart { packet, .. }
                     if packet.payload.len > 0 && !is_unscheduled(&packet) =>
                 {
                     self.is_scheduled = true;
                 }
-                PortChange::Queue { bytes, .. } => {
+                PortChange::QueueLength { bytes, .. } => {
                     *queued = u64::from(bytes);
                     if !self.is_scheduled {
                         self.longest_unscheduled = self.longest_unscheduled.max(*queued);
@@ -247,19 +247,19 @@ mod selective_dropping {
     /// Most unscheduled packets of an incast are dropped, and nothing else.
     #[test]
     fn a_long_queue_drops_only_unscheduled_packets() {
-        let (spec, config, _) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
+        let (spec, config, _) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
         let early: Early =
-            observe::<WatchedFamily<HomaAeolusFamily>, _>((spec, config), incast(300_000));
+            observe::<WatchedTransport<HomaAeolusTransport>, _>((spec, config), incast(300_000));
         assert!(early.dropped > 100 && early.failed == 0, "{} dropped", early.dropped);
     }
 
     /// As long as nothing else is in flight, a port holds the threshold and one packet more.
     #[test]
     fn no_unscheduled_packet_waits_behind_more_than_the_threshold() {
-        let (spec, config, fabric) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
+        let (spec, config, fabric) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
         assert_eq!(fabric.drop_unscheduled_above, Some(Bytes::new(ABOVE)));
         let early: Early =
-            observe::<WatchedFamily<HomaAeolusFamily>, _>((spec, config), incast(300_000));
+            observe::<WatchedTransport<HomaAeolusTransport>, _>((spec, config), incast(300_000));
         let longest = early.longest_unscheduled;
         assert!(longest > ABOVE && longest <= ABOVE + 1_500, "{longest}");
     }
@@ -267,8 +267,8 @@ mod selective_dropping {
     /// Dropped packets cost no timeout: twelve messages take little longer than the link needs.
     #[test]
     fn an_incast_recovers_from_early_drops_without_a_timeout() {
-        let (spec, config, _) = deep::<HomaAeolusFamily>(&AeolusConfig::default());
-        let seen: Deliveries = observe::<HomaAeolusFamily, _>((spec, config), incast(300_000));
+        let (spec, config, _) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
+        let seen: Deliveries = observe::<HomaAeolusTransport, _>((spec, config), incast(300_000));
         let last = seen.flows.iter().map(|&(_, took)| took).max().unwrap();
         let needed = 12 * 206 * 1_500 * BYTE;
         assert!(last > needed && last < needed + 20_000_000, "{last} of {needed}");
@@ -286,10 +286,10 @@ mod requests {
         let config = HomaConfig { mode: Mode::Rpc, incast_messages: 2, ..HomaConfig::paper() };
         let name = "requests::every_request_and_answer_is_delivered_once_or_reported";
         each_seed(here!(), name, 0..300, |seed| {
-            let place = TestNetwork::<HomaFamily>::simulated(&config, leaf_spine(2, 3, 2));
-            let Scenario { mut spec, arrivals, cut } = scenario(place.topology, seed);
+            let place = TestNetwork::<HomaTransport>::simulated(&config, leaf_spine(2, 3, 2));
+            let Scenario { mut spec, arrivals, failed_host } = scenario(place.topology, seed);
             spec.fabric = place.fabric;
-            assert_sound(&run::<HomaFamily>(place.config, spec, arrivals), cut);
+            assert_sound(&run::<HomaTransport>(place.config, spec, arrivals), failed_host);
         });
     }
 }

@@ -7,7 +7,7 @@ use rampmeter_core::{Bytes, Header, MsgId, Rate, Span, SwitchProgram, Time};
 use rampmeter_proto::hpcc::config::Recovery;
 use rampmeter_proto::hpcc::int::Record;
 use rampmeter_proto::hpcc::wire::HpccHeader;
-use rampmeter_proto::hpcc::{HpccConfig, HpccFamily};
+use rampmeter_proto::hpcc::{HpccConfig, HpccTransport};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::*;
 use rampmeter_testkit::{arrival, leaf_spine, star};
@@ -39,7 +39,7 @@ fn sim<P: Probe>(
     spec: SimSpec,
     arrivals: Vec<Arrival>,
     probe: P,
-) -> Sim<HpccFamily, std::vec::IntoIter<Arrival>, P> {
+) -> Sim<HpccTransport, std::vec::IntoIter<Arrival>, P> {
     let hpcc = config.derive(&facts(&spec.topology)).unwrap();
     Sim::new(spec, Arc::new(hpcc), arrivals.into_iter(), probe)
 }
@@ -189,7 +189,7 @@ mod steady {
             vec![arrival(0, 1, 0, 1_000_000_000), arrival(1_000_000_000, 2, 0, 1_000_000_000)];
         let config = HpccConfig { flows: 10, ..HpccConfig::paper() };
         let mut sim = sim(config, spec, arrivals, Queues::default());
-        let sent = |sim: &Sim<HpccFamily, _, Queues>| {
+        let sent = |sim: &Sim<HpccTransport, _, Queues>| {
             let to_first = sim.fabric().n_interfaces() as usize;
             sim.fabric().port_samples().nth(to_first).unwrap().sent as f64
         };

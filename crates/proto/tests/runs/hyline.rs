@@ -1,11 +1,11 @@
 //! Hyline in whole simulations: the cost of scheduling, the order of messages, and their paths.
 
 use rampmeter_core::{Rate, Span};
-use rampmeter_proto::hyline::{HylineConfig, HylineFamily};
+use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
-type Hyline = TestNetwork<HylineFamily>;
+type Hyline = TestNetwork<HylineTransport>;
 
 /// Two racks of three hosts and two core switches, all links of 10 Gbit/s.
 fn network() -> Topology {
@@ -17,7 +17,7 @@ fn delivered(keys: &HylineConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
     let TestNetwork { topology, config, fabric, .. } = Hyline::simulated(keys, network());
     let fabric = FabricConfig { spray: Spray::Ecmp, ..fabric };
     let spec = SimSpec { fabric, ..spec(topology, 1) };
-    let (status, records) = run::<HylineFamily>(config, spec, arrivals);
+    let (status, records) = run::<HylineTransport>(config, spec, arrivals);
     assert_eq!(status, Status::Finished);
     records.iter().map(|r| (r.delivered.unwrap() - r.arrival).as_us_f64()).collect()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::{Need, Trim};
 use rampmeter_core::{Bytes, Rate, Span, Time};
-use rampmeter_proto::ndp::{NdpConfig, NdpFamily};
-use rampmeter_proto::transport::Transport;
+use rampmeter_proto::ndp::{NdpConfig, NdpTransport};
+use rampmeter_proto::registered::RegisteredTransport;
 use rampmeter_sim::fabric::{DropReason, TierStats};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -14,14 +14,14 @@ type Runs = (Status, Vec<FlowRecord>, Vec<TierStats>);
 
 /// Runs `arrivals` over the ports that the preset requests.
 fn run_over_its_ports(keys: &NdpConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Runs {
-    let place = TestNetwork::<NdpFamily>::simulated(keys, spec.topology.clone());
-    let needs = NdpFamily::needs(keys, &facts(&spec.topology));
+    let place = TestNetwork::<NdpTransport>::simulated(keys, spec.topology.clone());
+    let needs = NdpTransport::needs(keys, &facts(&spec.topology));
     let Need::Prefer(buffer) = needs.buffer else { panic!("{:?}", needs.buffer) };
     let fabric = FabricConfig { buffer, ..place.fabric };
     let spec = SimSpec { fabric, ..spec };
     let mut records = Records::default();
     let config = Arc::new(place.config);
-    let mut sim = Sim::<NdpFamily, _, _>::new(spec, config, arrivals.into_iter(), &mut records);
+    let mut sim = Sim::<NdpTransport, _, _>::new(spec, config, arrivals.into_iter(), &mut records);
     let status = sim.run(u64::MAX);
     let tiers = sim.fabric().tier_stats();
     drop(sim);
@@ -95,7 +95,7 @@ fn headers_that_overflow_the_queue_return_to_their_senders() {
     let mut spec = spec(leaf_spine(9, 16, 4), 1);
     spec.drain = Span::from_us(2_000_000);
     let keys = NdpConfig { rto: Some(Span::from_us(1_000_000)), ..NdpConfig::paper() };
-    let place = TestNetwork::<NdpFamily>::simulated(&keys, spec.topology.clone());
+    let place = TestNetwork::<NdpTransport>::simulated(&keys, spec.topology.clone());
     let trim = Trim { headers: Bytes::new(640), ..Trim::paper(Bytes::new(1500)) };
     let buffer = Buffer::PerPort(Bytes::new(12_000));
     let fabric = FabricConfig { buffer, trim, ..place.fabric };
@@ -103,7 +103,7 @@ fn headers_that_overflow_the_queue_return_to_their_senders() {
     let arrivals = incast(140, 30).into_iter();
     let config = Arc::new(place.config);
     let spec = SimSpec { fabric, ..spec };
-    let mut sim = Sim::<NdpFamily, _, _>::new(spec, config, arrivals, &mut records);
+    let mut sim = Sim::<NdpTransport, _, _>::new(spec, config, arrivals, &mut records);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let trimming = tier(&sim.fabric().tier_stats(), "tor-down").trimming.unwrap();
     assert!(trimming.returns > 500, "{trimming:?}");

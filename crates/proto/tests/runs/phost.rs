@@ -1,6 +1,6 @@
 //! pHost in whole simulations: exact times.
 
-use rampmeter_proto::phost::{PhostConfig, PhostFamily};
+use rampmeter_proto::phost::{PhostConfig, PhostTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
 
@@ -22,7 +22,8 @@ fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
     for config in [PhostConfig::paper(), PhostConfig::reference()] {
         let spec = spec(topology.build().unwrap(), 1);
         let config = config.derive(&facts(&spec.topology)).unwrap();
-        let (_, records) = run::<PhostFamily>(config, spec, vec![arrival(310_200, 81, 28, 1460)]);
+        let (_, records) =
+            run::<PhostTransport>(config, spec, vec![arrival(310_200, 81, 28, 1460)]);
         assert_eq!((records[0].completed.unwrap() - records[0].arrival).as_ps(), 4_712_000);
     }
 }

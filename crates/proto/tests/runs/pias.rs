@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Header, NodeId, Priority};
 use rampmeter_proto::pias::config::Thresholds;
-use rampmeter_proto::pias::{PiasConfig, PiasFamily};
+use rampmeter_proto::pias::{PiasConfig, PiasTransport};
 use rampmeter_proto::tcp::TcpConfig;
 use rampmeter_sim::{Direction, InterfacePacket, Probe, Sim};
 use rampmeter_testkit::*;
@@ -42,7 +42,7 @@ fn packets_fall_at_the_thresholds() {
     let mut seen = Classes::default();
     // The second message makes host 0 acknowledge.
     let flows = vec![arrival(0, 0, 1, 200 * PACKET), arrival(0, 1, 0, 20 * PACKET)];
-    Sim::<PiasFamily, _, _>::new(spec, Arc::new(config), flows.into_iter(), &mut seen)
+    Sim::<PiasTransport, _, _>::new(spec, Arc::new(config), flows.into_iter(), &mut seen)
         .run(u64::MAX);
     let mut classes = [0; 8];
     let mut n_control = 0;
@@ -75,7 +75,7 @@ fn a_short_message_overtakes_long_ones_at_a_port() {
             let long = at.map(|(at, src)| arrival(at, src, 3, long * PACKET));
             flows.splice(0..0, long);
         }
-        let (_, records) = run::<PiasFamily>(config, spec, flows);
+        let (_, records) = run::<PiasTransport>(config, spec, flows);
         let record = records.iter().find(|r| r.src == NodeId::new(2)).unwrap();
         (record.delivered.unwrap() - record.arrival).as_ps()
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Header};
-use rampmeter_proto::sird::{Sird, SirdConfig, SirdFamily};
+use rampmeter_proto::sird::{Sird, SirdConfig, SirdTransport};
 use rampmeter_sim::fabric::TierStats;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -43,12 +43,12 @@ fn observe<P: Probe>(
         }
     }
 
-    let place = TestNetwork::<SirdFamily>::simulated(keys, spec.topology.clone());
+    let place = TestNetwork::<SirdTransport>::simulated(keys, spec.topology.clone());
     let buffer = fabric::Buffer::PerPort(Bytes::new(4_000_000_000));
     let spec = SimSpec { fabric: FabricConfig { buffer, ..place.fabric }, ..spec };
     let mut both = Both(Records::default(), probe);
     let config = Arc::new(place.config);
-    let mut sim = Sim::<SirdFamily, _, _>::new(spec, config, arrivals.into_iter(), &mut both);
+    let mut sim = Sim::<SirdTransport, _, _>::new(spec, config, arrivals.into_iter(), &mut both);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
     let tiers = sim.fabric().tier_stats();
     drop(sim);
@@ -57,7 +57,7 @@ fn observe<P: Probe>(
 }
 
 fn sird(keys: &SirdConfig, topology: &Topology) -> Sird {
-    TestNetwork::<SirdFamily>::simulated(keys, topology.clone()).config
+    TestNetwork::<SirdTransport>::simulated(keys, topology.clone()).config
 }
 
 /// Returns the longest queue of switches' ports to hosts.
@@ -88,7 +88,7 @@ mod alone {
         let topology = star(4).build().unwrap();
         for credit_rate_milli in [1_000, 990, 500] {
             let keys = SirdConfig { credit_rate_milli, ..SirdConfig::paper() };
-            let pace = sird(&keys, &topology).pace.as_ps();
+            let pace = sird(&keys, &topology).credit_interval.as_ps();
             assert_eq!(pace, (1_500 * BYTE * 1_000).div_ceil(credit_rate_milli.into()));
             for packets in [100, 1_000] {
                 let arrivals = vec![arrival(0, 1, 2, packets * 1_460)];

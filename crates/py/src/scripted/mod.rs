@@ -20,10 +20,10 @@ use std::sync::Arc;
 use pyo3::intern;
 use pyo3::prelude::*;
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Bytes, Family, NoArbiter, Passive, SwitchFacts};
+use rampmeter_core::{Bytes, ForwardOnly, NoArbiter, SwitchFacts, Transport};
 use rampmeter_proto::keys::{Preset, check_ranges};
-use rampmeter_proto::transport::{Place, Site};
-use rampmeter_proto::{BadKey, Keys, Padding, Segmentation, Transport};
+use rampmeter_proto::registered::{Deployment, Site};
+use rampmeter_proto::{BadKey, Keys, Padding, RegisteredTransport, Segmentation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -94,21 +94,21 @@ impl ScriptedKeys {
     }
 }
 
-impl Family for Scripted {
+impl Transport for Scripted {
     const NAME: &'static str = "python";
-    const BATCH: u64 = 16;
+    const EVENTS_PER_CLOCK_READ: u64 = 16;
     type Config = ScriptedConfig;
     type Header = ScriptedHeader;
     type Host = ScriptedHost;
     type Arbiter = NoArbiter<ScriptedHeader, ScriptedConfig>;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
-    fn switch_program(_config: &Arc<ScriptedConfig>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<ScriptedConfig>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 
-impl Transport for Scripted {
+impl RegisteredTransport for Scripted {
     type Keys = ScriptedKeys;
     const TITLE: &'static str = "Python";
     const SUMMARY: &'static str = "Endpoints that are objects of a Python class, for trying ideas.";
@@ -125,7 +125,7 @@ impl Transport for Scripted {
 
     fn configure(keys: ScriptedKeys, site: &Site) -> Result<ScriptedConfig, BadKey> {
         check_ranges(&keys)?;
-        if !matches!(site.deployment, Place::Network(_)) {
+        if !matches!(site.deployment, Deployment::Network(_)) {
             let expected = "a transport for real hosts; this one runs in the simulator alone";
             return Err(BadKey::new("name", expected, Self::NAME));
         }

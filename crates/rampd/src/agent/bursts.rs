@@ -16,7 +16,7 @@ use std::os::fd::AsFd;
 use rampmeter_core::{Bytes, MsgId, Rate, Span, Time};
 use rampmeter_gate::{Order, Slot, open_gate};
 use rampmeter_proto::capton::CaptonAgent;
-use rampmeter_proto::central::agent::Verdict;
+use rampmeter_proto::central::agent::SendPermission;
 use tracing::debug;
 
 use super::event::{Burst, ProgramEvent};
@@ -62,11 +62,13 @@ impl Bursts {
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
         for said in self.programs.read_notes(now)? {
             match said {
-                ProgramEvent::Begins { program, slot } => self.begin(now, program, slot, agent)?,
+                ProgramEvent::BurstStarted { program, slot } => {
+                    self.begin(now, program, slot, agent)?
+                }
                 ProgramEvent::Closed { program, slot } => {
                     self.query_connection(now, program, slot, agent)?
                 }
-                ProgramEvent::Gone { program } => self.forget(program, agent),
+                ProgramEvent::Exited { program } => self.forget(program, agent),
             }
         }
         if now >= self.next() {
@@ -91,7 +93,7 @@ impl Bursts {
         let burst = slot.burst();
         let Some(connection) = of.connections.get_mut(&number) else {
             // The agent has no gate, for example without free descriptors: the burst may send.
-            slot.set(burst, Order::Go(None));
+            slot.set(burst, Order::Send(None));
             return Ok(());
         };
         if let Some(before) = connection.burst.take() {
@@ -99,7 +101,7 @@ impl Bursts {
             self.places.remove(&before.msg);
         }
         let Some(held) = self.probe.unacknowledged(&connection.tuple)? else {
-            slot.set(burst, Order::Go(None));
+            slot.set(burst, Order::Send(None));
             open_gate(connection.gate.as_fd());
             return Ok(());
         };
@@ -107,16 +109,22 @@ impl Bursts {
         let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
         let last_activity = (held, slot.activity());
         let may_send = false;
-        connection.burst =
-            Some(Burst { msg, number: burst, may_send, rate: None, last_activity, changed: now });
-        connection.probed = now;
+        connection.burst = Some(Burst {
+            msg,
+            number: burst,
+            may_send,
+            rate: None,
+            last_activity,
+            changed_at: now,
+        });
+        connection.probed_at = now;
         self.places.insert(msg, (program, number));
         self.next_poll = self.next_poll.min(now + POLL);
         Ok(())
     }
 
     /// Applies a decision of the controller.
-    fn obey(&mut self, now: Time, msg: MsgId, verdict: Verdict) {
+    fn obey(&mut self, now: Time, msg: MsgId, verdict: SendPermission) {
         let Some(&(program, number)) = self.places.get(&msg) else { return };
         let Some(of) = self.programs.get_mut(program) else { return };
         let Some(slot) = of.region.slot(number) else { return };
@@ -124,9 +132,9 @@ impl Bursts {
         let Some(burst) = &mut connection.burst else { return };
         let payload = |rate: Rate| (rate.as_bps() as f64 * self.share / 8.0) as u64;
         let order = match verdict {
-            Verdict::Rate(rate) => Order::Go(Some(payload(rate))),
-            Verdict::Stopped => Order::Stop,
-            Verdict::Free => Order::Go(None),
+            SendPermission::Rate(rate) => Order::Send(Some(payload(rate))),
+            SendPermission::Stopped => Order::Stop,
+            SendPermission::Free => Order::Send(None),
         };
         slot.set(burst.number, order);
         debug!(
@@ -137,12 +145,12 @@ impl Bursts {
             asked = slot.unsent_bytes(),
             "order"
         );
-        let may_send = verdict != Verdict::Stopped;
+        let may_send = verdict != SendPermission::Stopped;
         if may_send && !burst.may_send {
-            burst.changed = now;
+            burst.changed_at = now;
         }
         burst.may_send = may_send;
-        burst.rate = if let Verdict::Rate(rate) = verdict { Some(rate) } else { None };
+        burst.rate = if let SendPermission::Rate(rate) = verdict { Some(rate) } else { None };
         if may_send {
             open_gate(connection.gate.as_fd());
             self.next_poll = self.next_poll.min(now + POLL);
@@ -168,7 +176,7 @@ impl Bursts {
                     None if with_idle => Span::ZERO,
                     None => continue,
                 };
-                if now.saturating_since(connection.probed) >= every {
+                if now.saturating_since(connection.probed_at) >= every {
                     due.push((program, number));
                 }
             }
@@ -207,7 +215,7 @@ impl Bursts {
         let Some(of) = self.programs.get_mut(program) else { return Ok(()) };
         let Some(slot) = of.region.slot(number) else { return Ok(()) };
         let Some(connection) = of.connections.get_mut(&number) else { return Ok(()) };
-        connection.probed = now;
+        connection.probed_at = now;
         let held = self.probe.unacknowledged(&connection.tuple)?;
         let is_over = match (&mut connection.burst, held) {
             (None, Some(_)) => return Ok(()),

@@ -20,7 +20,7 @@ pub(super) struct Burst {
     /// Bytes on the connection and activity of the program at the last change, and the time of that
     /// change.
     pub(super) last_activity: (u64, (u64, u64)),
-    pub(super) changed: Time,
+    pub(super) changed_at: Time,
 }
 
 impl Burst {
@@ -28,9 +28,9 @@ impl Burst {
     pub(super) fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
         let seen = (held, slot.activity());
         if seen != self.last_activity {
-            (self.last_activity, self.changed) = (seen, now);
+            (self.last_activity, self.changed_at) = (seen, now);
         }
-        let quiet = now.saturating_since(self.changed);
+        let quiet = now.saturating_since(self.changed_at);
         let is_all_sent = held == 0 && slot.unsent_bytes() == 0;
         is_all_sent || (self.may_send && quiet >= STALL)
     }
@@ -40,9 +40,9 @@ impl Burst {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProgramEvent {
     /// A burst begins on a connection.
-    Begins { program: u64, slot: u32 },
+    BurstStarted { program: u64, slot: u32 },
     /// A connection may be closed.
     Closed { program: u64, slot: u32 },
     /// All processes of a program have ended.
-    Gone { program: u64 },
+    Exited { program: u64 },
 }

@@ -21,10 +21,10 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Family, NodeId, Span, Time};
+use rampmeter_core::{Endpoint, NodeId, Span, Time, Transport};
 use rampmeter_gate::Settings;
 use rampmeter_proto::Catalogue;
-use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonFamily};
+use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonTransport};
 use rampmeter_ring::AcceptorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
@@ -56,7 +56,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.is_arbiter {
         return refuse("is an arbiter's configuration: use `rampd arbiter`");
     }
-    if setup.transport.table.name != CaptonFamily::NAME {
+    if setup.transport.table.name != CaptonTransport::NAME {
         return refuse("transport.name: expected capton, which agents are for");
     }
     if setup.interface.is_some() {
@@ -66,7 +66,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     if setup.acceptor.as_ref().is_some_and(has_limits) {
         return refuse("programs, service: expected none, as agents do not count programs");
     }
-    let config = setup.transport.config::<CaptonFamily>();
+    let config = setup.transport.config::<CaptonTransport>();
     let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
@@ -99,7 +99,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
             signals.stop();
         }
         watch.observe(&current, node, now);
-        let again = |setup: &Setup| setup.transport.config::<CaptonFamily>().map(Arc::new);
+        let again = |setup: &Setup| setup.transport.config::<CaptonTransport>().map(Arc::new);
         loading.poll(&signals, &mut current, &again, node, now);
     };
     drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;

@@ -31,7 +31,7 @@ pub(super) struct Connection {
     pub(super) gate: OwnedFd,
     pub(super) burst: Option<Burst>,
     /// Time of the last kernel query about it.
-    pub(super) probed: Time,
+    pub(super) probed_at: Time,
 }
 
 /// A program, with all processes that it has forked.
@@ -181,7 +181,7 @@ impl Programs {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return,
                 // A program that violates the protocol is removed, like one that has ended.
                 Ok(None) | Err(_) => {
-                    said.push(ProgramEvent::Gone { program: number });
+                    said.push(ProgramEvent::Exited { program: number });
                     return;
                 }
             };
@@ -190,18 +190,18 @@ impl Programs {
                     if program.region.slot(slot).is_none()
                         || program.connections.contains_key(&slot) =>
                 {
-                    said.push(ProgramEvent::Gone { program: number });
+                    said.push(ProgramEvent::Exited { program: number });
                     return;
                 }
                 (SlotNote::Connected { slot, tuple }, Some(gate)) => {
                     let Some(&dst) = self.nodes.get(&tuple.remote.ip()) else { continue };
-                    let probed = Time::ZERO;
-                    let connection = Connection { tuple, dst, gate, burst: None, probed };
+                    let probed_at = Time::ZERO;
+                    let connection = Connection { tuple, dst, gate, burst: None, probed_at };
                     program.connections.insert(slot, connection);
                 }
                 (SlotNote::Connected { .. }, None) => {}
-                (SlotNote::Begins { slot }, _) => {
-                    said.push(ProgramEvent::Begins { program: number, slot })
+                (SlotNote::BurstStarted { slot }, _) => {
+                    said.push(ProgramEvent::BurstStarted { program: number, slot })
                 }
                 (SlotNote::Closed { slot }, _) => {
                     said.push(ProgramEvent::Closed { program: number, slot })

@@ -156,7 +156,7 @@ impl Check<'_> {
                 self.micros("network.data-rtt-us", us, rtt_us)?
             }
         };
-        let patience = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
+        let abort_timeout_min = self.unreachable_after(network.unreachable_after_ms, data_rtt)?;
         Ok(FabricFacts {
             n_hosts,
             access_rate,
@@ -164,7 +164,7 @@ impl Check<'_> {
             data_rtt,
             control_rtt,
             n_pods: 0,
-            patience,
+            abort_timeout_min,
         })
     }
 

@@ -326,7 +326,7 @@ impl Config {
 /// Returns one line with the place, the key and the fault.
 fn syntax_message(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
-    let message = match TypeError::read(&message) {
+    let message = match TypeError::parse(&message) {
         Some(TypeError { expected, got }) => format!("expected {expected}, got {got}"),
         None => message,
     };

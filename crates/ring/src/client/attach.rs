@@ -21,7 +21,7 @@ use crate::layout::Layout;
 use crate::map::Memory;
 
 /// Timeout of the node's answer. A node answers at once unless it is stalled.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Memory and descriptors that a node sends to an application that it admits.
 pub(super) struct AttachGrant {
@@ -42,7 +42,7 @@ pub(super) fn attach(
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
         .map_err(io::Error::from)?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).map_err(io::Error::from)?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_TIMEOUT)).map_err(io::Error::from)?;
     let reach = || connect(&socket, &SocketAddrUnix::new(path)?);
     reach().map_err(|error| AttachError::NoNode { path: path.into(), source: error.into() })?;
     let request = Request { service, depth, send: send_bytes, receive };

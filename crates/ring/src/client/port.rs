@@ -77,7 +77,7 @@ pub struct Port {
     is_kicked: AtomicBool,
     /// Epoll descriptor of the socket and the kick.
     epoll: OwnedFd,
-    is_gone: AtomicBool,
+    is_node_gone: AtomicBool,
     /// Number of polls of the queue without a result.
     n_empty_polls: AtomicU32,
     /// Duration for which a waiting thread polls before it sleeps.
@@ -120,7 +120,7 @@ impl Port {
             kick,
             is_kicked: AtomicBool::new(false),
             epoll,
-            is_gone: AtomicBool::new(false),
+            is_node_gone: AtomicBool::new(false),
             n_empty_polls: AtomicU32::new(0),
             busy: Mutex::new(BusyPoll::new(BusyPoll::BUDGET_MAX)),
             promise,
@@ -294,7 +294,7 @@ impl Port {
         match recv(&self.socket, &mut [0u8; 8], RecvFlags::DONTWAIT) {
             Ok((1, _)) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Ok(_) | Err(_) => {
-                self.is_gone.store(true, Ordering::SeqCst);
+                self.is_node_gone.store(true, Ordering::SeqCst);
                 return true;
             }
         }
@@ -335,7 +335,7 @@ impl Port {
     /// Returns the next completion, or the next message that failed because the node has ended.
     fn next(&self) -> Result<Option<Completion>, NodeGone> {
         // Read first: completions that the node wrote before it ended are visible then.
-        let is_gone = self.is_gone.load(Ordering::SeqCst);
+        let is_gone = self.is_node_gone.load(Ordering::SeqCst);
         match self.shared.pop() {
             Ok(None) if is_gone => self.fail_next().map(Some),
             Ok(None) => Ok(None),
@@ -354,7 +354,7 @@ impl Port {
 
     /// Treats the node as ended, because it has written an invalid entry.
     fn part(&self) -> Result<Option<Completion>, NodeGone> {
-        self.is_gone.store(true, Ordering::SeqCst);
+        self.is_node_gone.store(true, Ordering::SeqCst);
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
         self.fail_next().map(Some)
     }
@@ -369,7 +369,7 @@ impl Port {
     fn check_socket(&self) {
         let mut polled = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         if poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0) {
-            self.is_gone.store(true, Ordering::SeqCst);
+            self.is_node_gone.store(true, Ordering::SeqCst);
         }
     }
 

@@ -13,9 +13,9 @@ use std::thread::{self, JoinHandle};
 use ports::addresses;
 use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
-use rampmeter_proto::Transport;
-use rampmeter_proto::phost::PhostFamily;
-use rampmeter_proto::transport::{Place, Site};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::phost::PhostTransport;
+use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_ring::{AcceptorConfig, Clients, Limits, Services};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::wire::Incarnation;
@@ -66,7 +66,7 @@ impl Default for BedConfig {
 
 impl BedConfig {
     /// Returns a transport as its nodes run it, in its default preset.
-    pub(crate) fn protocol<T: Transport>(&self) -> T::Config {
+    pub(crate) fn protocol<T: RegisteredTransport>(&self) -> T::Config {
         let access_rate = Rate::from_bps(self.mbps * 1_000_000).unwrap();
         let data_rtt = self.rtt + access_rate.tx_time(Bytes::new(1_500)) * 4;
         let n_hosts = self.n_nodes as u32;
@@ -77,11 +77,11 @@ impl BedConfig {
             data_rtt,
             control_rtt: self.rtt,
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);
         let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
-        let site = Site { facts, deployment: Place::Hosts { payload, header }, lower: None };
+        let site = Site { facts, deployment: Deployment::Hosts { payload, header }, lower: None };
         T::configure(T::Keys::default(), &site).unwrap()
     }
 }
@@ -89,11 +89,11 @@ impl BedConfig {
 impl Bed {
     /// Starts nodes of pHost with sockets in the folder `dir`.
     pub(crate) fn start(dir: &Path, config: &BedConfig) -> Self {
-        Self::of::<PhostFamily>(dir, config)
+        Self::of::<PhostTransport>(dir, config)
     }
 
     /// Starts nodes of a transport.
-    pub(crate) fn of<T: Transport>(dir: &Path, config: &BedConfig) -> Self {
+    pub(crate) fn of<T: RegisteredTransport>(dir: &Path, config: &BedConfig) -> Self {
         let addrs = addresses(Ipv4Addr::LOCALHOST.into(), config.n_nodes);
         let sockets: Vec<PathBuf> =
             (0..config.n_nodes).map(|n| dir.join(format!("node{n}.sock"))).collect();
@@ -119,7 +119,7 @@ impl Bed {
     }
 }
 
-fn run<T: Transport>(
+fn run<T: RegisteredTransport>(
     socket: &Path,
     addrs: &[SocketAddr],
     node: usize,

@@ -79,7 +79,7 @@ pub enum Completion {
 pub struct ReceivedMessage {
     /// Sending node.
     pub from: NodeId,
-    room: MessageBuffer,
+    buffer: MessageBuffer,
 }
 
 /// Bytes of one message, counted against a port's budget.
@@ -104,7 +104,7 @@ impl Drop for MessageBuffer {
 impl ReceivedMessage {
     /// Returns the bytes of the message.
     pub fn bytes(&self) -> &[u8] {
-        &self.room.bytes
+        &self.buffer.bytes
     }
 }
 
@@ -144,9 +144,9 @@ type Registry = Arc<Mutex<(BTreeSet<u16>, u32)>>;
 #[derive(Debug)]
 pub struct Hub {
     new_ports: Receiver<NodePort>,
-    sides: Vec<NodePort>,
+    ports: Vec<NodePort>,
     /// Index of the port that is polled first, for fairness.
-    turn: usize,
+    first_polled: usize,
     /// Submission that was read while arming. It is returned next.
     peeked: Option<Submission<Vec<u8>>>,
     waker: Arc<Waker>,
@@ -155,7 +155,7 @@ pub struct Hub {
 /// Opens ports of a [`Hub`]; can be cloned and sent between threads.
 #[derive(Clone, Debug)]
 pub struct HubHandle {
-    open: Sender<NodePort>,
+    new_ports: Sender<NodePort>,
     registry: Registry,
     waker: Arc<Waker>,
 }
@@ -184,17 +184,17 @@ impl Hub {
         let waker = Arc::new(Waker { event, is_armed: AtomicBool::new(false) });
         let (open, new_ports) = mpsc::channel();
         let registry = Registry::default();
-        let handle = HubHandle { open, registry, waker: Arc::clone(&waker) };
-        Ok((Self { new_ports, sides: Vec::new(), turn: 0, peeked: None, waker }, handle))
+        let handle = HubHandle { new_ports: open, registry, waker: Arc::clone(&waker) };
+        Ok((Self { new_ports, ports: Vec::new(), first_polled: 0, peeked: None, waker }, handle))
     }
 
     fn take_opened(&mut self) {
-        self.sides.extend(self.new_ports.try_iter());
+        self.ports.extend(self.new_ports.try_iter());
     }
 
     /// Returns the port of a service: the latest, if an earlier one has just been dropped.
     fn side(&self, service: u16) -> Option<&NodePort> {
-        self.sides.iter().rev().find(|side| side.service == service)
+        self.ports.iter().rev().find(|side| side.service == service)
     }
 }
 
@@ -221,7 +221,7 @@ impl HubHandle {
             used,
             in_flight: Arc::clone(&in_flight),
         };
-        self.open.send(side).map_err(|_| OpenError::Stopped)?;
+        self.new_ports.send(side).map_err(|_| OpenError::Stopped)?;
         taken.insert(service);
         *next += 1;
         self.waker.wake();
@@ -308,26 +308,26 @@ impl Applications for Hub {
             return Some(submission);
         }
         self.take_opened();
-        let mut left = self.sides.len();
+        let mut left = self.ports.len();
         while left > 0 {
             left -= 1;
-            let idx = self.turn % self.sides.len();
-            let side = &self.sides[idx];
+            let idx = self.first_polled % self.ports.len();
+            let side = &self.ports[idx];
             match side.submissions.try_recv() {
                 Ok(submission) => {
-                    self.turn = idx + 1;
+                    self.first_polled = idx + 1;
                     return Some(Submission { app: side.app, ..submission });
                 }
-                Err(TryRecvError::Empty) => self.turn = idx + 1,
+                Err(TryRecvError::Empty) => self.first_polled = idx + 1,
                 // The port was dropped. Messages for it are refused from now on.
-                Err(TryRecvError::Disconnected) => drop(self.sides.remove(idx)),
+                Err(TryRecvError::Disconnected) => drop(self.ports.remove(idx)),
             }
         }
         None
     }
 
     fn finish(&mut self, app: u32, ticket: Ticket, outcome: Outcome) {
-        if let Some(side) = self.sides.iter().find(|side| side.app == app) {
+        if let Some(side) = self.ports.iter().find(|side| side.app == app) {
             side.in_flight.fetch_sub(1, Ordering::AcqRel);
             // A port that has been dropped meanwhile needs no outcome.
             let _ = side.completions.send(Completion::Finished { ticket, outcome });
@@ -357,7 +357,7 @@ impl Applications for Hub {
         // it.
         let side = self.side(service).filter(|side| Arc::ptr_eq(&side.used, &message.used));
         if let Some(side) = side {
-            let received = ReceivedMessage { from, room: message };
+            let received = ReceivedMessage { from, buffer: message };
             let _ = side.completions.send(Completion::Received(received));
         }
     }

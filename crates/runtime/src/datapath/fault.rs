@@ -93,26 +93,26 @@ impl<D: Datapath> Datapath for FaultyDatapath<D> {
             !is_due
         });
         n += inner.receive(now, |arrived| {
-            if rng.chance(faults.loss) {
+            if rng.bernoulli(faults.loss) {
                 *lost += 1;
                 return;
             }
             let mut damaged;
-            let arrived = if rng.chance(faults.flip) {
+            let arrived = if rng.bernoulli(faults.flip) {
                 damaged = arrived.bytes.to_vec();
                 flip_two(&mut damaged, rng);
                 ArrivedPacket { bytes: &damaged, ..arrived }
             } else {
                 arrived
             };
-            if rng.chance(faults.reorder) {
+            if rng.bernoulli(faults.reorder) {
                 let at = now + faults.delay_max.scale_floor(rng.uniform_below(1_000) as u64, 1_000);
                 let from = (arrived.from, arrived.rail, arrived.marks);
                 held.push((at, arrived.bytes.to_vec(), from));
             } else {
                 each(arrived);
             }
-            if rng.chance(faults.duplicate) {
+            if rng.bernoulli(faults.duplicate) {
                 each(arrived);
             }
         })?;

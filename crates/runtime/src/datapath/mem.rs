@@ -103,13 +103,13 @@ impl Datapath for MemDatapath {
         bytes.truncate(len);
         let net = &mut *self.net.0.borrow_mut();
         let is_connected = net.is_up[self.node.idx()] && net.is_up[route.dst.idx()];
-        if !is_connected || net.rng.chance(net.impairments.loss) {
+        if !is_connected || net.rng.bernoulli(net.impairments.loss) {
             return Ok(());
         }
-        let copies = 1 + u32::from(net.rng.chance(net.impairments.duplicate));
+        let copies = 1 + u32::from(net.rng.bernoulli(net.impairments.duplicate));
         for _ in 0..copies {
             let mut delay = net.impairments.delay;
-            if net.rng.chance(net.impairments.reorder) {
+            if net.rng.bernoulli(net.impairments.reorder) {
                 delay += delay * net.rng.uniform_below(10) as u64;
             }
             net.number += 1;

@@ -72,7 +72,7 @@ impl<D: Datapath> Rails<D> {
             return Ok(());
         };
         let (rail, path) = match route.rail {
-            Rail::Only(rail) => (rail % n, route.path / u16::from(n)),
+            Rail::Exactly(rail) => (rail % n, route.path / u16::from(n)),
             Rail::Any => peer.up.choose(route.path, n),
         };
         let sent = &mut peer.sent[usize::from(rail)];

@@ -44,7 +44,7 @@ pub struct Route {
 impl Route {
     /// Returns the traffic class byte of the packet's IP header: DSCP and ECN.
     pub fn traffic_class(&self) -> u8 {
-        self.class.traffic_class() | self.marks.ecn()
+        self.class.traffic_class() | self.marks.ecn_bits()
     }
 }
 
@@ -55,7 +55,7 @@ pub enum Rail {
     #[default]
     Any,
     /// The network of this number, up or down.
-    Only(u8),
+    Exactly(u8),
 }
 
 /// Best-effort transport of packets between nodes: packets may be lost, duplicated and reordered.

@@ -196,7 +196,7 @@ proptest! {
             }
             receiver.take(&packet);
         }
-        let (whole, told) = (receiver.whole().unwrap(), receiver.digest.told);
+        let (whole, told) = (receiver.whole().unwrap(), receiver.digest.sender_digest);
         let is_what_was_told = told == Some(crc32c::crc32c(&whole));
         prop_assert_eq!(receiver.digest.matches(sender.size()), is_what_was_told);
         if !in_memory {

@@ -10,15 +10,15 @@ use rampmeter_core::{Span, Time};
 const PERIOD: Span = Span::from_us(100);
 /// Number of packets in a period that counts as many: a sixth of those that fill a link of 10
 /// Gbit/s.
-const MANY: usize = 16;
+const PACKETS_MANY: usize = 16;
 /// Number of packets below which an iteration has received all that had arrived.
-const FEW: usize = 8;
+const PACKETS_FEW: usize = 8;
 
 /// Counts packets that arrive.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// End of the current period.
-    ends: Time,
+    period_end: Time,
     /// Packets of the period before, and of the current one.
     counts: [usize; 2],
     /// Packets of the latest iteration.
@@ -28,10 +28,10 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// Counts the packets of an iteration.
     pub(super) fn count(&mut self, now: Time, n: usize) {
-        if now >= self.ends {
-            let is_next = now < self.ends + PERIOD;
+        if now >= self.period_end {
+            let is_next = now < self.period_end + PERIOD;
             self.counts = [if is_next { self.counts[1] } else { 0 }, 0];
-            self.ends = now + PERIOD;
+            self.period_end = now + PERIOD;
         }
         self.counts[1] += n;
         self.latest = n;
@@ -39,13 +39,13 @@ impl Arrivals {
 
     /// Returns true if packets arrive at a high rate.
     pub(super) fn are_many(&self) -> bool {
-        self.counts[0].max(self.counts[1]) >= MANY
+        self.counts[0].max(self.counts[1]) >= PACKETS_MANY
     }
 
     /// Returns true if packets arrive at a high rate, and the latest iteration has received all of
     /// them.
     pub(super) fn are_taken(&self) -> bool {
-        self.are_many() && self.latest < FEW
+        self.are_many() && self.latest < PACKETS_FEW
     }
 }
 

@@ -35,8 +35,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 }
                 Event::Abandoned { src, msg } => {
                     drop(self.inbox.take(src, msg));
-                    if self.held.remove(src, msg) {
-                        self.endpoint.resume(self.told, src, msg);
+                    if self.deferred.remove(src, msg) {
+                        self.endpoint.resume(self.endpoint_time, src, msg);
                     }
                 }
                 Event::Completed { msg } => self.end_submission(msg, Outcome::Completed),
@@ -53,7 +53,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// have completed.
     pub(super) fn end_submission(&mut self, msg: MsgId, outcome: Outcome) {
         let Some(message) = self.outbox.remove(msg) else { return };
-        let (now, queue) = (self.told, message.queue());
+        let (now, queue) = (self.endpoint_time, message.queue());
         if !message.is_queued.get() {
             let size = Bytes::new(message.size.into());
             let took = self.iteration_at.saturating_since(message.submitted_at.get());

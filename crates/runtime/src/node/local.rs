@@ -14,11 +14,11 @@ use crate::app::{
 };
 
 /// Messages of at most this length are copied at once.
-const SHORT: usize = 16_384;
+const SHORT_MAX: usize = 16_384;
 /// Bytes of long messages that are copied between two polls.
 const COPIED_MAX: usize = 262_144;
 /// Bytes of a long message that are copied before the next message's.
-const PART: usize = 65_536;
+const PART_BYTES: usize = 65_536;
 
 /// Long messages that are being copied.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
         let assembly = self.apps.open(service, size as u32);
         let mut copy = LocalCopy { app, ticket, service, payload, assembly, n_copied: 0 };
-        if size <= SHORT && copy.copy(size) {
+        if size <= SHORT_MAX && copy.copy(size) {
             self.complete_here(copy);
         } else {
             self.local.0.push_back(copy);
@@ -92,7 +92,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         while n_left > 0
             && let Some(mut copy) = self.local.0.pop_front()
         {
-            let max = n_left.min(PART);
+            let max = n_left.min(PART_BYTES);
             n_left -= max;
             if copy.copy(max) {
                 self.complete_here(copy);

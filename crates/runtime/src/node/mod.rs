@@ -223,7 +223,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         let (gone, waited) = state.peers.set(now, &config.peers);
         state.config.peers = config.peers;
         for peer in gone {
-            state.held.forget_peer(peer);
+            state.deferred.forget_peer(peer);
             state.refusals.forget_peer(peer);
             let queued = state.send_queues.forget_peer(peer);
             state.endpoint.forget_peer(now, peer);

@@ -212,7 +212,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let brings = |got: u64| Some(PayloadShare::of(got + len as u64, size));
         match self.inbox.find(src, msg, fragment) {
             FragmentState::Arriving(got) => brings(got),
-            FragmentState::Contradicts => {
+            FragmentState::Conflict => {
                 self.stats.malformed += 1;
                 None
             }
@@ -234,7 +234,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     };
                     if !waits {
                         self.refuse(now, src, msg, RefusalReason::NoReceiver);
-                    } else if self.held.enter(HeldMessage { src, msg, service, size }) {
+                    } else if self.deferred.enter(HeldMessage { src, msg, service, size }) {
                         self.endpoint.pause(now, src, msg);
                     }
                     None
@@ -248,7 +248,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.note_refusal(src, msg, why);
         self.refusals.enter(now, (src, msg), why, self.config.patience);
         drop(self.inbox.take(src, msg));
-        self.held.remove(src, msg);
+        self.deferred.remove(src, msg);
         self.endpoint.abandon(now, src, msg);
         self.on_events(Failure::Unreachable);
     }
@@ -292,10 +292,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// that no application will receive, at most a batch. Returns the time of the next check.
     pub(super) fn release_held(&mut self, now: Time) -> Time {
         for n_refused in 0..BATCH {
-            if self.held.is_empty() {
+            if self.deferred.is_empty() {
                 return Time::NEVER;
             }
-            let Self { apps, absences, held, .. } = self;
+            let Self { apps, absences, deferred: held, .. } = self;
             let is_decided = |m: &HeldMessage| match apps.admission(m.service, m.size) {
                 Admission::Wait => {
                     absences.end(m.service);
@@ -338,11 +338,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// counts from the first submission, so that messages with one fail as well.
     fn on_hello_reply(&mut self, now: Time, src: NodeId, rail: u8, nonce: u32, life: Incarnation) {
         match self.peers.on_hello_reply(now, src, rail, nonce, life) {
-            HelloOutcome::Nothing => return,
-            HelloOutcome::Same | HelloOutcome::First => {}
+            HelloOutcome::Unmatched => return,
+            HelloOutcome::SameIncarnation | HelloOutcome::FirstIncarnation => {}
             HelloOutcome::Restarted => {
                 self.stats.peer_restarts += 1;
-                self.held.forget_peer(src);
+                self.deferred.forget_peer(src);
                 self.refusals.forget_peer(src);
                 let promise = self.endpoint.latency_bound();
                 let has_no_bound = |message: &OutgoingMessage<A::Payload>| {

@@ -35,7 +35,7 @@ pub(super) struct State<E: Endpoint, A: Applications> {
     pub(super) send_queues: SendQueues,
     pub(super) inbox: Inbox<A::Assembly>,
     pub(super) absences: AbsentServices,
-    pub(super) held: DeferredMessages,
+    pub(super) deferred: DeferredMessages,
     pub(super) refusals: Refusals,
     pub(super) local: LocalCopies<A::Payload, A::Assembly>,
     pub(super) pacer: Pacer,
@@ -46,7 +46,7 @@ pub(super) struct State<E: Endpoint, A: Applications> {
     pub(super) bundles: Bundles,
     pub(super) paths: Paths,
     /// Latest time passed to the endpoint, which must never decrease.
-    pub(super) told: Time,
+    pub(super) endpoint_time: Time,
     /// Time of the present iteration.
     pub(super) iteration_at: Time,
     /// Time of the latest iteration with a submission, or a packet of a peer's known incarnation.
@@ -85,7 +85,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             send_queues: SendQueues::new(config.rate),
             inbox: Inbox::new(),
             absences: AbsentServices::default(),
-            held: DeferredMessages::default(),
+            deferred: DeferredMessages::default(),
             refusals: Refusals::default(),
             local: LocalCopies::default(),
             pacer: Pacer::new(config.rate, config.burst),
@@ -93,7 +93,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             notes: VecDeque::new(),
             bundles: Bundles::default(),
             paths: Paths::new(config.run),
-            told: now,
+            endpoint_time: now,
             iteration_at: now,
             active_at: Time::ZERO,
             is_stopping: false,
@@ -107,7 +107,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// burst ago. Arrivals are handled first, then timers at their scheduled times, so that a
     /// protocol that paces by timers catches up as the pacer does.
     pub(super) fn as_of(&self, now: Time) -> Time {
-        let earliest = self.pacer.earliest(now).max(self.told);
+        let earliest = self.pacer.earliest(now).max(self.endpoint_time);
         self.endpoint.poll_timeout().max(earliest).min(now)
     }
 
@@ -141,7 +141,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.endpoint.handle_timeout(at);
             self.on_events(Failure::Unreachable);
         }
-        self.told = now;
+        self.endpoint_time = now;
     }
 
     /// Returns the time of the next timer, hello, packet or submission.

@@ -33,9 +33,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     .endpoint
                     .latency_bound()
                     .and_then(|promise| promise.bound(Bytes::new(size as u64), submission.tenant));
-                let ends = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
-                let queued_until = now.saturating_add(self.config.patience).min(ends);
-                self.peers.wait(now, QueuedMessage { queued_until, ends, submission });
+                let bound_end = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
+                let queued_until = now.saturating_add(self.config.patience).min(bound_end);
+                self.peers.wait(now, QueuedMessage { queued_until, bound_end, submission });
                 continue;
             } else {
                 self.submit(now, submission);
@@ -48,10 +48,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     /// Submits a message that was queued for its receiver.
     pub(super) fn submit_late(&mut self, now: Time, waiting: QueuedMessage<A::Payload>) {
-        let QueuedMessage { ends, submission, .. } = waiting;
+        let QueuedMessage { bound_end, submission, .. } = waiting;
         let id = self.submit(now, submission);
-        if ends < Time::NEVER {
-            self.overdue.insert((ends, id));
+        if bound_end < Time::NEVER {
+            self.overdue.insert((bound_end, id));
         }
     }
 

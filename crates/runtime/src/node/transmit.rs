@@ -222,7 +222,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     ) {
         self.notes.push_back(ControlNote {
             dst,
-            rail: Rail::Only(rail),
+            rail: Rail::Exactly(rail),
             incarnation,
             kind,
             len: None,

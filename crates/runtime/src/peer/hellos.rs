@@ -17,7 +17,7 @@ const RARE_HELLO_EVERY: u32 = 64;
 /// Number of peers to which hellos are sent at once, and the interval to the next ones. All hellos
 /// at once would delay the packets of others: a network may have thousands of nodes.
 const HELLO_BURST: usize = 16;
-const GREET_STEP: Span = Span::from_us(2_000);
+const HELLO_STEP: Span = Span::from_us(2_000);
 
 /// Hellos that are sent for a packet that could not be sent, or to confirm a new incarnation.
 const HELLO_RETRANSMITS: u32 = 8;
@@ -37,7 +37,7 @@ impl<P> Peers<P> {
         let mut n_called = 0;
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
             let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
-            let has_answered = peer.last_packet_at().is_some_and(|at| at >= peer.greeted_at);
+            let has_answered = peer.last_packet_at().is_some_and(|at| at >= peer.hello_at);
             peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
             let n = peer.unanswered;
             let at = greets_at(now, n_called);
@@ -46,7 +46,7 @@ impl<P> Peers<P> {
                 n_called += 1;
             }
             if let Some(peer) = self.get_mut(other) {
-                peer.greeted_at = at;
+                peer.hello_at = at;
             }
         }
     }
@@ -85,7 +85,7 @@ impl<P> Peers<P> {
         nonce: u32,
         life: Incarnation,
     ) -> HelloOutcome {
-        let Some(peer) = self.get_mut(node) else { return HelloOutcome::Nothing };
+        let Some(peer) = self.get_mut(node) else { return HelloOutcome::Unmatched };
         let (before, were_up) = (peer.mtu.limit(), peer.up());
         if peer.incarnation == Some(life) && peer.mtu.is_probe(nonce) {
             peer.awaited_rails = peer.awaited_rails.without(rail);
@@ -95,7 +95,7 @@ impl<P> Peers<P> {
             let (deadline, limit) = (peer.mtu.deadline(), peer.mtu.limit());
             self.next = self.next.min(deadline);
             self.have_limits_changed |= limit != before;
-            return HelloOutcome::Nothing;
+            return HelloOutcome::Unmatched;
         }
         if peer.incarnation == Some(life)
             && let Some(liveness) = &mut peer.liveness
@@ -106,21 +106,21 @@ impl<P> Peers<P> {
             let deadline = peer.mtu.deadline();
             self.have_rails_changed |= have_changed;
             self.next = self.next.min(deadline);
-            return HelloOutcome::Nothing;
+            return HelloOutcome::Unmatched;
         }
         let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else {
-            return HelloOutcome::Nothing;
+            return HelloOutcome::Unmatched;
         };
         peer.answered_at = Some(now);
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
         let learned = match peer.incarnation.replace(life) {
-            None => HelloOutcome::First,
-            Some(before) if before == life => HelloOutcome::Same,
+            None => HelloOutcome::FirstIncarnation,
+            Some(before) if before == life => HelloOutcome::SameIncarnation,
             Some(_) => HelloOutcome::Restarted,
         };
-        if learned != HelloOutcome::Same {
+        if learned != HelloOutcome::SameIncarnation {
             peer.probe_path(now);
             if let Some(liveness) = &mut peer.liveness {
                 liveness.restart(now, Some(rail));
@@ -162,7 +162,7 @@ impl<P> Peers<P> {
                 let before = liveness.up();
                 let Traffic { packets_sent, packets_received, .. } = peer.traffic;
                 let exchanged = packets_sent.saturating_sub(peer.notes_sent) + packets_received;
-                let each = |rail, nonce| hello((node, Rail::Only(rail)), nonce, None);
+                let each = |rail, nonce| hello((node, Rail::Exactly(rail)), nonce, None);
                 liveness.poll(now, exchanged, || rng.bits() as u32, each);
                 self.next = self.next.min(liveness.deadline());
                 self.have_rails_changed |= peer.on_judged(now, before);
@@ -207,7 +207,7 @@ impl<P> Peers<P> {
 
 /// Returns the time at which the n-th of many peers is greeted.
 fn greets_at(now: Time, n: usize) -> Time {
-    now + GREET_STEP * (n / HELLO_BURST) as u64
+    now + HELLO_STEP * (n / HELLO_BURST) as u64
 }
 
 /// Sends on each of these networks, and on any if there are none.
@@ -215,5 +215,5 @@ fn over(rails: RailSet, mut send: impl FnMut(Rail)) {
     if rails.is_empty() {
         return send(Rail::Any);
     }
-    rails.iter().for_each(|rail| send(Rail::Only(rail)));
+    rails.iter().for_each(|rail| send(Rail::Exactly(rail)));
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::transport::{Place, Site};
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig, SettingDigests};
 use rustix::time::{ClockId, clock_gettime};
@@ -153,7 +153,7 @@ pub(crate) struct Outcome {
 }
 
 /// Submits the messages and runs until all have ended.
-pub(crate) fn run<T: Transport>(shape: Shape, messages: u64) -> Outcome {
+pub(crate) fn run<T: RegisteredTransport>(shape: Shape, messages: u64) -> Outcome {
     let mut bed = Bed::new::<T>(shape, messages);
     let before = processor_time();
     let each = shape.per_datagram();
@@ -175,12 +175,12 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    pub(crate) fn new<T: Transport>(shape: Shape, messages: u64) -> Self {
+    pub(crate) fn new<T: RegisteredTransport>(shape: Shape, messages: u64) -> Self {
         Self::with_clocks::<T>(shape, messages, |_| (Span::ZERO, ClockOrigin::default()))
     }
 
     /// Creates nodes whose clocks are ahead of the simulation's time, with their origins.
-    pub(crate) fn with_clocks<T: Transport>(
+    pub(crate) fn with_clocks<T: RegisteredTransport>(
         shape: Shape,
         messages: u64,
         clock: impl Fn(u32) -> (Span, ClockOrigin),
@@ -196,14 +196,14 @@ impl Bed {
             control_rtt,
             n_pods: 0,
             // As between real hosts by default, if nodes are slow or their programs end.
-            patience: match shape {
+            abort_timeout_min: match shape {
                 Shape::Slow | Shape::Long => PATIENCE,
                 _ => Span::ZERO,
             },
         };
         let keys = T::Keys::default();
         let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
-        let deployment = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let deployment = Deployment::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
         let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config = Arc::new(config.expect("a transport of hosts"));
         let links = Rc::new(RefCell::new(Links::new(n)));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::fault::{Faults, FaultyDatapath};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
@@ -138,7 +138,7 @@ fn exchange(
 /// transport promises a bound each has an outcome, and arrives once if it has completed. `open`
 /// opens the datapath of a node, on the node's thread. The last of the addresses are those of
 /// arbiters.
-pub(crate) fn all_arrive<T: Transport, D: Datapath>(
+pub(crate) fn all_arrive<T: RegisteredTransport, D: Datapath>(
     ips: &[IpAddr],
     arbiters: usize,
     each: u64,

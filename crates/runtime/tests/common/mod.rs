@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
@@ -27,12 +27,12 @@ pub(crate) const PAYLOAD: u64 = 1_356;
 const HEADERS: u64 = 100;
 
 /// Returns the default preset of a transport, for hosts.
-pub(crate) fn protocol<T: Transport>(facts: &FabricFacts) -> T::Config {
+pub(crate) fn protocol<T: RegisteredTransport>(facts: &FabricFacts) -> T::Config {
     with_keys::<T>(&T::Keys::default(), facts)
 }
 
 /// Returns the configuration of a transport with any parameters, for hosts.
-pub(crate) fn with_keys<T: Transport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
+pub(crate) fn with_keys<T: RegisteredTransport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
     on_hosts::<T>(keys, facts, Bytes::new(PAYLOAD), Bytes::new(HEADERS))
 }
 

@@ -5,7 +5,7 @@ use crate::common::feed::*;
 use crate::common::*;
 use rampmeter_core::{Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
-use rampmeter_proto::phost::{PhostFamily, PhostHost};
+use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 
@@ -14,7 +14,7 @@ const GATHER: Span = Span::from_us(30);
 fn node(gather: Span) -> FedNode<PhostHost> {
     let facts = facts(2, 10_000, Span::from_us(100));
     let port = PortConfig { depth: 1_000, budget: 1 << 30 };
-    let protocol = protocol::<PhostFamily>(&facts);
+    let protocol = protocol::<PhostTransport>(&facts);
     FedNode::gathering(gather, protocol, facts.access_rate, port)
 }
 
@@ -25,9 +25,9 @@ fn ask(fed: &mut FedNode<PhostHost>, flows: std::ops::Range<u32>) {
             flow,
             tx_slot: flow,
             size: 1_000_000,
-            time_left: Span::from_ps(u64::MAX),
+            time_to_deadline: Span::from_ps(u64::MAX),
             tenant: 0,
-            repeated: true,
+            is_retransmission: true,
         };
         let mut body = vec![0; rts.wire_len()];
         rts.encode(&mut body).unwrap();
@@ -41,7 +41,7 @@ fn answers(fed: &mut FedNode<PhostHost>) -> (usize, usize) {
     let n_datagrams = fed.feed.0.borrow().sent.len();
     let packets = fed.take_packets::<PhostHeader>();
     let is_answer =
-        |header: &Option<PhostHeader>| matches!(header, Some(PhostHeader::Heard { .. }));
+        |header: &Option<PhostHeader>| matches!(header, Some(PhostHeader::RtsAck { .. }));
     (n_datagrams, packets.iter().filter(|(_, header)| is_answer(header)).count())
 }
 

@@ -3,11 +3,11 @@
 
 use crate::bed::{Outcome, Shape, run};
 use crate::net::Fates;
-use rampmeter_core::{Family, Span};
+use rampmeter_core::{Span, Transport};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::cosy::CosyFamily;
-use rampmeter_proto::fastpod::FastpodFamily;
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::cosy::CosyTransport;
+use rampmeter_proto::fastpod::FastpodTransport;
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 
 /// More messages than a pair of nodes may have in flight.
@@ -23,9 +23,9 @@ const PING_MAX: Span = Span::from_us(40_000);
 struct Deep;
 
 impl Visitor for Deep {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         // cosy rejects messages that it cannot deliver in time.
-        if T::NAME == CosyFamily::NAME {
+        if T::NAME == CosyTransport::NAME {
             return;
         }
         let Outcome { fates, excess, .. } = run::<T>(Shape::Two, MESSAGES);
@@ -46,10 +46,10 @@ fn queues_deeper_than_the_flight_limit_complete_and_starve_no_node() {
 struct Slow;
 
 impl Visitor for Slow {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         // cosy rejects messages that it cannot deliver in time. A slot of Fastpod at this rate is
         // shorter than these nodes take for a datagram.
-        let is_left_out = [CosyFamily::NAME, FastpodFamily::NAME].contains(&T::NAME);
+        let is_left_out = [CosyTransport::NAME, FastpodTransport::NAME].contains(&T::NAME);
         if is_left_out {
             return;
         }

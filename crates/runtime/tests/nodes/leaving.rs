@@ -2,10 +2,10 @@
 
 use crate::bed::{Bed, Shape};
 use crate::net::Fates;
-use rampmeter_core::{Family, Span, Time};
+use rampmeter_core::{Span, Time, Transport};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::cosy::CosyFamily;
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::cosy::CosyTransport;
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 
 const MESSAGES: u64 = 300;
 /// Time for which nodes wait for programs (`docs/howto/operate.md`), and for the last answers.
@@ -16,7 +16,7 @@ const PER_MESSAGE_MAX: u64 = 2_100;
 const SECOND: Span = Span::from_us(1_000_000);
 
 /// Nodes of which one has messages for a program that has just ended.
-fn left_by<T: Transport>() -> (Bed, Time) {
+fn left_by<T: RegisteredTransport>() -> (Bed, Time) {
     let mut bed = Bed::new::<T>(Shape::Long, MESSAGES);
     let is_begun = |fates: &Fates| fates.delivered >= 5;
     let left_at = bed.run_until(Time::ZERO + SECOND, Span::ZERO, is_begun);
@@ -29,7 +29,7 @@ fn n_handled(bed: &Bed) -> u64 {
 }
 
 /// Returns the number of datagrams that nodes without messages send and receive.
-fn idle<T: Transport>(duration: Span) -> u64 {
+fn idle<T: RegisteredTransport>(duration: Span) -> u64 {
     let mut bed = Bed::new::<T>(Shape::Long, 0);
     bed.run_until(Time::ZERO + SECOND, Span::ZERO, |_| false);
     let before = n_handled(&bed);
@@ -40,7 +40,7 @@ fn idle<T: Transport>(duration: Span) -> u64 {
 struct RefusalVisitor;
 
 impl Visitor for RefusalVisitor {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         let (mut bed, left_at) = left_by::<T>();
         let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
         let end = bed.run_until(left_at + SECOND * 20, Span::ZERO, is_over);
@@ -67,9 +67,9 @@ fn messages_for_an_ended_program_are_refused_and_leave_no_state() {
 struct ResumptionVisitor;
 
 impl Visitor for ResumptionVisitor {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         // The bound of cosy's messages is shorter.
-        if T::NAME == CosyFamily::NAME {
+        if T::NAME == CosyTransport::NAME {
             return;
         }
         let (mut bed, left_at) = left_by::<T>();

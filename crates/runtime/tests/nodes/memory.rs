@@ -4,14 +4,14 @@ mod restarts;
 
 use crate::common::*;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
-use rampmeter_proto::Transport;
-use rampmeter_proto::cosy::{CosyConfig, CosyFamily, CosyHost};
-use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
-use rampmeter_proto::homa::HomaFamily;
-use rampmeter_proto::pfabric::PfabricFamily;
-use rampmeter_proto::phost::{PhostFamily, PhostHost};
-use rampmeter_proto::sird::SirdFamily;
-use rampmeter_proto::tcp::TcpFamily;
+use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::cosy::{CosyConfig, CosyHost, CosyTransport};
+use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
+use rampmeter_proto::homa::HomaTransport;
+use rampmeter_proto::pfabric::PfabricTransport;
+use rampmeter_proto::phost::{PhostHost, PhostTransport};
+use rampmeter_proto::sird::SirdTransport;
+use rampmeter_proto::tcp::TcpTransport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Impairments;
@@ -59,7 +59,7 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
 
 #[test]
 fn dcpim_delivers_every_message_once_and_unaltered() {
-    all_arrive::<DcpimHost>(Time::ZERO, protocol::<DcpimFamily>);
+    all_arrive::<DcpimHost>(Time::ZERO, protocol::<DcpimTransport>);
 }
 
 /// A stalled program pauses its senders, for much longer than the timeout of an unresponsive
@@ -88,8 +88,8 @@ fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E:
 
 #[test]
 fn senders_wait_for_a_program_that_does_not_read() {
-    all_wait::<DcpimHost>(400, protocol::<DcpimFamily>);
-    all_wait::<PhostHost>(400, protocol::<PhostFamily>);
+    all_wait::<DcpimHost>(400, protocol::<DcpimTransport>);
+    all_wait::<PhostHost>(400, protocol::<PhostTransport>);
 }
 
 /// Messages of cosy are delivered, or rejected, or fail if packets are lost; each has one outcome.
@@ -99,7 +99,7 @@ fn cosy_delivers_or_reports_a_failure() {
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.0)] {
         let (facts, preset) = (net(4), &presets[seed as usize / 4]);
         let weather = Impairments { loss, ..fair() };
-        let protocol = with_keys::<CosyFamily>(preset, &facts);
+        let protocol = with_keys::<CosyTransport>(preset, &facts);
         let mut bed = MemBed::<CosyHost>::new(protocol, &facts, weather, seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
@@ -136,15 +136,18 @@ fn cosy_delivers_or_reports_a_failure() {
 #[test]
 fn dcpim_continues_when_phase_numbers_wrap() {
     let days = |n: u64| Time::ZERO + Span::from_us(n * 86_400_000_000);
-    all_arrive::<DcpimHost>(days(143), protocol::<DcpimFamily>);
-    let phase = protocol::<DcpimFamily>(&net(4)).phase();
+    all_arrive::<DcpimHost>(days(143), protocol::<DcpimTransport>);
+    let phase = protocol::<DcpimTransport>(&net(4)).phase();
     let again = Time::ZERO + phase * (1 << 32);
-    all_arrive::<DcpimHost>(Time::from_ps(again.as_ps() - 10_000_000_000), protocol::<DcpimFamily>);
+    all_arrive::<DcpimHost>(
+        Time::from_ps(again.as_ps() - 10_000_000_000),
+        protocol::<DcpimTransport>,
+    );
 }
 
 #[test]
 fn phost_delivers_every_message_once_and_unaltered() {
-    all_arrive::<PhostHost>(Time::ZERO, protocol::<PhostFamily>);
+    all_arrive::<PhostHost>(Time::ZERO, protocol::<PhostTransport>);
 }
 
 /// Nodes that run only every 20 us reach the link's rate, though a packet takes 12 us: delays are
@@ -165,18 +168,18 @@ fn lateness_costs_no_rate<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Con
 
 #[test]
 fn dcpim_loses_no_rate_to_late_timers() {
-    lateness_costs_no_rate::<DcpimHost>(protocol::<DcpimFamily>);
+    lateness_costs_no_rate::<DcpimHost>(protocol::<DcpimTransport>);
 }
 
 #[test]
 fn phost_loses_no_rate_to_late_timers() {
-    lateness_costs_no_rate::<PhostHost>(protocol::<PhostFamily>);
+    lateness_costs_no_rate::<PhostHost>(protocol::<PhostTransport>);
 }
 
 #[test]
 fn messages_wait_for_a_node_that_starts_later() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(Time::from_ps(0) + Span::from_us(700_000));
@@ -189,7 +192,7 @@ fn messages_wait_for_a_node_that_starts_later() {
 #[test]
 fn a_message_for_a_node_that_never_answers_fails() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(bed.now + Span::from_us(4_000_000));
@@ -226,12 +229,12 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
 
 #[test]
 fn messages_refused_by_the_receiver_end_in_dcpim() {
-    refused_messages_are_over::<DcpimHost>(protocol::<DcpimFamily>);
+    refused_messages_are_over::<DcpimHost>(protocol::<DcpimTransport>);
 }
 
 #[test]
 fn messages_refused_by_the_receiver_end_in_phost() {
-    refused_messages_are_over::<PhostHost>(protocol::<PhostFamily>);
+    refused_messages_are_over::<PhostHost>(protocol::<PhostTransport>);
 }
 
 /// A bound starts when the node reads the message from its application, even if the receiver
@@ -239,10 +242,10 @@ fn messages_refused_by_the_receiver_end_in_phost() {
 #[test]
 fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
     let facts = net(2);
-    let promise = protocol::<CosyFamily>(&facts).promise();
+    let promise = protocol::<CosyTransport>(&facts).promise();
     let mut counts = [0; 2];
     for starts_us in [0, 1_000, 6_000, 12_000, 20_000, 30_000, 36_000, 40_000, 60_000] {
-        let protocol = protocol::<CosyFamily>(&facts);
+        let protocol = protocol::<CosyTransport>(&facts);
         let mut bed = MemBed::<CosyHost>::new(protocol, &facts, fair(), starts_us);
         bed.kill(1);
         let taken = bed.now;
@@ -276,7 +279,7 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
 #[test]
 fn messages_in_flight_when_a_node_stops_are_reported() {
     let facts = net(3);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(2);
     assert!(bed.submit(0, 1, 500_000, 0) && bed.submit(0, 2, 5_000, 1));
     bed.run_until(bed.now + Span::from_us(1_500));
@@ -295,7 +298,7 @@ fn messages_in_flight_when_a_node_stops_are_reported() {
 #[test]
 fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     let facts = net(2);
-    let mut bed = MemBed::<PhostHost>::new(protocol::<PhostFamily>(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<PhostHost>::new(protocol::<PhostTransport>(&facts), &facts, fair(), 1);
     (0..20).for_each(|n| assert!(bed.submit(0, 1, 50_000, n)));
     bed.run_until(bed.now + Span::from_us(2_000));
     bed.net.set_up(rampmeter_core::NodeId::new(1), false);
@@ -308,7 +311,7 @@ fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
 
 /// The maximum number of short messages of a peer is submitted at once. All arrive, and the link is
 /// not wasted on retransmissions: their packets take 17 ms of it.
-fn deep_queues_drain<F: Transport>(most: Span) {
+fn deep_queues_drain<F: RegisteredTransport>(most: Span) {
     const N: u64 = 65_000;
     let facts = facts(2, 10_000, Span::from_us(100));
     let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
@@ -332,19 +335,19 @@ fn fair_for(facts: &FabricFacts) -> Impairments {
 #[test]
 fn queues_as_deep_as_is_documented_drain() {
     let tight = Span::from_us(40_000);
-    deep_queues_drain::<DcpimFamily>(tight);
-    deep_queues_drain::<HomaFamily>(tight);
-    deep_queues_drain::<SirdFamily>(tight);
-    deep_queues_drain::<PfabricFamily>(tight);
-    deep_queues_drain::<TcpFamily>(tight);
+    deep_queues_drain::<DcpimTransport>(tight);
+    deep_queues_drain::<HomaTransport>(tight);
+    deep_queues_drain::<SirdTransport>(tight);
+    deep_queues_drain::<PfabricTransport>(tight);
+    deep_queues_drain::<TcpTransport>(tight);
     // Free tokens expire before all packets are sent, and each further token takes a packet's time.
-    deep_queues_drain::<PhostFamily>(tight * 3);
+    deep_queues_drain::<PhostTransport>(tight * 3);
 }
 
 /// Measures the time in which three nodes send 20 messages of 100 KB each to a program of a fourth.
 /// Another program of the fourth is stalled, and `queued` messages of `size` bytes of each node are
 /// queued for it.
-fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span {
+fn beside_a_program_that_stopped<F: RegisteredTransport>(queued: u64, size: usize) -> Span {
     const OTHER: u16 = SERVICE + 1;
     const EACH: u64 = 20;
     let facts = facts(4, 10_000, Span::from_us(100));
@@ -381,7 +384,7 @@ fn beside_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> Span
 
 /// Returns the time with `queued` messages of each of three peers for a stalled program, divided by
 /// the time with none.
-fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64 {
+fn cost_of_a_program_that_stopped<F: RegisteredTransport>(queued: u64, size: usize) -> f64 {
     let alone = beside_a_program_that_stopped::<F>(0, size);
     beside_a_program_that_stopped::<F>(queued, size).as_us_f64() / alone.as_us_f64()
 }
@@ -390,7 +393,7 @@ fn cost_of_a_program_that_stopped<F: Transport>(queued: u64, size: usize) -> f64
 /// credit.
 #[test]
 fn a_stalled_program_does_not_slow_others() {
-    fn costs_nothing<F: Transport>(queues: &[(u64, usize)]) {
+    fn costs_nothing<F: RegisteredTransport>(queues: &[(u64, usize)]) {
         for &(queued, size) in queues {
             let cost = cost_of_a_program_that_stopped::<F>(queued, size);
             let of = format!("{}, {queued} messages of {size} bytes", F::TITLE);
@@ -398,18 +401,18 @@ fn a_stalled_program_does_not_slow_others() {
         }
     }
     let both = [(65_000, 200), (1_000, 20_000)];
-    costs_nothing::<DcpimFamily>(&both);
-    costs_nothing::<PhostFamily>(&both);
-    costs_nothing::<HomaFamily>(&both);
-    costs_nothing::<SirdFamily>(&both);
-    costs_nothing::<PfabricFamily>(&both);
-    costs_nothing::<TcpFamily>(&both[1..]);
+    costs_nothing::<DcpimTransport>(&both);
+    costs_nothing::<PhostTransport>(&both);
+    costs_nothing::<HomaTransport>(&both);
+    costs_nothing::<SirdTransport>(&both);
+    costs_nothing::<PfabricTransport>(&both);
+    costs_nothing::<TcpTransport>(&both[1..]);
 }
 
 /// Far longer than the bytes that are in flight at once.
 #[test]
 fn messages_of_many_windows_arrive() {
-    fn arrives<F: Transport>() {
+    fn arrives<F: RegisteredTransport>() {
         let facts = facts(2, 1_000, Span::from_us(100));
         let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
         assert!(bed.submit(0, 1, 8_000_000, 0));
@@ -417,18 +420,18 @@ fn messages_of_many_windows_arrive() {
         let outcomes: Vec<_> = bed.seen.outcomes.values().collect();
         assert_eq!(outcomes, [&Outcome::Completed], "{}", F::TITLE);
     }
-    arrives::<DcpimFamily>();
-    arrives::<PhostFamily>();
-    arrives::<HomaFamily>();
-    arrives::<SirdFamily>();
-    arrives::<PfabricFamily>();
-    arrives::<TcpFamily>();
+    arrives::<DcpimTransport>();
+    arrives::<PhostTransport>();
+    arrives::<HomaTransport>();
+    arrives::<SirdTransport>();
+    arrives::<PfabricTransport>();
+    arrives::<TcpTransport>();
 }
 
 #[test]
 fn a_long_message_to_the_same_node_delays_no_other() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimFamily>(&facts), &facts, fair(), 1);
+    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.run_until(bed.now + Span::from_us(100_000));
     for (number, (dst, size)) in (0..).zip([(0, 8_000_000), (0, 1_000), (1, 1_000)]) {
         assert!(bed.submit(0, dst, size, number));

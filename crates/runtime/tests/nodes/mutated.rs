@@ -5,7 +5,7 @@ use crate::bed::{Bed, Shape};
 use crate::net::Mutations;
 use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 
 /// Time with mutated packets, and time until pings must complete again.
 const MUTATED: Span = Span::from_us(30_000);
@@ -16,7 +16,7 @@ const PING_MAX: Span = Span::from_us(50_000);
 struct MutationVisitor(Vec<String>);
 
 impl Visitor for MutationVisitor {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         for (seed, to) in (0..4).flat_map(|seed| [0, 2].map(|to| (seed, to))) {
             let mut bed = Bed::new::<T>(Shape::Third, 0);
             let mutations =

@@ -4,7 +4,7 @@
 use crate::common::{MemBed, facts, protocol};
 use rampmeter_core::Span;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::Outcome;
 use rampmeter_runtime::datapath::mem::Impairments;
 use rampmeter_testkit::network::n_arbiters;
@@ -17,7 +17,7 @@ const AFTER: u64 = 60;
 struct Reload;
 
 impl Visitor for Reload {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         let facts = facts(3, 1_000, RTT);
         if n_arbiters::<T>(&T::Keys::default(), &facts) > 0 {
             return;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use crate::common::feed::*;
 use crate::common::*;
 use rampmeter_core::{
-    Bytes, Endpoint, Family, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time,
+    Bytes, Endpoint, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time, Transport,
 };
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
@@ -78,7 +78,7 @@ impl<H: Header> Datapath for Of<H> {
         let CorruptingDatapath { inner, chance, rng, changed } = &mut self.0;
         inner.receive(now, |arrived| {
             let mut bytes = arrived.bytes.to_vec();
-            if rng.chance(chance.get()) {
+            if rng.bernoulli(chance.get()) {
                 changed.borrow_mut().extend(CorruptingDatapath::change::<H>(&mut bytes, rng));
             }
             each(ArrivedPacket { bytes: &bytes, ..arrived });
@@ -96,10 +96,10 @@ const LIFE: u32 = 5;
 const MESSAGES: u64 = 60;
 
 /// Node with a datapath that may change packets.
-type TestNode<T> = Node<<T as Family>::Host, Of<<T as Family>::Header>, Hub>;
+type TestNode<T> = Node<<T as Transport>::Host, Of<<T as Transport>::Header>, Hub>;
 
 /// Two nodes, of which the second receives changed packets.
-struct Pair<T: Transport> {
+struct Pair<T: RegisteredTransport> {
     net: MemNet,
     nodes: Vec<(TestNode<T>, Port)>,
     now: Time,
@@ -107,7 +107,7 @@ struct Pair<T: Transport> {
     seen: ApplicationEvents,
 }
 
-impl<T: Transport> Pair<T> {
+impl<T: RegisteredTransport> Pair<T> {
     fn new(keys: &T::Keys, chance: &Rc<Cell<f64>>, changed: &ChangedMessages, seed: u64) -> Self {
         let facts = facts(2, 1_000, Span::from_us(100));
         let weather =
@@ -180,14 +180,14 @@ struct Corrupt;
 impl Body for Corrupt {
     const NAME: &'static str = "corrupt";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         if n_arbiters::<T>(&case.keys, &facts(2, 1_000, Span::from_us(100))) == 0 {
             case.each_seed(0..5, |seed| changes_are_found::<T>(&case.keys, seed));
         }
     }
 }
 
-fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
+fn changes_are_found<T: RegisteredTransport>(keys: &T::Keys, seed: u64) {
     let (chance, changed) = (Rc::new(Cell::new(0.0)), ChangedMessages::default());
     let mut pair = Pair::<T>::new(keys, &chance, &changed, seed);
     pair.run_until(Time::ZERO + Span::from_us(10_000));
@@ -235,7 +235,7 @@ fn changes_are_found<T: Transport>(keys: &T::Keys, seed: u64) {
 
 /// A node that receives a message of one packet with a wrong digest reports it, and accepts a
 /// correct packet later.
-fn a_wrong_digest_is_told<T: Transport>(keys: &T::Keys) {
+fn a_wrong_digest_is_told<T: RegisteredTransport>(keys: &T::Keys) {
     const SIZE: usize = 1_000;
     let facts = facts(2, 1_000, Span::from_us(100));
     let protocol = || with_keys::<T>(keys, &facts);
@@ -273,7 +273,7 @@ struct ReportVisitor;
 impl Body for ReportVisitor {
     const NAME: &'static str = "told";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         if n_arbiters::<T>(&case.keys, &facts(2, 1_000, Span::from_us(100))) == 0 {
             a_wrong_digest_is_told::<T>(&case.keys);
         }
@@ -283,9 +283,9 @@ impl Body for ReportVisitor {
 /// All data of a message without a digest: no node sends that.
 fn messages_need_a_digest() {
     use rampmeter_proto::phost::wire::PhostHeader;
-    use rampmeter_proto::phost::{PhostFamily, PhostHost};
+    use rampmeter_proto::phost::{PhostHost, PhostTransport};
     let facts = facts(2, 1_000, Span::from_us(100));
-    let protocol = protocol::<PhostFamily>(&facts);
+    let protocol = protocol::<PhostTransport>(&facts);
     let mut fed = FedNode::<PhostHost>::new(protocol, facts.access_rate, PortConfig::default());
     let header = PhostHeader::Free { flow: 0, tx_slot: 0, seq: 0, size: 10 };
     let mut body = vec![0; header.wire_len()];

@@ -8,7 +8,7 @@ use crate::common::*;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
 };
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
@@ -26,7 +26,7 @@ enum App {
 }
 
 /// A node, and as its peer an endpoint with its arbiters, without delay between them.
-struct Pair<T: Transport> {
+struct Pair<T: RegisteredTransport> {
     fed: FedNode<T::Host>,
     peer: T::Host,
     arbiters: Vec<T::Arbiter>,
@@ -35,7 +35,7 @@ struct Pair<T: Transport> {
     has_bound: bool,
 }
 
-impl<T: Transport> Pair<T> {
+impl<T: RegisteredTransport> Pair<T> {
     fn new(keys: &T::Keys) -> Self {
         let facts: FabricFacts = facts(2, 1_000, Span::from_us(100));
         let protocol = || with_keys::<T>(keys, &facts);
@@ -140,7 +140,7 @@ fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
 /// A message arrives, and the node's answer is lost. Its sender receives another answer, even if
 /// its application is stalled or has ended. Copies of the packet are not refused, for longer than
 /// nodes wait for applications.
-fn answers_copies<T: Transport>(keys: &T::Keys, app: App) {
+fn answers_copies<T: RegisteredTransport>(keys: &T::Keys, app: App) {
     let mut pair = Pair::<T>::new(keys);
     let data = pair.first_data();
     pair.fed.step(Some(datagram_with(&data)));
@@ -183,7 +183,7 @@ struct Duplicates;
 impl Body for Duplicates {
     const NAME: &'static str = "duplicates";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         for app in [App::IsFull, App::IsGone] {
             answers_copies::<T>(&case.keys, app);
         }

@@ -6,8 +6,8 @@ use crate::common::*;
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, Endpoint, Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
-use rampmeter_proto::phost::{PhostFamily, PhostHost};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::phost::{PhostHost, PhostTransport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
@@ -135,14 +135,20 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
 fn announcements_of_a_peer_are_limited() {
     let facts = facts(2, 1_000, Span::from_us(100));
     let mut fed = FedNode::<PhostHost>::new(
-        protocol::<PhostFamily>(&facts),
+        protocol::<PhostTransport>(&facts),
         facts.access_rate,
         PortConfig::default(),
     );
     let rts = |flow| {
-        let (time_left, size) = (Span::from_us(1), 1 << 20);
-        let rts =
-            PhostHeader::Rts { flow, tx_slot: flow, size, time_left, tenant: 0, repeated: false };
+        let (time_to_deadline, size) = (Span::from_us(1), 1 << 20);
+        let rts = PhostHeader::Rts {
+            flow,
+            tx_slot: flow,
+            size,
+            time_to_deadline,
+            tenant: 0,
+            is_retransmission: false,
+        };
         let mut body = vec![0; rts.wire_len()];
         rts.encode(&mut body).unwrap();
         datagram(Kind::Control { msg: MsgId::new(flow) }, &body)
@@ -150,7 +156,7 @@ fn announcements_of_a_peer_are_limited() {
     fed.feed.0.borrow_mut().arriving.extend((0..70_000).map(rts));
     fed.node.turn(fed.now).unwrap();
     let under_way = NodeConfig::ARRIVING_MAX as usize;
-    assert_eq!(fed.node.endpoint().messages(), Some((0, under_way)));
+    assert_eq!(fed.node.endpoint().message_counts(), Some((0, under_way)));
     assert_eq!(fed.node.stats().arriving_excess, 70_000 - under_way as u64);
 }
 
@@ -158,7 +164,7 @@ fn announcements_of_a_peer_are_limited() {
 fn answers_of_the_node_itself_are_paced() {
     let facts = facts(2, 1_000, Span::from_us(100));
     let mut fed = FedNode::<PhostHost>::new(
-        protocol::<PhostFamily>(&facts),
+        protocol::<PhostTransport>(&facts),
         facts.access_rate,
         PortConfig::default(),
     );
@@ -183,7 +189,7 @@ struct Hostile;
 impl Body for Hostile {
     const NAME: &'static str = "hostile";
 
-    fn test<T: Transport>(self, case: &Case<T>) {
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let facts = facts(2, 1_000, Span::from_us(100));
         case.each_seed(0..400, |seed| {
             any_of(seed, &acts::<T::Header>(), |acts| {

@@ -10,7 +10,7 @@ use super::handle::{HANDLES_END, Handle, NIL};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
     pub(crate) next: Handle,
-    pub(crate) prev: Handle,
+    pub(crate) previous: Handle,
 }
 
 /// Time at which a packet was sent by its host, and at which its last bit reaches the node it is
@@ -52,7 +52,7 @@ impl<H: Copy> PacketPool<H> {
         let handle = self.packets.len() as Handle;
         assert!(self.packets.len() < HANDLES_END, "{HANDLES_END} packets in flight");
         self.packets.push(AlignedPacket(packet));
-        self.links.push(Links { next: NIL, prev: NIL });
+        self.links.push(Links { next: NIL, previous: NIL });
         self.stamps.push(stamps);
         handle
     }

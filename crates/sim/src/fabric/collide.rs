@@ -109,7 +109,7 @@ impl Collisions {
 struct Occupant {
     handle: Handle,
     /// Number that distinguishes it from later packets of the same handle.
-    life: u32,
+    generation: u32,
     /// Start of the transmission.
     from: Time,
     /// Bytes of the packet that are sent.
@@ -121,7 +121,7 @@ struct Occupant {
 #[derive(Clone, Copy, Debug, Default)]
 struct PacketState {
     /// Number of packets of this handle that have been dropped.
-    life: u32,
+    generation: u32,
     is_cut: bool,
 }
 
@@ -146,7 +146,8 @@ impl Occupancy {
             is_control: false,
             is_unscheduled: false,
         };
-        let none = Occupant { handle: NIL, life: 0, from: Time::ZERO, bytes: 0, packet: nobody };
+        let none =
+            Occupant { handle: NIL, generation: 0, from: Time::ZERO, bytes: 0, packet: nobody };
         Self { is_on, last: vec![none; if is_on { n_ports } else { 0 }], fates: Vec::new() }
     }
 
@@ -155,15 +156,15 @@ impl Occupancy {
         if self.fates.len() <= handle as usize {
             self.fates.resize(handle as usize + 1, PacketState::default());
         }
-        let (life, bytes) = (self.fates[handle as usize].life, packet.wire_bytes);
+        let (generation, bytes) = (self.fates[handle as usize].generation, packet.wire_bytes);
         self.last[port as usize] =
-            Occupant { handle, life, from, bytes, packet: CollidingPacket::of(packet) };
+            Occupant { handle, generation, from, bytes, packet: CollidingPacket::of(packet) };
     }
 
     /// Resets the state of a dropped packet's handle, which may be reused.
     pub(super) fn forget(&mut self, handle: Handle) {
         if let Some(fate) = self.fates.get_mut(handle as usize) {
-            *fate = PacketState { life: fate.life.wrapping_add(1), is_cut: false };
+            *fate = PacketState { generation: fate.generation.wrapping_add(1), is_cut: false };
         }
     }
 
@@ -217,11 +218,11 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Cuts off the packet on a port's link, which is free at once.
     fn cut_off(&mut self, port: u32, now: Time) {
-        let Occupant { handle, life, .. } = self.occupancy.last[port as usize];
+        let Occupant { handle, generation, .. } = self.occupancy.last[port as usize];
         let stump = self.sent_by(port, now);
         self.shorten(port, stump);
         self.ports[port as usize].busy_until = now;
-        if self.occupancy.fates[handle as usize].life != life {
+        if self.occupancy.fates[handle as usize].generation != generation {
             // The head has been dropped already; this was the rest.
             return;
         }
@@ -234,7 +235,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
         *bytes = stump;
         let mut last = port;
-        while let Some(next) = self.port_ahead(last, handle, life, now) {
+        while let Some(next) = self.port_ahead(last, handle, generation, now) {
             match self.config.unscheduled {
                 PacketFate::CutOff => self.shorten(next, stump),
                 PacketFate::Vanish => {
@@ -250,11 +251,11 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// The port of the next switch whose link a packet is on too.
     fn port_ahead(&self, port: u32, handle: Handle, life: u32, now: Time) -> Option<u32> {
-        let switch = self.ports[port as usize].to.checked_sub(self.n_stations)? as usize;
+        let switch = self.ports[port as usize].far_end.checked_sub(self.n_stations)? as usize;
         (self.first_ports[switch]..self.first_ports[switch + 1]).find(|&next| {
             let on_it = &self.occupancy.last[next as usize];
             let is_busy = self.ports[next as usize].busy_until > now;
-            is_busy && on_it.handle == handle && on_it.life == life
+            is_busy && on_it.handle == handle && on_it.generation == life
         })
     }
 

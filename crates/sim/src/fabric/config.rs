@@ -54,7 +54,7 @@ pub struct FabricConfig {
     /// Packet memory.
     pub buffer: Buffer,
     /// Packet memory of ports that have another than `buffer`.
-    pub buffers: PortBytes,
+    pub buffer_by_port: PortBytes,
     /// Behaviour if packet memory is full.
     pub overflow: Overflow,
     /// Order of the packets of one class.
@@ -70,18 +70,18 @@ pub struct FabricConfig {
     /// Packets of the highest priority up to this length get their departure time when they reach a
     /// port, and do not count as waiting. Strict priority makes this time certain. It saves an
     /// event for most control packets. Zero for fabrics in which they compete for buffers.
-    pub express: u16,
+    pub express_max: u16,
     /// Marks packets that find more than this many bytes queued at a switch's port, or at an
     /// interface that queues, if their sender is ECN-capable. This is DCTCP's K, compared with the
     /// queue at this moment. The packet on the link does not count, nor do express packets. `None`
     /// never marks.
     pub mark_above: Option<Bytes>,
     /// Thresholds of ports that have another than `mark_above`.
-    pub marks_above: PortBytes,
+    pub mark_above_by_port: PortBytes,
     /// Bytes above which all packets are marked. `None` is `mark_above`: a step.
     pub mark_all_above: Option<Bytes>,
     /// Upper thresholds of ports that have another than `mark_all_above`.
-    pub marks_all_above: PortBytes,
+    pub mark_all_above_by_port: PortBytes,
     /// Share of packets that are marked at the upper threshold, from 0 to 1.
     pub mark_share: f64,
     /// Ports that mark.
@@ -99,7 +99,7 @@ pub struct FabricConfig {
     pub trim: Trim,
     /// Keep account of queued bytes by the port at which they arrived, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case set
-    /// `SwitchProgram::INGRESS`.
+    /// `SwitchProgram::COUNTS_INGRESS`.
     pub counts_ingress: bool,
     /// Priority flow control: switches pause the other end of a link instead of dropping its
     /// packets. Needs [`Buffer::Shared`], whose `alpha` then limits no port. `None` drops.
@@ -110,18 +110,18 @@ impl Default for FabricConfig {
     fn default() -> Self {
         Self {
             buffer: Buffer::PerPort(Bytes::new(500_000)),
-            buffers: PortBytes::default(),
+            buffer_by_port: PortBytes::default(),
             overflow: Overflow::PushOut,
             scheduling: Scheduling::Fifo,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
             unscheduled: PacketFate::default(),
             interface: Interface::Pull,
-            express: 64,
+            express_max: 64,
             mark_above: None,
-            marks_above: PortBytes::default(),
+            mark_above_by_port: PortBytes::default(),
             mark_all_above: None,
-            marks_all_above: PortBytes::default(),
+            mark_all_above_by_port: PortBytes::default(),
             mark_share: 1.0,
             marking_ports: MarkingPorts::All,
             drop_unscheduled_above: None,
@@ -137,7 +137,7 @@ impl FabricConfig {
     /// Returns the limit of a port's queue if buffers are per port.
     pub(crate) fn port_buffer(&self, tier: &str, rate: Rate) -> u32 {
         let bytes = match self.buffer {
-            Buffer::PerPort(bytes) => self.buffers.of(tier, rate).unwrap_or(bytes),
+            Buffer::PerPort(bytes) => self.buffer_by_port.of(tier, rate).unwrap_or(bytes),
             Buffer::Shared { .. } => return u32::MAX,
         };
         u32::try_from(bytes.get()).unwrap_or(u32::MAX)
@@ -145,20 +145,20 @@ impl FabricConfig {
 
     /// Returns the thresholds of a port's marks.
     pub(super) fn marking(&self, tier: &str, rate: Rate) -> Marking {
-        let above = self.marks_above.of(tier, rate).or(self.mark_above);
-        let all_above = self.marks_all_above.of(tier, rate).or(self.mark_all_above);
+        let above = self.mark_above_by_port.of(tier, rate).or(self.mark_above);
+        let all_above = self.mark_all_above_by_port.of(tier, rate).or(self.mark_all_above);
         Marking::new(above, all_above, self.mark_share)
     }
 
     /// Returns true if no packet may wait in switches.
     pub fn is_memoryless(&self) -> bool {
-        self.buffer == Buffer::PerPort(Bytes::ZERO) && self.buffers.is_empty()
+        self.buffer == Buffer::PerPort(Bytes::ZERO) && self.buffer_by_port.is_empty()
     }
 
     /// The longest packet that is express. None is if nothing may wait.
     #[inline]
     pub(crate) fn express(&self) -> u16 {
-        if self.is_memoryless() { 0 } else { self.express }
+        if self.is_memoryless() { 0 } else { self.express_max }
     }
 
     /// The longest queue at which no unscheduled packet is dropped.

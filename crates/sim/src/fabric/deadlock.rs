@@ -123,7 +123,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             let mut ports: Vec<u32> = walk[first..].iter().map(port).collect();
             let lowest = (0..ports.len()).min_by_key(|&i| ports[i]).unwrap_or(0);
             ports.rotate_left(lowest);
-            let since = |&port: &u32| match self.ports[port as usize].stopped {
+            let since = |&port: &u32| match self.ports[port as usize].paused_priorities {
                 // The pause has not reached it yet.
                 0 => now,
                 _ => self.pfc.paused_since[port as usize],

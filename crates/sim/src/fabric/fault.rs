@@ -68,16 +68,16 @@ pub(super) struct Faults {
     rngs: Vec<Rng>,
     /// Failures and repairs in order of time: (when, outage, whether it is the repair).
     changes: Vec<(Time, usize, bool)>,
-    done: usize,
+    n_applied: usize,
     /// Number of changes that routing has followed.
-    followed: usize,
+    n_routed: usize,
     rerouting: Span,
     outages: Vec<Outage>,
     /// Changes of links in order of time, and how many have been made.
     link_changes: Vec<LinkChange>,
     n_changed: usize,
     /// Number of outages that hold each link down.
-    down: Vec<u32>,
+    n_down: Vec<u32>,
     /// Time at which each link last failed or was repaired.
     changed_at: Vec<Time>,
     /// True for each link that routing uses.
@@ -107,7 +107,7 @@ impl Faults {
         Self {
             link_of: (0..n_ports as u32).map(|p| routes.end(p).0).collect(),
             rngs: (0..n_ports as u64).map(|p| Rng::new(seed, p, Purpose::Fault)).collect(),
-            down: vec![0; links.len()],
+            n_down: vec![0; links.len()],
             changed_at: vec![Time::ZERO; links.len()],
             routed: vec![true; links.len()],
             n_avoided: 0,
@@ -115,8 +115,8 @@ impl Faults {
             outages: spec.outages,
             link_changes,
             n_changed: 0,
-            done: 0,
-            followed: 0,
+            n_applied: 0,
+            n_routed: 0,
             rerouting: spec.rerouting,
             links,
             changes,
@@ -134,7 +134,7 @@ impl Faults {
         let fault = self.links[self.link_of[port as usize] as usize];
         let rng = &mut self.rngs[port as usize];
         let mut hold = |p: f64| {
-            if p > 0.0 && rng.chance(p) {
+            if p > 0.0 && rng.bernoulli(p) {
                 let most = fault.delay_max.as_ps().max(1) as usize;
                 Some(Span::from_ps(1 + rng.uniform_below(most) as u64))
             } else {
@@ -143,7 +143,7 @@ impl Faults {
         };
         let delay = hold(fault.reorder).unwrap_or(Span::ZERO);
         let twin = hold(fault.duplicate);
-        let lost = fault.loss > 0.0 && rng.chance(fault.loss);
+        let lost = fault.loss > 0.0 && rng.bernoulli(fault.loss);
         FaultOutcome {
             lost,
             doubled: twin.is_some(),
@@ -154,8 +154,8 @@ impl Faults {
 
     /// Returns the time at which the next link changes, or routing follows a change.
     pub(super) fn next_change(&self) -> Option<Time> {
-        let change = self.changes.get(self.done).map(|c| c.0);
-        let follow = self.changes.get(self.followed).map(|c| c.0.saturating_add(self.rerouting));
+        let change = self.changes.get(self.n_applied).map(|c| c.0);
+        let follow = self.changes.get(self.n_routed).map(|c| c.0.saturating_add(self.rerouting));
         let link = self.link_changes.get(self.n_changed).map(|change| change.at);
         change.into_iter().chain(follow).chain(link).min()
     }
@@ -175,13 +175,13 @@ impl Faults {
     /// The links that change state at `now`, with their new state.
     pub(super) fn due(&mut self, now: Time, topology: &Topology) -> Vec<(u32, bool)> {
         let mut changed = Vec::new();
-        while let Some(&(time, outage, repaired)) = self.changes.get(self.done) {
+        while let Some(&(time, outage, repaired)) = self.changes.get(self.n_applied) {
             if time > now {
                 break;
             }
-            self.done += 1;
+            self.n_applied += 1;
             for link in links_of(self.outages[outage].target, topology) {
-                let down = &mut self.down[link as usize];
+                let down = &mut self.n_down[link as usize];
                 let was_up = *down == 0;
                 *down = if repaired { *down - 1 } else { *down + 1 };
                 if was_up != (*down == 0) {
@@ -196,14 +196,14 @@ impl Faults {
     /// Applies outages that are old enough to routing. Returns true if a route may change.
     pub(super) fn update_routing(&mut self, now: Time, topology: &Topology) -> bool {
         let mut differs = false;
-        while let Some(&(time, outage, _)) = self.changes.get(self.followed) {
+        while let Some(&(time, outage, _)) = self.changes.get(self.n_routed) {
             if time.saturating_add(self.rerouting) > now {
                 break;
             }
-            self.followed += 1;
+            self.n_routed += 1;
             for link in links_of(self.outages[outage].target, topology) {
                 let link = link as usize;
-                let is_up = self.down[link] == 0;
+                let is_up = self.n_down[link] == 0;
                 let is_stable = self.changed_at[link].saturating_add(self.rerouting) <= now;
                 if is_stable && self.routed[link] != is_up {
                     self.routed[link] = is_up;

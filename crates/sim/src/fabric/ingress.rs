@@ -68,7 +68,7 @@ impl Ingress {
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Memory, in bytes, of the packets in a switch that arrived by its port `ingress`, at whatever
     /// port they are queued. Those on links do not count. Zero unless
-    /// `FabricConfig::counts_ingress` or `SwitchProgram::INGRESS` is set.
+    /// `FabricConfig::counts_ingress` or `SwitchProgram::COUNTS_INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
         self.ingress.queued_bytes.get(ingress as usize).copied().unwrap_or(0)
     }
@@ -78,7 +78,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     pub(super) fn begin_wait(&mut self, switch: u32, handle: Handle) {
         let bytes = self.pool.get(handle).wire_bytes.max(self.config.buffer_cell);
         self.used_bytes[switch as usize] += u64::from(bytes);
-        if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
+        if (P::COUNTS_INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.add(handle, bytes);
         }
     }
@@ -88,7 +88,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     pub(super) fn end_wait(&mut self, switch: u32, handle: Handle) {
         let bytes = self.pool.get(handle).wire_bytes.max(self.config.buffer_cell);
         self.used_bytes[switch as usize] -= u64::from(bytes);
-        if (P::INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
+        if (P::COUNTS_INGRESS || self.ingress.is_on) && switch < self.topology.n_switches() {
             self.ingress.release(handle, bytes);
         }
     }

@@ -38,11 +38,11 @@ mod outage;
 mod pfc;
 mod port;
 mod program;
+mod queueing;
 mod setup;
 mod stats;
 mod trim;
 mod uplink;
-mod waiting;
 mod watch;
 
 pub use by_port::{PortBytes, PortGroup};
@@ -112,13 +112,13 @@ pub struct Fabric<H, P> {
     /// Packet on each link, if packets may not wait.
     occupancy: Occupancy,
     /// The longest packet that is express.
-    express: u16,
+    express_max: u16,
     /// Distinct thresholds of marks; `Port::marking` is an index into these.
     marking: Vec<Marking>,
     /// Coins of each switch for marks of a share of packets; empty if no port marks so.
     mark_coins: Vec<Rng>,
     /// Switch ports with longer queues drop unscheduled packets.
-    drop_above: u32,
+    drop_unscheduled_above: u32,
     /// Bytes waiting in each switch, and last those in all hosts' interfaces.
     used_bytes: Vec<u64>,
     /// Part of a packet's path number for each switch.
@@ -170,23 +170,23 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) -> Option<u32> {
         let port = &self.ports[via as usize];
-        if port.faulty && self.lost_in_outage(via, handle, now) {
+        if port.is_faulty && self.lost_in_outage(via, handle, now) {
             self.discard(via, handle, DropReason::LinkDown);
             return None;
         }
-        let to = self.ports[via as usize].to;
+        let to = self.ports[via as usize].far_end;
         if self.occupancy.is_on && self.is_truncated_end(handle, to < self.n_stations) {
             self.discard(via, handle, DropReason::CutOff);
             return None;
         }
         if to < self.n_stations {
-            self.record(via, |fabric| PortChange::Arrives {
+            self.record(via, |fabric| PortChange::Arrival {
                 handle,
                 packet: *fabric.pool.get(handle),
             });
             return Some(to);
         }
-        if P::INGRESS || self.ingress.is_on {
+        if P::COUNTS_INGRESS || self.ingress.is_on {
             self.ingress.on_arrival(handle, self.opposite[via as usize]);
         }
         self.forward(to - self.n_stations, via, handle, now, wheel);
@@ -198,7 +198,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     #[inline]
     pub(crate) fn touch(&self, via: u32, handle: Handle) {
         std::hint::black_box(self.pool.get(handle).wire_bytes);
-        std::hint::black_box(self.ports[via as usize].to);
+        std::hint::black_box(self.ports[via as usize].far_end);
     }
 
     /// Takes a packet out of the fabric at its host, which has read it.
@@ -230,7 +230,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 (port < self.first_ports[switch as usize + 1]).then_some(port)
             }
         };
-        if P::ACTIVE && self.programs[switch as usize].is_on() {
+        if P::HANDLES_FORWARD && self.programs[switch as usize].is_enabled() {
             // A source route may lead to what routing has no table for.
             let choices = match packet.marks.contains(Marks::SOURCE_ROUTED) {
                 false => self.routes.next(switch, dst),
@@ -318,14 +318,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     ) {
         let packet = self.pool.get(handle);
         let port = &self.ports[egress as usize];
-        let may_start = port.up && !port.stops(packet.priority);
-        if may_start && port.busy_until <= now && !port.woken {
+        let may_start = port.is_up && !port.is_paused(packet.priority);
+        if may_start && port.busy_until <= now && !port.has_wakeup {
             self.start_tx(egress, handle, now, wheel);
         } else if may_start
             && packet.priority == Priority::HIGHEST
-            && packet.wire_bytes <= self.express
+            && packet.wire_bytes <= self.express_max
             && discipline::is_express(P::QUEUEING)
-            && !port.highest_waits()
+            && !port.has_highest_queued()
         {
             // No packet can overtake it any more: it is sent when the link falls idle.
             let start = port.busy_until.max(now);
@@ -338,7 +338,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Puts a packet on a link that is idle at `now` and schedules its arrival.
     #[inline]
     fn start_tx(&mut self, number: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        if P::DEPARTURES && number >= self.n_interfaces {
+        if P::HANDLES_DEPART && number >= self.n_interfaces {
             self.show_departure(number, handle, now);
         }
         let bytes = self.pool.get(handle).wire_bytes;
@@ -355,7 +355,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 let earliest = Time::from_ps(now.as_ps().saturating_sub(burst.as_ps()));
                 port.busy_until = port.busy_until.max(earliest) + tx;
                 at = now + port.delay;
-                if port.to < self.n_stations {
+                if port.far_end < self.n_stations {
                     at += tx;
                 }
             }
@@ -363,7 +363,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 port.busy_until = now + tx;
                 let tail = port.busy_until + port.delay;
                 self.pool.stamps(handle).tail = tail;
-                at = if port.to < self.n_stations {
+                at = if port.far_end < self.n_stations {
                     tail
                 } else {
                     let head = bytes.min(header.get() as u16);
@@ -373,14 +373,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
         port.tx_bytes += u64::from(bytes);
         self.stats.hops += 1;
-        let (until, is_faulty) = (port.busy_until, port.faulty);
+        let (until, is_faulty) = (port.busy_until, port.is_faulty);
         if self.occupancy.is_on {
             let from = Time::from_ps(until.as_ps() - tx.as_ps());
             self.occupancy.occupy(number, handle, self.pool.get(handle), from);
         }
         self.record(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
-            PortChange::Sends { handle, packet, from: Time::from_ps(from), until }
+            PortChange::TransmitStart { handle, packet, from: Time::from_ps(from), until }
         });
         if is_faulty {
             match self.apply_faults(number, handle, at, wheel) {
@@ -394,7 +394,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     fn discard(&mut self, number: u32, handle: Handle, reason: DropReason) {
         let packet = self.pool.remove(handle);
         self.occupancy.forget(handle);
-        self.record(number, |_| PortChange::Drops { handle, packet, reason });
+        self.record(number, |_| PortChange::Drop { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
         self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
     }

@@ -21,7 +21,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         at: Time,
         wheel: &mut Wheel,
     ) -> Option<Time> {
-        if !self.ports[number as usize].up {
+        if !self.ports[number as usize].is_up {
             self.discard(number, handle, DropReason::LinkDown);
             return None;
         }
@@ -48,7 +48,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let port = &self.ports[via as usize];
         let bytes = self.pool.get(handle).wire_bytes;
         let on_link = port.delay + port.tx_time(bytes, &self.rates, via);
-        !port.up || self.faults.failed_within(via, now, on_link)
+        !port.is_up || self.faults.failed_within(via, now, on_link)
     }
 
     /// Returns the time at which the next link or switch fails or is repaired, or routing follows.
@@ -67,10 +67,10 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 if self.routes.end(number).0 != link {
                     continue;
                 }
-                let was_up = std::mem::replace(&mut self.ports[number as usize].up, up);
+                let was_up = std::mem::replace(&mut self.ports[number as usize].is_up, up);
                 if was_up != up {
                     self.record(number, |_| match up {
-                        true => PortChange::Recovers,
+                        true => PortChange::LinkUp,
                         false => PortChange::LinkDown,
                     });
                 }
@@ -125,7 +125,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Drops what waits at a port whose link has failed.
     fn flush(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
-        while self.ports[number as usize].waiting != 0 {
+        while self.ports[number as usize].queued_priorities != 0 {
             let handle = self.port_queue(number).pop(P::QUEUEING);
             let switch = self.ports[number as usize].switch;
             self.end_wait(switch, handle);

@@ -14,8 +14,8 @@
 //! transports here. So a pause stops the data that causes it, and not the control loop of the other
 //! direction. Packets of that class are charged to no ingress, and are dropped if shared memory is
 //! full. [`PfcClasses::All`] stops and charges every class; it is for transports whose data is in
-//! the highest class, and needs `FabricConfig::express` to be 0. Ports that queue by rank have no
-//! classes, and a pause stops them altogether.
+//! the highest class, and needs `FabricConfig::express_max` to be 0. Ports that queue by rank have
+//! no classes, and a pause stops them altogether.
 //!
 //! Pause frames take no time on the link and are never lost.
 
@@ -197,9 +197,10 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             return 0;
         }
         if let Some(port) = self.only_uplink(host) {
-            return self.ports[port as usize].stopped;
+            return self.ports[port as usize].paused_priorities;
         }
-        let ports = self.uplinks_by(host, plane).map(|port| self.ports[port as usize].stopped);
+        let ports =
+            self.uplinks_by(host, plane).map(|port| self.ports[port as usize].paused_priorities);
         ports.fold(!0, |all, stopped| all & stopped)
     }
 
@@ -298,14 +299,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let port = &mut self.ports[number as usize];
         let stopped = self.pfc.config.map_or(0, |config| config.stopped());
         let stopped = if discipline::pauses_all(P::QUEUEING) { !0 } else { stopped };
-        port.stopped = if pauses { stopped } else { 0 };
+        port.paused_priorities = if pauses { stopped } else { 0 };
         if pauses {
             self.pfc.paused_since[number as usize] = now;
             return;
         }
         self.pfc.stats[port.tier as usize].paused += now - self.pfc.paused_since[number as usize];
-        if !port.woken {
-            port.woken = true;
+        if !port.has_wakeup {
+            port.has_wakeup = true;
             wheel.push(event(port.busy_until.max(now), WAKE, number));
         }
     }
@@ -313,7 +314,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Counts the time until `now` for ports that are still paused.
     pub(crate) fn count_pauses(&mut self, now: Time) {
         for (port, since) in self.ports.iter().zip(&mut self.pfc.paused_since) {
-            if port.stopped != 0 {
+            if port.paused_priorities != 0 {
                 self.pfc.stats[port.tier as usize].paused += now - *since;
                 *since = now;
             }

@@ -21,29 +21,29 @@ pub(crate) struct Port {
     /// The most that they ever took.
     pub(crate) queued_max: u32,
     /// The far end: hosts by number, then switches.
-    pub(crate) to: u32,
+    pub(crate) far_end: u32,
     /// Bytes that may wait, if buffers are per port.
-    pub(crate) buffer: u32,
+    pub(crate) buffer_max: u32,
     /// The switch whose buffer this port shares; one past the last switch at hosts.
     pub(crate) switch: u32,
     /// Bytes of headers and control packets among `queued`, if ports trim.
-    pub(crate) headers: u32,
+    pub(crate) header_bytes: u32,
     /// Memory that a waiting packet takes at least.
-    slot: u16,
+    buffer_cell: u16,
     /// Packets of the header queue sent since the last data packet, if ports trim.
-    pub(super) turn: u8,
+    pub(super) headers_since_data: u8,
     /// A bit per priority that has packets waiting.
-    pub(crate) waiting: u8,
+    pub(crate) queued_priorities: u8,
     /// The tier that statistics count it in.
     pub(crate) tier: u8,
     /// False while its link is down.
-    pub(crate) up: bool,
+    pub(crate) is_up: bool,
     /// True if a wake-up at `busy_until` is in the event queue.
-    pub(crate) woken: bool,
+    pub(crate) has_wakeup: bool,
     /// True if the link loses, duplicates or delays packets, or ever fails.
-    pub(crate) faulty: bool,
+    pub(crate) is_faulty: bool,
     /// A bit per priority that the far end has paused.
-    pub(crate) stopped: u8,
+    pub(crate) paused_priorities: u8,
     /// Index of its thresholds in `Fabric::marking`.
     pub(crate) marking: u8,
 }
@@ -65,10 +65,10 @@ impl Port {
     pub(crate) fn new(
         rate: Rate,
         delay: Span,
-        to: u32,
+        far_end: u32,
         switch: u32,
         tier: u8,
-        (buffer, slot): (u32, u16),
+        (buffer_max, buffer_cell): (u32, u16),
     ) -> Self {
         Self {
             busy_until: Time::ZERO,
@@ -77,18 +77,18 @@ impl Port {
             ps_per_byte: ps_per_byte(rate),
             queued: 0,
             queued_max: 0,
-            to,
-            buffer,
+            far_end,
+            buffer_max,
             switch,
-            headers: 0,
-            slot,
-            turn: 0,
-            waiting: 0,
+            header_bytes: 0,
+            buffer_cell,
+            headers_since_data: 0,
+            queued_priorities: 0,
             tier,
-            up: true,
-            woken: false,
-            faulty: false,
-            stopped: 0,
+            is_up: true,
+            has_wakeup: false,
+            is_faulty: false,
+            paused_priorities: 0,
             marking: 0,
         }
     }
@@ -100,26 +100,26 @@ impl Port {
 
     /// Memory that a packet of `bytes` takes while it waits.
     #[inline]
-    pub(crate) fn taken_by(&self, bytes: u16) -> u32 {
-        u32::from(bytes.max(self.slot))
+    pub(crate) fn memory_of(&self, bytes: u16) -> u32 {
+        u32::from(bytes.max(self.buffer_cell))
     }
 
     /// Returns true if a packet is queued that may be sent.
     #[inline]
     pub(crate) fn has_sendable(&self) -> bool {
-        self.waiting & !self.stopped != 0
+        self.queued_priorities & !self.paused_priorities != 0
     }
 
     /// Returns true if the far end has paused packets of `priority`.
     #[inline]
-    pub(crate) fn stops(&self, priority: Priority) -> bool {
-        self.stopped >> priority.get() & 1 != 0
+    pub(crate) fn is_paused(&self, priority: Priority) -> bool {
+        self.paused_priorities >> priority.get() & 1 != 0
     }
 
     /// Returns true if packets of the highest priority are queued.
     #[inline]
-    pub(crate) fn highest_waits(&self) -> bool {
-        self.waiting & 1 != 0
+    pub(crate) fn has_highest_queued(&self) -> bool {
+        self.queued_priorities & 1 != 0
     }
 
     /// Time to send `bytes`; `rate` is consulted if picoseconds a byte are not whole.
@@ -145,11 +145,11 @@ impl Queues {
         pool: &mut PacketPool<H>,
         handle: Handle,
     ) {
-        port.queued += port.taken_by(pool.get(handle).wire_bytes);
+        port.queued += port.memory_of(pool.get(handle).wire_bytes);
         port.queued_max = port.queued_max.max(port.queued);
-        port.waiting |= 1 << class;
+        port.queued_priorities |= 1 << class;
         let last = std::mem::replace(&mut self.tail[class], handle);
-        *pool.links(handle) = Links { next: NIL, prev: last };
+        *pool.links(handle) = Links { next: NIL, previous: last };
         if last == NIL {
             self.head[class] = handle;
         } else {
@@ -170,11 +170,11 @@ impl Queues {
         self.head[class] = next;
         if next == NIL {
             self.tail[class] = NIL;
-            port.waiting &= !(1 << class);
+            port.queued_priorities &= !(1 << class);
         } else {
-            pool.links(next).prev = NIL;
+            pool.links(next).previous = NIL;
         }
-        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
+        port.queued -= port.memory_of(pool.get(handle).wire_bytes);
         handle
     }
 
@@ -198,19 +198,19 @@ impl Queues {
         pool: &mut PacketPool<H>,
         handle: Handle,
     ) {
-        let Links { next, prev } = *pool.links(handle);
-        match prev {
+        let Links { next, previous } = *pool.links(handle);
+        match previous {
             NIL => self.head[class] = next,
-            _ => pool.links(prev).next = next,
+            _ => pool.links(previous).next = next,
         }
         match next {
-            NIL => self.tail[class] = prev,
-            _ => pool.links(next).prev = prev,
+            NIL => self.tail[class] = previous,
+            _ => pool.links(next).previous = previous,
         }
         if self.head[class] == NIL {
-            port.waiting &= !(1 << class);
+            port.queued_priorities &= !(1 << class);
         }
-        port.queued -= port.taken_by(pool.get(handle).wire_bytes);
+        port.queued -= port.memory_of(pool.get(handle).wire_bytes);
     }
 
     /// Calls `of` with each packet.

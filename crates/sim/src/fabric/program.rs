@@ -41,7 +41,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) {
         self.programs[switch as usize] = hop(self.switch_facts(switch, seed));
-        if P::TIMERS {
+        if P::HAS_TIMERS {
             // An event of the old program means nothing to the new one.
             self.timers[switch as usize] = Time::NEVER;
             self.set_program_timer(switch, now, wheel);
@@ -75,7 +75,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         while let Some((port, packet)) = self.programs[switch as usize].poll_transmit() {
             self.send_made(switch, port, packet, now, wheel);
         }
-        if P::TIMERS {
+        if P::HAS_TIMERS {
             self.set_program_timer(switch, now, wheel);
         }
     }
@@ -100,7 +100,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     ) {
         let handle = self.pool.insert(packet, now);
         self.stats.injected += 1;
-        if P::INGRESS || self.ingress.is_on {
+        if P::COUNTS_INGRESS || self.ingress.is_on {
             self.ingress.on_created(handle);
         }
         self.defer_cut_through(switch, port, handle, now, wheel);

@@ -44,16 +44,16 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
-            port.faulty = faulty;
+            port.is_faulty = faulty;
         }
-        let by_ingress = P::INGRESS || config.counts_ingress || config.pfc.is_some();
-        let asked = P::ACTIVE || by_ingress;
+        let by_ingress = P::COUNTS_INGRESS || config.counts_ingress || config.pfc.is_some();
+        let asked = P::HANDLES_FORWARD || by_ingress;
         let opposite = if asked { routes.peer_ports(&topology) } else { Vec::new() };
         let has_ramp = marking.iter().any(Marking::has_ramp);
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],
             programs: Vec::new(),
-            timers: if P::TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
+            timers: if P::HAS_TIMERS { vec![Time::NEVER; n_switches as usize] } else { Vec::new() },
             opposite,
             ingress: Ingress::new(by_ingress, n_ports),
             pfc: Pfc::disabled(),
@@ -67,10 +67,10 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             },
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
-            express: config.express(),
+            express_max: config.express(),
             mark_coins: (0..=n_switches).filter(|_| has_ramp).map(mark_coin).collect(),
             marking,
-            drop_above: config.drop_above(),
+            drop_unscheduled_above: config.drop_above(),
             config,
             n_stations,
             n_interfaces: routes.n_interfaces(),

@@ -327,7 +327,7 @@ pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Ve
 /// Returns the tier and the rate of each group of switches' ports.
 pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     let ports = topology.links().iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-    let rates = topology.links().iter().flat_map(|link| [link.rate, link.back]);
+    let rates = topology.links().iter().flat_map(|link| [link.rate, link.rate_back]);
     let of_switches = ports.zip(rates).filter(|((from, _), _)| matches!(from, Node::Switch(_)));
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     of_switches.map(|(ends, rate)| (tier_name(topology, top, ends), rate)).collect()
@@ -352,7 +352,7 @@ pub fn tier_capacities(
     changes.sort_by_key(|change| change.at);
     let mut capacities = BTreeMap::new();
     for ((number, link), names) in (0..).zip(topology.links()).zip(link_tiers(topology)) {
-        let mut rates = [link.rate, link.back];
+        let mut rates = [link.rate, link.rate_back];
         let mut since = from;
         let mut bits = [0.0; 2];
         let of_link = changes.iter().filter(|change| change.link == number);

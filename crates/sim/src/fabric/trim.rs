@@ -26,13 +26,13 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     ) -> bool {
         let packet = self.pool.get(handle);
         let port = &self.ports[egress as usize];
-        let bytes = port.taken_by(packet.wire_bytes);
+        let bytes = port.memory_of(packet.wire_bytes);
         if packet.priority == Priority::HIGHEST {
             return self.header_fits(switch, egress, handle, now, wheel);
         }
-        let data = port.queued - port.headers;
+        let data = port.queued - port.header_bytes;
         let used = self.used_bytes[switch as usize];
-        if self.config.admits(data, port.buffer, used, bytes) {
+        if self.config.admits(data, port.buffer_max, used, bytes) {
             return true;
         }
         let takes_newest = match self.config.trim.choice {
@@ -78,9 +78,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) -> bool {
         let port = &self.ports[egress as usize];
-        let bytes = port.taken_by(self.pool.get(handle).wire_bytes);
+        let bytes = port.memory_of(self.pool.get(handle).wire_bytes);
         let trim = self.config.trim;
-        if u64::from(port.headers + bytes) <= trim.headers.get() {
+        if u64::from(port.header_bytes + bytes) <= trim.headers.get() {
             return true;
         }
         let marks = self.pool.get(handle).marks;

@@ -22,7 +22,7 @@ pub(super) struct Load {
     /// Start of the last packet that found the link idle.
     busy_since: Time,
     /// End of the transmissions by this link, if none had waited for its turn.
-    ends: Time,
+    busy_until: Time,
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
@@ -36,15 +36,15 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     #[inline]
     pub(crate) fn uplink_idle(&self, host: u32, now: Time) -> bool {
         let port = &self.ports[host as usize];
-        port.busy_until <= now && !port.woken
+        port.busy_until <= now && !port.has_wakeup
     }
 
     /// Requests a wake-up of `host`'s interface when its link falls idle.
     #[inline]
     pub(crate) fn wake_uplink(&mut self, host: u32, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[host as usize];
-        if !port.woken {
-            port.woken = true;
+        if !port.has_wakeup {
+            port.has_wakeup = true;
             wheel.push(event(port.busy_until.max(now), WAKE, host));
         }
     }
@@ -88,12 +88,13 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let most = if self.config.spray.is_by_flow() { INTERFACE_QUEUE } else { 0 };
         if let Some(number) = self.only_uplink(host) {
             let port = &self.ports[number as usize];
-            return (port.waiting == 0 || port.queued < most) && self.uplink_idle(number, now);
+            return (port.queued_priorities == 0 || port.queued < most)
+                && self.uplink_idle(number, now);
         }
         let mut has_idle = false;
         for number in self.uplinks_by(host, plane) {
             let port = &self.ports[number as usize];
-            if port.waiting != 0 && port.queued >= most {
+            if port.queued_priorities != 0 && port.queued >= most {
                 return false;
             }
             has_idle |= self.uplink_idle(number, now);
@@ -136,7 +137,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             self.next_path[host as usize] = self.next_path[host as usize].wrapping_add(1);
         }
         let by_turns = || (0..ports.len()).map(|i| ports[(turn + i) % ports.len()]);
-        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let stops = |port: u32| self.ports[port as usize].is_paused(packet.priority);
         let may_take = |port| self.uplink_idle(port, now) && !stops(port);
         let by_rate = self.by_rate(ports, &packet, now);
         let (idle, shortest) = match (by_rate, ports) {
@@ -153,7 +154,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             if self.ports[port as usize].busy_until < now {
                 load.busy_since = now;
             }
-            load.ends = by_rate.map_or(load.ends, |(_, ends)| ends);
+            load.busy_until = by_rate.map_or(load.busy_until, |(_, ends)| ends);
         }
         match (idle, shortest) {
             (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
@@ -193,7 +194,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let ends = |port: u32| match rate(port) == rate(fastest) {
             true => self.queue_ends(port, packet, now),
             false => {
-                let start = self.loads[port as usize].ends.max(since);
+                let start = self.loads[port as usize].busy_until.max(since);
                 let ends = start + rate(port).tx_time(Bytes::new(packet.wire_bytes.into()));
                 match self.uplink_idle(port, now) {
                     true => ends,
@@ -202,7 +203,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 }
             }
         };
-        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let stops = |port: u32| self.ports[port as usize].is_paused(packet.priority);
         let arrives = |port: u32| ends(port) + self.ports[port as usize].delay;
         let best = ports.iter().copied().min_by_key(|&port| (stops(port), arrives(port)))?;
         Some((best, ends(best)))
@@ -223,7 +224,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         if rest.iter().all(|&port| rate(port) == rate(first)) {
             return Some(first);
         }
-        let stops = |port: u32| self.ports[port as usize].stops(packet.priority);
+        let stops = |port: u32| self.ports[port as usize].is_paused(packet.priority);
         let delay = |port: u32| self.ports[port as usize].delay;
         let arrives = |port: u32| self.queue_ends(port, packet, now) + delay(port);
         ports.iter().copied().min_by_key(|&port| (stops(port), arrives(port)))
@@ -315,7 +316,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         };
         if let Some(port) = port
             && self.uplink_idle(port, now)
-            && !self.ports[port as usize].stops(packet.priority)
+            && !self.ports[port as usize].is_paused(packet.priority)
         {
             return self.inject((host, port), packet, now, wheel, leaves);
         }

@@ -1,8 +1,8 @@
 //! Events of single ports of a fabric, for runs that are watched.
 //!
-//! The fabric has no probe. If [`SwitchProgram::WATCHED`] is set it notes events with the simulated
-//! time, and the simulation passes the notes to its probe after each event. If it is not set, all
-//! of this compiles to nothing.
+//! The fabric has no probe. If [`SwitchProgram::IS_WATCHED`] is set it notes events with the
+//! simulated time, and the simulation passes the notes to its probe after each event. If it is not
+//! set, all of this compiles to nothing.
 
 use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
@@ -25,7 +25,7 @@ pub struct PortEvent<H> {
 pub enum PortChange<H> {
     /// A packet takes its link. Express packets are reported ahead of time. If links are shaped,
     /// the idle time that is made up for counts as time of the transmission.
-    Sends {
+    TransmitStart {
         /// The packet.
         handle: Handle,
         /// The packet.
@@ -36,19 +36,19 @@ pub enum PortChange<H> {
         until: Time,
     },
     /// Its link has brought a packet to a host or an arbiter.
-    Arrives {
+    Arrival {
         /// The packet.
         handle: Handle,
         /// The packet.
         packet: Packet<H>,
     },
     /// So much waits now.
-    Queue {
+    QueueLength {
         /// Bytes, without the packet on the link.
         bytes: u32,
     },
     /// A packet is dropped.
-    Drops {
+    Drop {
         /// The packet.
         handle: Handle,
         /// The packet.
@@ -69,7 +69,7 @@ pub enum PortChange<H> {
         packet: Packet<H>,
     },
     /// A packet that is about to queue is marked: it has experienced congestion.
-    Marks {
+    Mark {
         /// The packet.
         handle: Handle,
         /// The packet, marked.
@@ -85,7 +85,7 @@ pub enum PortChange<H> {
     /// Its link has failed.
     LinkDown,
     /// Its link works again.
-    Recovers,
+    LinkUp,
 }
 
 /// Events that have been noted and not yet shown.
@@ -105,7 +105,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Notes what happened at a port.
     #[inline(always)]
     pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
-        if P::WATCHED {
+        if P::IS_WATCHED {
             let event = PortEvent { at: self.watch.now, port, change: what(self) };
             self.watch.events.push(event);
         }
@@ -114,6 +114,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Notes how much waits at a port.
     #[inline(always)]
     pub(super) fn note_queue(&mut self, port: u32) {
-        self.record(port, |fabric| PortChange::Queue { bytes: fabric.ports[port as usize].queued });
+        self.record(port, |fabric| PortChange::QueueLength {
+            bytes: fabric.ports[port as usize].queued,
+        });
     }
 }

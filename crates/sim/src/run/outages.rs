@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Family, NodeId, Purpose, Rng, Time};
+use rampmeter_core::{NodeId, Purpose, Rng, Time, Transport};
 
 use super::{OUTAGE, Sim};
 use crate::probe::Probe;
 use crate::role::Role;
 use crate::source::Source;
 
-impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Applies the failures and repairs that are due.
     pub(super) fn apply_outages(&mut self) {
         let has_rerouted = self.fabric.apply_outages(self.now, &mut self.wheel);

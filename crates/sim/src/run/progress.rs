@@ -1,12 +1,12 @@
 //! Progress of messages at intervals, for probes that record rates.
 
-use rampmeter_core::{Family, NodeId, Time};
+use rampmeter_core::{NodeId, Time, Transport};
 
 use super::{PROGRESS, Sim};
 use crate::probe::Probe;
 use crate::source::Source;
 
-impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Schedules the first report, if the probe records progress.
     pub(super) fn schedule_progress(&mut self) {
         if let Some(interval) = self.probe.progress_interval() {

@@ -1,13 +1,13 @@
 //! Interfaces that queue, hosts with several links, and hosts whose links may be paused. The others
 //! are served in the run loop itself.
 
-use rampmeter_core::Family;
+use rampmeter_core::Transport;
 
 use super::{Sim, check_codec, leaving};
 use crate::probe::Probe;
 use crate::source::Source;
 
-impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Takes packets of an interface that queues, or of a host whose links must be checked.
     pub(super) fn serve(&mut self, station: u32) {
         if station >= self.n_pull_hosts {
@@ -22,7 +22,7 @@ impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
         let station = self.fabric.owner(port);
         let Self { fabric, wheel, probe, ledger, now, .. } = self;
         let leaves = leaving(probe, ledger, *now, station);
-        fabric.wake(port, *now, wheel, leaves);
+        fabric.on_link_idle(port, *now, wheel, leaves);
         self.pull_by_rails(station);
     }
 

@@ -17,13 +17,13 @@
 //! (`a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported`). No flow may start before
 //! those that it depends on (`no_flow_starts_before_what_it_waits_for_is_known_and_computed`).
 
-use rampmeter_core::{Event, Family, Time};
+use rampmeter_core::{Event, Time, Transport};
 
 use super::{RELEASE, Sim};
 use crate::probe::Probe;
 use crate::source::Source;
 
-impl<F: Family, A: Source, P: Probe> Sim<F, A, P> {
+impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Returns true if the source has a message that is still to be submitted.
     #[inline]
     pub(super) fn expects_arrivals(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Family, NodeId, Planes, Purpose, Rng, Span, Time};
+use rampmeter_core::{Endpoint, NodeId, Planes, Purpose, Rng, Span, Time, Transport};
 
 use super::{SAMPLE, Sim, SimSpec, Station};
 use crate::clock::{ClockSpec, HostClock};
@@ -14,7 +14,7 @@ use crate::role::{PlaneHost, Role};
 use crate::source::Source;
 
 /// Parameters of the hosts and arbiters.
-struct StationSpec<'a, F: Family> {
+struct StationSpec<'a, F: Transport> {
     clocks: &'a ClockSpec,
     seed: u64,
     n_hosts: u32,
@@ -22,7 +22,7 @@ struct StationSpec<'a, F: Family> {
     config: &'a Arc<F::Config>,
 }
 
-impl<F: Family> StationSpec<'_, F> {
+impl<F: Transport> StationSpec<'_, F> {
     /// Creates a host or an arbiter. A host may have a configuration of its own.
     fn station(&self, number: u32, own: impl Fn(u32) -> Option<Arc<F::Config>>) -> Station<F> {
         let clock = HostClock::draw(self.clocks, number, self.seed);
@@ -55,7 +55,7 @@ impl<F: Family> StationSpec<'_, F> {
 
 impl<F, A, P> Sim<F, A, P>
 where
-    F: Family,
+    F: Transport,
     A: Source,
     P: Probe,
 {

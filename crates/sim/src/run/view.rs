@@ -1,13 +1,13 @@
 //! Results that a simulation exposes.
 
-use rampmeter_core::{Family, SwitchProgram, Time};
+use rampmeter_core::{SwitchProgram, Time, Transport};
 
 use super::Sim;
 use crate::fabric::Fabric;
 use crate::ledger::Counters;
 use crate::role::Role;
 
-impl<F: Family, A, P> Sim<F, A, P> {
+impl<F: Transport, A, P> Sim<F, A, P> {
     /// The simulated time.
     pub fn now(&self) -> Time {
         self.now

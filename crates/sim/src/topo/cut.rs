@@ -81,7 +81,7 @@ impl Topology {
     /// Returns the data into and out of each host, rack and pod, with the links by which control
     /// packets return. Planes of a host are apart. Empty if all links have one rate.
     pub fn returns(&self) -> Vec<ReturnPath> {
-        if self.links.iter().all(|link| link.rate == link.back) {
+        if self.links.iter().all(|link| link.rate == link.rate_back) {
             return Vec::new();
         }
         let rate = |link: &Link, host: u32| {
@@ -238,7 +238,7 @@ impl Topology {
             else {
                 continue;
             };
-            for (end, rate) in [(a, link.rate), (b, link.back)] {
+            for (end, rate) in [(a, link.rate), (b, link.rate_back)] {
                 if let Some(cut) = cuts.get_mut(&end).filter(|_| a != b) {
                     cut.bps += rate.as_bps();
                 }

@@ -33,7 +33,7 @@ impl Topology {
     pub fn after<'a>(mut self, changes: impl Iterator<Item = &'a LinkChange>) -> Self {
         for change in changes {
             let link = &mut self.links[change.link as usize];
-            [link.rate, link.back] = change.rates.unwrap_or([link.rate, link.back]);
+            [link.rate, link.rate_back] = change.rates.unwrap_or([link.rate, link.rate_back]);
             link.propagation = change.propagation.unwrap_or(link.propagation);
         }
         self
@@ -72,7 +72,7 @@ impl Topology {
         let mut lost: BTreeMap<u32, Vec<(Node, Rate, Rate, Span)>> = BTreeMap::new();
         for (link, _) in self.links.iter().zip(&is_up).filter(|(_, is_up)| !**is_up) {
             if let Node::Host(host) = link.a {
-                let own = (link.b, link.rate, link.back, link.propagation);
+                let own = (link.b, link.rate, link.rate_back, link.propagation);
                 lost.entry(host).or_default().push(own);
             }
         }

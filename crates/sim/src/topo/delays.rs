@@ -91,7 +91,7 @@ impl Topology {
             data_rtt: longest.data * 2,
             control_rtt: longest.control * 2,
             n_pods: self.n_pods(),
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let nearest = nearest.min(longest.control) * 2;
         Delays { facts, nearest, switches, round_trips, has_far_hosts }
@@ -207,7 +207,7 @@ impl Topology {
     pub(super) fn has_equal_interfaces(&self) -> bool {
         let mut of_hosts = vec![None; self.n_hosts() as usize];
         self.access().all(|(host, link)| {
-            let own = (link.rate, link.back, link.propagation);
+            let own = (link.rate, link.rate_back, link.propagation);
             *of_hosts[host as usize].get_or_insert(own) == own
         })
     }
@@ -220,8 +220,8 @@ impl Topology {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { return true };
             let level = |switch: u32| self.levels[switch as usize];
             let levels = (level(a).min(level(b)), level(a).max(level(b)));
-            let kind = (link.rate, link.back, link.propagation);
-            *kinds.entry(levels).or_insert(kind) == kind && link.rate == link.back
+            let kind = (link.rate, link.rate_back, link.propagation);
+            *kinds.entry(levels).or_insert(kind) == kind && link.rate == link.rate_back
         })
     }
 }

@@ -47,9 +47,9 @@ pub(super) fn expand(n_hosts: u32, n_switches: u32, links: &mut Vec<Link>) -> u3
     for (host, &switch) in (0..).zip(&switches) {
         let Some(switch) = switch else { continue };
         let rate = |bps: u64| Rate::from_bps(bps.min(RATE_MAX)).expect("rates are above zero");
-        let [rate, back] = rates[host as usize].1.map(rate);
+        let [rate, rate_back] = rates[host as usize].1.map(rate);
         let (a, b) = (Node::Host(host), Node::Switch(switch));
-        links.push(Link { a, b, rate, back, propagation: Span::ZERO });
+        links.push(Link { a, b, rate, rate_back, propagation: Span::ZERO });
     }
     next
 }

@@ -10,8 +10,8 @@ impl Topology {
         let mut links = vec![Vec::new(); self.n_hosts() as usize];
         for (host, link) in self.access() {
             let (Node::Switch(switch) | Node::Host(switch) | Node::Arbiter(switch)) = link.b;
-            let (sends, receives) = (link.rate_to(link.b), link.rate_from(link.b));
-            links[host as usize].push(HostLink { switch, sends, receives });
+            let (tx_rate, rx_rate) = (link.rate_to(link.b), link.rate_from(link.b));
+            links[host as usize].push(HostLink { switch, tx_rate, rx_rate });
         }
         Pairs::new(links, || self.distances())
     }

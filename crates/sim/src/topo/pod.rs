@@ -64,10 +64,10 @@ impl Topology {
         let hosts = (0..self.n_hosts()).map(|host| {
             let rack = racks.binary_search(&self.rack(host)).ok()?;
             let port = ports.to(self.rack(host), Node::Host(host))?;
-            let place = places[rack];
+            let index = places[rack];
             places[rack] += 1;
             let (rack, propagation) = (rack as u16, port.link.propagation);
-            Some(PodHost { rack, place, port: port.number, propagation })
+            Some(PodHost { rack, index, port: port.number, propagation })
         });
         let hosts = hosts.collect::<Option<_>>()?;
         let trunks = || to_agg.iter().flatten().map(|port| port.link.propagation);
@@ -98,7 +98,7 @@ impl Topology {
         if ports.max() > Some(usize::from(SourceRoute::PORTS)) {
             return false;
         }
-        let most = pod.hosts.iter().map(|host| usize::from(host.place) + 1).max();
+        let most = pod.hosts.iter().map(|host| usize::from(host.index) + 1).max();
         most.is_some_and(|most| (2..=pod.ports_to_rack.len()).contains(&most))
     }
 }
@@ -141,7 +141,7 @@ pub(super) mod tests {
         assert_eq!((topology.n_hosts(), topology.n_switches()), (16, 8));
         assert_eq!((pod.hosts.len(), pod.ports_to_agg.len(), pod.ports_to_rack.len()), (16, 4, 4));
         for (host, of) in (0..).zip(&pod.hosts) {
-            assert_eq!((u32::from(of.rack), u32::from(of.place)), (host / 4, host % 4));
+            assert_eq!((u32::from(of.rack), u32::from(of.index)), (host / 4, host % 4));
             assert_eq!(leads_to(&topology, of.rack.into(), of.port), Node::Host(host));
         }
         for rack in 0..4u32 {

@@ -108,7 +108,7 @@ impl Topology {
             let to = ports.between(&[switch], &switches(&aggs))?.remove(0);
             let propagation = to[0].link.propagation;
             let ports = to.iter().map(|port| port.number).collect();
-            Some(CoreSwitch { switch, agg: agg as u16, place: place as u16, propagation, ports })
+            Some(CoreSwitch { switch, agg: agg as u16, index: place as u16, propagation, ports })
         };
         let places = layout.cores.iter().enumerate();
         let places = places.flat_map(|(agg, of)| (0..of.len()).map(move |place| (agg, place)));
@@ -241,11 +241,11 @@ impl Topology {
         let hosts = (first_host..first_host + n * n).map(|host| {
             let rack = racks.iter().position(|&rack| rack == self.rack(host))?;
             let port = ports.to(self.rack(host), Node::Host(host))?;
-            let place = places[rack];
+            let index = places[rack];
             places[rack] += 1;
             Some(PodHost {
                 rack: rack as u16,
-                place,
+                index,
                 port: port.number,
                 propagation: port.link.propagation,
             })
@@ -310,7 +310,7 @@ mod tests {
         for (p, pod) in (0u32..).zip(&pods) {
             assert_eq!((pod.first_host, pod.hosts.len()), (4 * p, 4));
             for (host, of) in (pod.first_host..).zip(&pod.hosts) {
-                assert_eq!((u32::from(of.rack), u32::from(of.place)), (host % 4 / 2, host % 2));
+                assert_eq!((u32::from(of.rack), u32::from(of.index)), (host % 4 / 2, host % 2));
                 let rack = 2 * p + u32::from(of.rack);
                 assert_eq!(leads_to(&topology, rack, of.port), Node::Host(host));
             }
@@ -332,7 +332,7 @@ mod tests {
             assert_eq!(topology.neighbours_of(Node::Arbiter(2 * p + 1)), own);
         }
         for (n, core) in (0..).zip(&cores) {
-            assert_eq!((core.switch, core.agg, core.place), (12 + n, n as u16 / 2, n as u16 % 2));
+            assert_eq!((core.switch, core.agg, core.index), (12 + n, n as u16 / 2, n as u16 % 2));
         }
         assert_eq!(Routes::new(&topology, &|_| true).n_ports(), 2 * topology.links().len());
     }

@@ -37,8 +37,8 @@ impl Topology {
             return (tors.len() == 1).then_some(RegularPaths {
                 rack_of,
                 pod_of,
-                tor_up: 1,
-                agg_up: 1,
+                tor_uplinks: 1,
+                agg_uplinks: 1,
             });
         }
         let cores = |pod: &[u32]| -> Vec<Vec<u32>> {
@@ -50,8 +50,8 @@ impl Topology {
             && first.iter().all(|up| up.len() == agg_up)
             && first.iter().flatten().all(|&core| above[core as usize].is_empty())
             && (agg_up > 0 || pods.len() == 1);
-        let (tor_up, agg_up) = (tor_up as u16, (agg_up as u16).max(1));
-        is_regular.then_some(RegularPaths { rack_of, pod_of, tor_up, agg_up })
+        let (tor_uplinks, agg_uplinks) = (tor_up as u16, (agg_up as u16).max(1));
+        is_regular.then_some(RegularPaths { rack_of, pod_of, tor_uplinks, agg_uplinks })
     }
 
     /// Returns true if the network is regular and links of a tier are alike. Paths that failures
@@ -130,13 +130,13 @@ mod tests {
     fn leaf_spines_and_fat_trees_are_regular_and_dumbbells_are_not() {
         let paths = built("leaf-spine", "racks = 3\nhosts-per-rack = 2\nspines = 5");
         let paths = paths.regular_paths().unwrap();
-        assert_eq!((paths.tor_up, paths.agg_up), (5, 1));
+        assert_eq!((paths.tor_uplinks, paths.agg_uplinks), (5, 1));
         assert_eq!((paths.rack_of, paths.pod_of), (vec![0, 0, 1, 1, 2, 2], vec![0, 0, 0]));
         let paths = built("fat-tree", "k = 4").regular_paths().unwrap();
-        assert_eq!((paths.tor_up, paths.agg_up), (2, 2));
+        assert_eq!((paths.tor_uplinks, paths.agg_uplinks), (2, 2));
         assert_eq!(paths.pod_of, [0, 0, 1, 1, 2, 2, 3, 3]);
         let star = built("star", "hosts = 4");
-        assert_eq!(star.regular_paths().unwrap().tor_up, 1);
+        assert_eq!(star.regular_paths().unwrap().tor_uplinks, 1);
         assert!(built("dumbbell", "hosts-per-side = 2").regular_paths().is_none());
     }
 

@@ -44,14 +44,14 @@ pub struct Routes {
 struct Entry {
     start: u32,
     count: u16,
-    /// `count - 1` if that is a mask, as it mostly is; zero for the own rack; or [`ODD`].
+    /// `count - 1` if that is a mask, as it mostly is; zero for the own rack; or [`NO_MASK`].
     mask: u16,
 }
 
 /// The count of a switch's own rack.
-const OWN: u16 = u16::MAX;
+const OWN_RACK: u16 = u16::MAX;
 /// The mask of a count that is no power of two, zero among them.
-const ODD: u16 = u16::MAX;
+const NO_MASK: u16 = u16::MAX;
 
 impl Routes {
     /// Routes over the links for which `up` returns true, by link number.
@@ -98,7 +98,8 @@ impl Routes {
                 let own = of.switches.iter().position(|&s| s == switch as u32);
                 if let Some(own) = own.filter(|_| !of.has_parallel) {
                     self.choices.extend(&of.down[own]);
-                    self.table[switch * self.racks + rack] = Entry { start, count: OWN, mask: 0 };
+                    self.table[switch * self.racks + rack] =
+                        Entry { start, count: OWN_RACK, mask: 0 };
                     continue;
                 }
                 let mut ports = Vec::new();
@@ -124,7 +125,7 @@ impl Routes {
                     start
                 });
                 let count = list.len() as u16;
-                let mask = if count.is_power_of_two() { count - 1 } else { ODD };
+                let mask = if count.is_power_of_two() { count - 1 } else { NO_MASK };
                 self.table[switch * self.racks + rack] = Entry { start, count, mask };
             }
         }
@@ -211,7 +212,7 @@ impl Routes {
         let (rack, place) = self.hosts[dst as usize];
         let Entry { start, count, .. } = self.entry(switch, rack);
         match count {
-            OWN => std::slice::from_ref(&self.choices[(start + place) as usize]),
+            OWN_RACK => std::slice::from_ref(&self.choices[(start + place) as usize]),
             _ => &self.choices[start as usize..start as usize + usize::from(count)],
         }
     }
@@ -222,11 +223,11 @@ impl Routes {
     pub fn by_path(&self, switch: u32, dst: u32, path: u16) -> Option<u32> {
         let (rack, place) = self.hosts[dst as usize];
         let Entry { start, count, mask } = self.entry(switch, rack);
-        if mask == ODD {
+        if mask == NO_MASK {
             let pick = path.checked_rem(count)?;
             return Some(self.choices[start as usize + usize::from(pick)]);
         }
-        let own = u32::from(count == OWN).wrapping_neg();
+        let own = u32::from(count == OWN_RACK).wrapping_neg();
         let pick = u32::from(path & mask) | place & own;
         Some(self.choices[(start + pick) as usize])
     }

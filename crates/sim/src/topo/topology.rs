@@ -41,7 +41,7 @@ pub struct Link {
     /// Rate from `a` to `b`.
     pub rate: Rate,
     /// Rate from `b` to `a`.
-    pub back: Rate,
+    pub rate_back: Rate,
     /// Time that a bit needs from one end to the other.
     pub propagation: Span,
 }
@@ -49,22 +49,22 @@ pub struct Link {
 impl Link {
     /// Returns a link with the same rate in both directions.
     pub fn new(a: Node, b: Node, rate: Rate, propagation: Span) -> Self {
-        Self { a, b, rate, back: rate, propagation }
+        Self { a, b, rate, rate_back: rate, propagation }
     }
 
     /// Returns the rate in the direction of `to`, which is one of its ends.
     pub fn rate_to(&self, to: Node) -> Rate {
-        if to == self.b { self.rate } else { self.back }
+        if to == self.b { self.rate } else { self.rate_back }
     }
 
     /// Returns the rate in the direction away from `from`, which is one of its ends.
     pub fn rate_from(&self, from: Node) -> Rate {
-        if from == self.a { self.rate } else { self.back }
+        if from == self.a { self.rate } else { self.rate_back }
     }
 
     /// Returns the rates of the slower and of the faster direction.
     pub fn rates(&self) -> (Rate, Rate) {
-        (self.rate.min(self.back), self.rate.max(self.back))
+        (self.rate.min(self.rate_back), self.rate.max(self.rate_back))
     }
 
     /// Returns the link with its ends in order: hosts before arbiters before switches.
@@ -73,7 +73,7 @@ impl Link {
         if self.a <= self.b {
             return self;
         }
-        Self { a: self.b, b: self.a, rate: self.back, back: self.rate, ..self }
+        Self { a: self.b, b: self.a, rate: self.rate_back, rate_back: self.rate, ..self }
     }
 }
 
@@ -227,7 +227,7 @@ impl Topology {
 
     /// The rates of the slowest and the fastest link.
     pub fn rates(&self) -> (Rate, Rate) {
-        let rates = || self.links.iter().flat_map(|link| [link.rate, link.back]);
+        let rates = || self.links.iter().flat_map(|link| [link.rate, link.rate_back]);
         let least = rates().min().expect("a topology has links");
         (least, rates().max().unwrap_or(least))
     }
@@ -253,7 +253,8 @@ impl Topology {
     /// Returns true if all links between switches have the same rate in both directions.
     pub fn has_one_core_rate(&self) -> bool {
         let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
-        let mut rates = self.links.iter().filter(is_core).flat_map(|link| [link.rate, link.back]);
+        let mut rates =
+            self.links.iter().filter(is_core).flat_map(|link| [link.rate, link.rate_back]);
         rates.next().is_none_or(|first| rates.all(|rate| rate == first))
     }
 
@@ -270,7 +271,7 @@ impl Topology {
         for change in changes {
             let link = &mut self.links[change.link as usize];
             if let Some([there, back]) = change.rates {
-                (link.rate, link.back) = (link.rate.max(there), link.back.max(back));
+                (link.rate, link.rate_back) = (link.rate.max(there), link.rate_back.max(back));
             }
             if let Some(propagation) = change.propagation {
                 link.propagation = link.propagation.min(propagation);

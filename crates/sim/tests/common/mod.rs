@@ -1,5 +1,5 @@
-//! A family without flow control. A host sends every packet of its messages as fast as it can, in
-//! order of submission, and the receiver confirms each message once.
+//! A transport without flow control. A host sends every packet of its messages as fast as it can,
+//! in order of submission, and the receiver confirms each message once.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rampmeter_core::collections::{IdMap, SeqSet};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet, Passive,
-    PayloadRef, Priority, RankProgram, Receipt, Rng, SwitchFacts, Time, WireError,
+    Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId, Packet, PayloadRef,
+    Priority, RankProgram, Receipt, Rng, SwitchFacts, Time, Transport, WireError,
 };
 
 /// Segmentation and priorities of packets.
@@ -81,7 +81,7 @@ impl Header for BlastHeader {
 #[allow(dead_code, reason = "benchmarks share this file and do not use it")]
 pub(crate) struct RankedBlast;
 
-impl Family for RankedBlast {
+impl Transport for RankedBlast {
     const NAME: &'static str = "ranked-blast";
     type Config = Segmentation;
     type Header = BlastHeader;
@@ -96,16 +96,16 @@ impl Family for RankedBlast {
 
 pub(crate) struct Blast;
 
-impl Family for Blast {
+impl Transport for Blast {
     const NAME: &'static str = "blast";
     type Config = Segmentation;
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = NoArbiter<BlastHeader, Segmentation>;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
-    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Self::Config>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 

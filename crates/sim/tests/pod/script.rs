@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rampmeter_core::fabric::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Family, Message, MsgId, NodeId, Packet, Passive, PayloadRef, Priority,
-    Receipt, Rng, Span, SwitchFacts, Time,
+    Bytes, Endpoint, Event, ForwardOnly, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
+    Receipt, Rng, Span, SwitchFacts, Time, Transport,
 };
 use rampmeter_sim::*;
 
@@ -66,21 +66,21 @@ pub(crate) struct Heard {
 
 pub(crate) struct Scripted;
 
-impl Family for Scripted {
+impl Transport for Scripted {
     const NAME: &'static str = "scripted";
     const HAS_ARBITERS: bool = true;
     type Config = Vec<Send>;
     type Header = BlastHeader;
     type Host = Station;
     type Arbiter = Station;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
     fn arbiter(config: Arc<Vec<Send>>, _: u32, node: NodeId, rng: Rng, now: Time) -> Station {
         Station::new(config, node, rng, now)
     }
 
-    fn switch_program(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 

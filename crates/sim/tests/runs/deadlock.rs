@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{Blast, RankedBlast, Segmentation};
 use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Family, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time, Transport};
 use rampmeter_sim::fabric::Deadlock;
 use rampmeter_sim::*;
 use rampmeter_testkit::{leaf_spine, star};
@@ -51,7 +51,7 @@ struct Deadlocks {
     is_all_delivered: bool,
 }
 
-fn run<F: Family<Config = Segmentation>>(spec: SimSpec, arrivals: Vec<Arrival>) -> Deadlocks {
+fn run<F: Transport<Config = Segmentation>>(spec: SimSpec, arrivals: Vec<Arrival>) -> Deadlocks {
     let mut sim = Sim::<F, _, _>::new(spec, Arc::default(), arrivals.into_iter(), NoProbe);
     let mut early = Vec::new();
     while sim.run(5_000) == Status::Running {

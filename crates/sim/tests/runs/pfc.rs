@@ -114,7 +114,7 @@ mod two_ports {
             let threshold = PfcThreshold::Static(Bytes::new(6_000));
             let mut spec =
                 spec(fast_and_slow(), 100_000, Some(PfcConfig { classes, ..pfc(threshold) }));
-            spec.fabric.express = 0;
+            spec.fabric.express_max = 0;
             spec.fabric.interface = Interface::Queue;
             // Host 1 sends a message, whose confirmation by host 0 meets the pause.
             let arrivals = [message(0, (0, 1), 100), message(0, (1, 0), 1)].into_iter();
@@ -149,7 +149,7 @@ mod incast {
         packets: u64,
     ) -> Sim<F, std::vec::IntoIter<Arrival>, NoProbe>
     where
-        F: rampmeter_core::Family<Config = Segmentation>,
+        F: rampmeter_core::Transport<Config = Segmentation>,
     {
         let from = |flow: u32| message(0, (1 + flow % (hosts - 1), 0), packets);
         let arrivals: Vec<Arrival> = (0..flows).map(from).collect();
@@ -225,7 +225,7 @@ mod incast {
         run::<RankedBlast>(ranks, 101, 100, 100);
         let mut all = spec(star(101).build().unwrap(), 4_000_000, Some(pfc(threshold)));
         all.fabric.pfc.as_mut().unwrap().classes = PfcClasses::All;
-        all.fabric.express = 0;
+        all.fabric.express_max = 0;
         let config = Segmentation { priority: Priority::HIGHEST, ..Segmentation::default() };
         let arrivals = (1..101).map(|src| message(0, (src, 0), 100));
         let mut sim = Sim::<Blast, _, _>::new(all, Arc::new(config), arrivals, NoProbe);

@@ -331,7 +331,7 @@ fn slots_make_buffers_count_packets() {
         let mut spec = spec(star(2));
         spec.fabric.buffer = Buffer::PerPort(Bytes::new(15_000));
         spec.fabric.interface = Interface::Queue;
-        spec.fabric.express = 0;
+        spec.fabric.express_max = 0;
         spec.fabric.buffer_cell = slot;
         spec.drain = Span::from_us(100);
         let arrivals = (0..1_000)

@@ -64,15 +64,15 @@ impl Endpoint for Controller {
     }
 }
 
-struct ControlledFamily;
+struct ControlledTransport;
 
-impl Family for ControlledFamily {
+impl Transport for ControlledTransport {
     const NAME: &'static str = "controlled";
     type Config = Segmentation;
     type Header = BlastHeader;
     type Host = BlastHost;
     type Arbiter = Controller;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
     fn arbiter(
         config: Arc<Segmentation>,
@@ -86,8 +86,8 @@ impl Family for ControlledFamily {
         Controller { number, to_call, ..Controller::new(config, node, rng, now) }
     }
 
-    fn switch_program(_config: &Arc<Segmentation>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Segmentation>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 
@@ -113,12 +113,12 @@ fn spec() -> SimSpec {
     SimSpec { topology, ..super::spec(2) }
 }
 
-fn run(spec: SimSpec) -> TestSim<ControlledFamily> {
+fn run(spec: SimSpec) -> TestSim<ControlledTransport> {
     // The messages stay within their rack.
     super::run(spec, Segmentation::default(), vec![to_first(0, 1, 1), to_first(50_000, 1, 1)])
 }
 
-fn bytes(sim: &TestSim<ControlledFamily>, tier: &str) -> u64 {
+fn bytes(sim: &TestSim<ControlledTransport>, tier: &str) -> u64 {
     sim.fabric().tier_stats().iter().find(|t| t.name == tier).unwrap().bytes
 }
 
@@ -149,7 +149,7 @@ fn a_link_that_fails_is_replaced_by_the_next_nearest() {
 }
 
 /// Hosts of the first rack that were not called, because the link failed first.
-fn lost(sim: &TestSim<ControlledFamily>) -> usize {
+fn lost(sim: &TestSim<ControlledTransport>) -> usize {
     (0..2).filter(|&host| sim.endpoint(host).beats == 0).count()
 }
 

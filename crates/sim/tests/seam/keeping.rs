@@ -17,10 +17,10 @@ struct Keeps {
 }
 
 impl SwitchProgram<BlastHeader> for Keeps {
-    const ACTIVE: bool = true;
-    const TIMERS: bool = true;
+    const HANDLES_FORWARD: bool = true;
+    const HAS_TIMERS: bool = true;
 
-    fn is_on(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         self.is_on
     }
 
@@ -56,8 +56,8 @@ impl SwitchProgram<BlastHeader> for Keeps {
     }
 }
 
-family!(Keeping, Keeps, _switch => Keeps { is_on: true, ..Keeps::default() });
-family!(Passing, Keeps, _switch => Keeps::default());
+transport!(Keeping, Keeps, _switch => Keeps { is_on: true, ..Keeps::default() });
+transport!(Passing, Keeps, _switch => Keeps::default());
 
 #[test]
 fn packets_that_a_program_keeps_arrive_when_it_sends_them() {

@@ -14,9 +14,9 @@ use std::sync::Arc;
 use common::{Blast, BlastHeader, BlastHost, Segmentation};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Departure, Endpoint, Event, Family, Header, Message, MsgId, NoArbiter, NodeId, Packet,
-    Passive, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, SwitchProgram, Time,
-    TransitPacket, Verdict,
+    Bytes, Departure, Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId,
+    Packet, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, SwitchProgram, Time,
+    TransitPacket, Transport, Verdict,
 };
 use rampmeter_sim::fabric::{DropReason, Fabric};
 use rampmeter_sim::*;
@@ -39,7 +39,7 @@ fn to_first(at_ns: u64, src: u32, packets: u64) -> Arrival {
 type TestSim<F> = Sim<F, std::vec::IntoIter<Arrival>, NoProbe>;
 
 /// Runs to the end.
-fn run<F: Family<Host = BlastHost, Config = Segmentation>>(
+fn run<F: Transport<Host = BlastHost, Config = Segmentation>>(
     spec: SimSpec,
     cut: Segmentation,
     arrivals: Vec<Arrival>,
@@ -78,13 +78,13 @@ mod marks {
     }
 }
 
-/// The family of [`Blast`] with another program at switches.
-macro_rules! family {
-    ($family:ident, $program:ty, $switch:ident => $make:expr) => {
-        struct $family;
+/// The transport of [`Blast`] with another program at switches.
+macro_rules! transport {
+    ($transport:ident, $program:ty, $switch:ident => $make:expr) => {
+        struct $transport;
 
-        impl Family for $family {
-            const NAME: &'static str = stringify!($family);
+        impl Transport for $transport {
+            const NAME: &'static str = stringify!($transport);
             type Config = Segmentation;
             type Header = BlastHeader;
             type Host = BlastHost;
@@ -98,7 +98,7 @@ macro_rules! family {
     };
 }
 
-use family;
+use transport;
 
 mod departures {
     use super::*;
@@ -110,8 +110,8 @@ mod departures {
     const STAMP: u16 = 8;
 
     impl<H> SwitchProgram<H> for Stamps {
-        const ACTIVE: bool = false;
-        const DEPARTURES: bool = true;
+        const HANDLES_FORWARD: bool = false;
+        const HANDLES_DEPART: bool = true;
 
         fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
             Verdict::Forward
@@ -123,7 +123,7 @@ mod departures {
         }
     }
 
-    family!(Stamped, Stamps, _switch => Stamps::default());
+    transport!(Stamped, Stamps, _switch => Stamps::default());
 
     #[test]
     fn a_program_receives_queue_bytes_rate_and_time_of_departures() {

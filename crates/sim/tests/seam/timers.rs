@@ -14,8 +14,8 @@ struct Beats {
 }
 
 impl SwitchProgram<BlastHeader> for Beats {
-    const ACTIVE: bool = false;
-    const TIMERS: bool = true;
+    const HANDLES_FORWARD: bool = false;
+    const HAS_TIMERS: bool = true;
 
     fn on_forward(
         &mut self,
@@ -51,7 +51,7 @@ impl SwitchProgram<BlastHeader> for Beats {
     }
 }
 
-family!(Beating, Beats, switch => Beats {
+transport!(Beating, Beats, switch => Beats {
     port: switch.first_port,
     next: Time::ZERO + EVERY,
     at: Vec::new(),

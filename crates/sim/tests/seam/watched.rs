@@ -10,22 +10,22 @@ struct Log(Vec<(Time, u32, String)>);
 impl Probe for Log {
     fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
         let what = match event.change {
-            PortChange::Sends { from, until, .. } => format!("sends {from} {until}"),
-            PortChange::Arrives { .. } => "arrives".to_owned(),
-            PortChange::Queue { bytes } => format!("queue {bytes}"),
-            PortChange::Drops { reason, .. } => format!("drops {reason:?}"),
-            PortChange::Marks { packet, .. } => format!("marks {:?}", packet.marks),
+            PortChange::TransmitStart { from, until, .. } => format!("sends {from} {until}"),
+            PortChange::Arrival { .. } => "arrives".to_owned(),
+            PortChange::QueueLength { bytes } => format!("queue {bytes}"),
+            PortChange::Drop { reason, .. } => format!("drops {reason:?}"),
+            PortChange::Mark { packet, .. } => format!("marks {:?}", packet.marks),
             PortChange::CutOff { .. } => "cuts".to_owned(),
             PortChange::Duplicate { .. } => "doubles".to_owned(),
             PortChange::Consume { .. } => "keeps".to_owned(),
             PortChange::LinkDown => "fails".to_owned(),
-            PortChange::Recovers => "recovers".to_owned(),
+            PortChange::LinkUp => "recovers".to_owned(),
         };
         self.0.push((event.at, event.port, what));
     }
 }
 
-type LoggedSim = Sim<WatchedFamily<Blast>, std::vec::IntoIter<Arrival>, Log>;
+type LoggedSim = Sim<WatchedTransport<Blast>, std::vec::IntoIter<Arrival>, Log>;
 
 fn log(spec: SimSpec, cut: Segmentation, arrivals: Vec<Arrival>) -> (Log, LoggedSim) {
     let (arrivals, config) = (arrivals.into_iter(), Arc::new(cut));

@@ -150,7 +150,7 @@ pub enum BatchPattern {
 #[derive(Clone, Debug)]
 pub struct Bursts {
     /// Pattern of each batch.
-    pub law: Arc<BatchPattern>,
+    pub pattern: Arc<BatchPattern>,
     /// Times of the rounds.
     pub rounds: Rounds,
     /// Number of the pattern within its workload, which separates its random streams.
@@ -160,7 +160,7 @@ pub struct Bursts {
 impl Bursts {
     /// Returns the number of flows of all rounds.
     pub fn n_flows(&self) -> u64 {
-        let per_round = match &*self.law {
+        let per_round = match &*self.pattern {
             BatchPattern::Fan(fan) => u64::from(fan.n),
             BatchPattern::Grid(grid) => grid.flows_per_round(),
             BatchPattern::Skewed(skewed) => skewed.flows_per_round(),
@@ -170,7 +170,7 @@ impl Bursts {
 
     /// Returns the mean size of the flows.
     pub fn mean_bytes(&self) -> f64 {
-        let (total, n) = match &*self.law {
+        let (total, n) = match &*self.pattern {
             BatchPattern::Fan(fan) => (fan.volume.total(fan.n), u64::from(fan.n)),
             BatchPattern::Grid(grid) => return grid.size.get() as f64,
             BatchPattern::Skewed(skewed) => (skewed.total(), skewed.flows_per_round()),
@@ -179,7 +179,7 @@ impl Bursts {
     }
 
     fn batches_per_round(&self) -> u64 {
-        match &*self.law {
+        match &*self.pattern {
             BatchPattern::Fan(_) => 1,
             BatchPattern::Grid(grid) => u64::from(grid.senders.count()),
             BatchPattern::Skewed(skewed) => u64::from(skewed.hosts.count()),
@@ -197,7 +197,7 @@ impl Bursts {
             let mut out = Vec::new();
             let (round, part) = (batch / per_round, (batch % per_round) as u32);
             let at = this.rounds.at(round);
-            match &*this.law {
+            match &*this.pattern {
                 BatchPattern::Fan(fan) => fan.fill(at, &mut draw, &mut out),
                 BatchPattern::Grid(grid) => grid.fill(at, part, &mut out),
                 BatchPattern::Skewed(skewed) => skewed.fill(at, part, &mut draw, &mut out),

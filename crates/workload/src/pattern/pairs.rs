@@ -111,7 +111,7 @@ impl StaggeredPairs {
     fn draw(&self, src: usize, rng: &mut Rng) -> usize {
         let [(rack, rack_end), (pod, pod_end)] = self.near[src];
         let (in_rack, in_pod, n) = (rack_end - rack, pod_end - pod, self.near.len());
-        let share = rng.unit();
+        let share = rng.uniform_unit();
         if share < self.rack_share || in_pod == n && in_pod == in_rack {
             rack + skip(rng.uniform_below(in_rack - 1), src - rack, 1)
         } else if share < self.rack_share + self.pod_share || in_pod == n {

@@ -151,7 +151,7 @@ impl OnOff {
         let mut left: Vec<f64> = Vec::with_capacity(n as usize);
         let mut next = BinaryHeap::with_capacity(n as usize);
         for src in 0..n {
-            let is_on = clocks.rng.chance(on / (on + off));
+            let is_on = clocks.rng.bernoulli(on / (on + off));
             left.push(if is_on { on * clocks.rng.exponential() } else { 0.0 });
             next.push(Reverse((clocks.after(start, &mut left[src as usize]), src)));
         }
@@ -230,7 +230,7 @@ impl Clocks {
     /// whose square is exponential (Marsaglia's polar method).
     fn normal(&mut self) -> f64 {
         loop {
-            let [x, y] = [(); 2].map(|()| 2.0 * self.rng.unit() - 1.0);
+            let [x, y] = [(); 2].map(|()| 2.0 * self.rng.uniform_unit() - 1.0);
             let square = x * x + y * y;
             if square > 0.0 && square < 1.0 {
                 return x / square.sqrt() * (2.0 * self.rng.exponential()).sqrt();

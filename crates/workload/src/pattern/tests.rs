@@ -30,7 +30,7 @@ fn process(pairs: Pairs, fraction: f64) -> Poisson {
 
 fn bursts(law: BatchPattern, n: u64) -> Bursts {
     let rounds = Rounds { start: Time::from_ps(1000), period: Span::from_us(100), n };
-    Bursts { law: Arc::new(law), rounds, stream: 0 }
+    Bursts { pattern: Arc::new(law), rounds, stream: 0 }
 }
 
 fn pairs_of(flows: impl Iterator<Item = Flow>) -> BTreeMap<(u32, u32), u64> {

@@ -129,7 +129,7 @@ impl SizeDist {
 
     /// Draws a size.
     pub fn sample(&self, rng: &mut Rng) -> Bytes {
-        self.quantile(rng.unit())
+        self.quantile(rng.uniform_unit())
     }
 
     /// Returns the exact mean of the samples of [`SizeDist::sample`].

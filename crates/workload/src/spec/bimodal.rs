@@ -201,11 +201,11 @@ struct PhaseState {
 impl PhaseState {
     /// Draws the state at any instant, so that the load is the same at all times.
     fn new(phases: &Phases, rng: &mut Rng) -> Self {
-        let is_on = rng.chance(phases.on / (phases.on + phases.off));
+        let is_on = rng.bernoulli(phases.on / (phases.on + phases.off));
         let mean = if is_on { phases.on } else { phases.off };
         let left = match phases.law {
             PeriodLaw::Exponential => mean * rng.exponential(),
-            PeriodLaw::Fixed => mean * rng.unit(),
+            PeriodLaw::Fixed => mean * rng.uniform_unit(),
         };
         Self { is_on, left }
     }

@@ -67,7 +67,7 @@ impl Checker<'_> {
     }
 
     pub(super) fn bursts(&mut self, law: BatchPattern, rounds: Rounds) -> Bursts {
-        Bursts { law: Arc::new(law), rounds, stream: self.stream() }
+        Bursts { pattern: Arc::new(law), rounds, stream: self.stream() }
     }
 }
 

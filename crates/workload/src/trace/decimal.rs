@@ -7,13 +7,13 @@ use super::number::{Number, PS_MAX};
 /// Returns picoseconds of `text`: a number of units of `unit_ps` picoseconds, or a number with a
 /// unit (`"5us"`). Errors as [`parse_ps`].
 pub(super) fn parse_time(text: &str, unit_ps: u64) -> Option<u64> {
-    let with_unit = || Number::Real(Unit::PICOSECONDS.read(text)?).ps(1);
+    let with_unit = || Number::Real(Unit::PICOSECONDS.parse(text)?).ps(1);
     parse_ps(text, unit_ps).or_else(with_unit)
 }
 
 /// Returns the bytes of `text`: a whole number, or one with a unit (`"2MB"`).
 pub(super) fn parse_bytes(text: &str) -> Option<u64> {
-    let with_unit = || Number::Real(Unit::BYTES.read(text)?).whole();
+    let with_unit = || Number::Real(Unit::BYTES.parse(text)?).whole();
     parse_whole(text).or_else(with_unit)
 }
 

@@ -22,7 +22,7 @@ struct Entry {
     suffixes: &'static [&'static str],
     read: fn(&Source<'_>) -> Result<Import, TraceError>,
     /// True for the first [`contents::HEAD_BYTES`] of a file of the format.
-    is: fn(&[u8]) -> bool,
+    matches: fn(&[u8]) -> bool,
 }
 
 macro_rules! formats {
@@ -42,7 +42,7 @@ macro_rules! formats {
             names: &$names,
             suffixes: &$suffixes,
             read: $read,
-            is: $is,
+            matches: $is,
         },)*];
     };
 }
@@ -83,7 +83,7 @@ impl Format {
     pub fn of_contents(file: &Path) -> Option<Self> {
         let mut bytes = Vec::new();
         File::open(file).ok()?.take(contents::HEAD_BYTES).read_to_end(&mut bytes).ok()?;
-        ENTRIES.iter().find(|entry| (entry.is)(&bytes)).map(|entry| entry.format)
+        ENTRIES.iter().find(|entry| (entry.matches)(&bytes)).map(|entry| entry.format)
     }
 
     /// Returns the name of the format in plans.

@@ -262,7 +262,7 @@ impl Table<'_> {
         let number = |(row, cell): (u64, Option<String>)| {
             let Some(cell) = cell.filter(|cell| !cell.trim().is_empty()) else { return Ok(None) };
             let plain = || cell.trim().parse().ok().filter(|number: &f64| number.is_finite());
-            let number = unit.read(&cell).or_else(plain).map(Number::Real);
+            let number = unit.parse(&cell).or_else(plain).map(Number::Real);
             number.map(Some).ok_or_else(|| TraceError::Field {
                 file: self.name.to_owned(),
                 place: self.first + row,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::wire::{Format, PacketKind, Wire, Writer};
+use rampmeter_core::wire::{Format, PacketKind, WireFormat, Writer};
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
 use rampmeter_sim::Direction;
 use serde_json::{Map, Value};
@@ -25,7 +25,7 @@ use crate::error::{RunError, io as io_error};
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn every_packet(file: &Path, wires: &[Wire]) -> Result<String, RunError> {
+pub fn every_packet(file: &Path, wires: &[WireFormat]) -> Result<String, RunError> {
     let samples = samples(wires).map_err(io::Error::other);
     let written = samples.and_then(|samples| {
         let mut writer = PcapngWriter::new(BufWriter::new(File::create(file)?), "rampmeter")?;
@@ -52,7 +52,7 @@ struct Sample {
     fields: Map<String, Value>,
 }
 
-fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
+fn samples(wires: &[WireFormat]) -> Result<Vec<Sample>, WireError> {
     let mut samples = Vec::new();
     let (nonce, msg) = (0xdead_beef, MsgId::new(17));
     let session = 0xa1b2;
@@ -88,7 +88,7 @@ fn samples(wires: &[Wire]) -> Result<Vec<Sample>, WireError> {
 }
 
 /// A bundle of a packet of each type without payload.
-fn bundle(wire: &Wire, rng: &mut Rng) -> Result<Sample, WireError> {
+fn bundle(wire: &WireFormat, rng: &mut Rng) -> Result<Sample, WireError> {
     let (mut all, mut fields, mut n) = (Vec::new(), Map::new(), 0);
     for format in wire.formats.iter().filter(|format| format.kind == PacketKind::Control) {
         let (header, of_header) = header(wire, format, rng)?;
@@ -112,7 +112,7 @@ fn bundle(wire: &Wire, rng: &mut Rng) -> Result<Sample, WireError> {
 }
 
 /// A packet of a transport.
-fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireError> {
+fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, WireError> {
     let (header, mut fields) = header(wire, format, rng)?;
     let msg = MsgId::new(0x0a0b_0c0d);
     let (kind, len) = match format.kind {
@@ -130,7 +130,7 @@ fn packet(wire: &Wire, format: &Format, rng: &mut Rng) -> Result<Sample, WireErr
 
 /// The header of a packet, and its fields.
 fn header(
-    wire: &Wire,
+    wire: &WireFormat,
     format: &Format,
     rng: &mut Rng,
 ) -> Result<(Vec<u8>, Map<String, Value>), WireError> {

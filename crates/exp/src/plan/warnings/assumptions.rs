@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rampmeter_core::{Rate, Span};
-use rampmeter_proto::transport::{DerivedValue, Quantity, SharedTime};
+use rampmeter_proto::registered::{DerivedValue, Quantity, SharedTime};
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
 

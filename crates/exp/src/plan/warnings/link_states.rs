@@ -1,7 +1,7 @@
 //! Warnings of a network while `faults` has links slower or faster, or links and nodes down.
 
 use rampmeter_core::{Rate, Time};
-use rampmeter_proto::transport::Assumptions;
+use rampmeter_proto::registered::Assumptions;
 use rampmeter_sim::topo::{DisconnectedHosts, FullLink};
 use rampmeter_sim::{FaultSpec, LinkChange, Node, SimSpec, Target, Topology};
 use rampmeter_workload::import::count;
@@ -191,7 +191,7 @@ impl<'a> RateIncrease<'a> {
         };
         let [there, back] = change.rates?;
         let factor = |(old, new): (Rate, Rate)| new.as_bps() as f64 / old.as_bps().max(1) as f64;
-        let (there, back) = ((link.rate, there), (link.back, back));
+        let (there, back) = ((link.rate, there), (link.rate_back, back));
         let (old, new) = if factor(back) > factor(there) { back } else { there };
         (new > old).then(|| Self { change, is_of_core, old, new, factor: factor((old, new)) })
     }

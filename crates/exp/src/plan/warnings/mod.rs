@@ -9,7 +9,7 @@ mod path_choice;
 
 use rampmeter_core::Rate;
 use rampmeter_core::fabric::Spray;
-use rampmeter_proto::transport::Assumptions;
+use rampmeter_proto::registered::Assumptions;
 use rampmeter_sim::SimSpec;
 use rampmeter_workload::ValidWorkload;
 

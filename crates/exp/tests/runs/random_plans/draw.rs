@@ -24,7 +24,7 @@ struct Draw<'a>(Rng, &'a serde_json::Value);
 
 impl Draw<'_> {
     fn chance(&mut self, p: f64) -> bool {
-        self.0.chance(p)
+        self.0.bernoulli(p)
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
@@ -34,13 +34,13 @@ impl Draw<'_> {
     /// A whole number from `least` to `most`, small and large ones alike.
     fn int(&mut self, least: u64, most: u64) -> i64 {
         let span = (most.min(i64::MAX as u64) - least) as f64;
-        let drawn = least as f64 + (span + 1.0).powf(self.0.unit()) - 1.0;
+        let drawn = least as f64 + (span + 1.0).powf(self.0.uniform_unit()) - 1.0;
         (drawn as u64).clamp(least, most) as i64
     }
 
     /// A number from `least` to `most`, small and large ones alike.
     fn num(&mut self, least: f64, most: f64) -> f64 {
-        least + (most - least + 1.0).powf(self.0.unit()) - 1.0
+        least + (most - least + 1.0).powf(self.0.uniform_unit()) - 1.0
     }
 
     /// Adds a key half of the time.
@@ -380,7 +380,7 @@ impl Draw<'_> {
 
     fn faults(&mut self, links: u64) -> Table {
         let mut table = Table::new();
-        let rate = |d: &mut Self| Value::from(d.0.unit() * d.pick(&[0.01, 0.1, 1.0]));
+        let rate = |d: &mut Self| Value::from(d.0.uniform_unit() * d.pick(&[0.01, 0.1, 1.0]));
         self.maybe(&mut table, "loss", rate);
         self.maybe(&mut table, "duplicate", rate);
         self.maybe(&mut table, "reorder", rate);

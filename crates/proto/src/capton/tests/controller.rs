@@ -11,7 +11,7 @@ type Controller = central::Controller<AnyScheduler>;
 
 const CONFIG: ControllerConfig = ControllerConfig {
     grace: Span::ZERO,
-    patience: Span::from_us(50),
+    query_timeout: Span::from_us(50),
     lease: Span::from_us(1_000),
     flows_max: 3,
 };

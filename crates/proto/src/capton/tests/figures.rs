@@ -2,11 +2,11 @@
 
 use rampmeter_core::{Bytes, Rate, Span, Time};
 
-use super::super::figure6::{PendingFlow, figure6};
-use super::super::network::{Member, Narrow, Network};
+use super::super::figure6::{PendingFlow, schedule_by_figure6};
+use super::super::network::{Member, NarrowCorePolicy, Network};
 use super::{flow, gbps, two_racks};
 use crate::central::Arrival;
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 
 /// Returns the rates in Gbit/s, zero for flows that are stopped.
 fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {
@@ -17,7 +17,7 @@ fn rates(network: &Network, flows: &[Arrival]) -> Vec<u64> {
     };
     let flows: Vec<PendingFlow> = flows.iter().map(pending).collect();
     let in_gbps = |rate: Option<Rate>| rate.map_or(0, |rate| rate.as_bps() / 1_000_000_000);
-    figure6(network, &flows).into_iter().map(in_gbps).collect()
+    schedule_by_figure6(network, &flows).into_iter().map(in_gbps).collect()
 }
 
 #[test]
@@ -60,8 +60,8 @@ fn a_core_link_slower_than_the_access_links_has_two_readings() {
     let levels = [(0..4).map(host).collect(), vec![rack; 2]];
     let flows = [flow(0, 0, 2, 10), flow(1, 1, 3, 20)];
     let network = |narrow| Network::new(&levels, narrow).unwrap();
-    assert_eq!(rates(&network(Narrow::Refuse), &flows), [0, 0]);
-    assert_eq!(rates(&network(Narrow::Shrink), &flows), [4, 0]);
+    assert_eq!(rates(&network(NarrowCorePolicy::Refuse), &flows), [0, 0]);
+    assert_eq!(rates(&network(NarrowCorePolicy::Shrink), &flows), [4, 0]);
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn flows_of_a_link_that_is_down_are_stopped_and_hold_nothing() {
 #[test]
 fn remaining_sizes_are_exact_and_round_up_to_bytes() {
     let at_ns = |ns| Time::ZERO + Span::from_ns(ns);
-    let line = Line::new(RemainingSize::from_bytes(Bytes::new(10)), gbps(4), at_ns(5));
+    let line = RemainingLine::new(RemainingSize::from_bytes(Bytes::new(10)), gbps(4), at_ns(5));
     let left = |ns| line.remaining(gbps(4), at_ns(ns));
     assert_eq!([5, 6, 7, 24, 25, 99].map(|ns| left(ns).bytes_ceil().get()), [10, 10, 9, 1, 0, 0]);
     assert!(left(6) < left(5) && left(26) < left(25));
     assert_eq!(line.end(gbps(4)), at_ns(25));
     // A third of a picosecond too early would not do.
-    let line = Line::new(
+    let line = RemainingLine::new(
         RemainingSize::from_bytes(Bytes::new(1)),
         Rate::from_bps(3_000_000_000).unwrap(),
         at_ns(0),

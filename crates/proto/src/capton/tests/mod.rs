@@ -9,7 +9,7 @@ mod split;
 
 use rampmeter_core::{Bytes, NodeId, Rate};
 
-use super::network::{Member, Narrow, Network};
+use super::network::{Member, NarrowCorePolicy, Network};
 use crate::central::{Arrival, FlowId};
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn level(members: usize, groups: u32, usual: u64) -> impl Strategy<Value = Vec<M
 
 /// One to three levels, with links of several capacities.
 fn any_network() -> impl Strategy<Value = Network> {
-    let narrow = proptest::sample::select(vec![Narrow::Refuse, Narrow::Shrink]);
+    let narrow = proptest::sample::select(vec![NarrowCorePolicy::Refuse, NarrowCorePolicy::Shrink]);
     (2usize..12, 1usize..5, 1usize..3, 1usize..4, narrow).prop_flat_map(
         |(hosts, racks, pods, levels, narrow)| {
             let all =

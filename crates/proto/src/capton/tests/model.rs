@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::figure6::{PendingFlow, figure6};
+use super::super::figure6::{PendingFlow, schedule_by_figure6};
 use super::super::network::Network;
 use super::super::scheduler::Scheduler;
 use super::{any_network, capacity};
-use crate::central::remaining::{Line, RemainingSize};
+use crate::central::remaining::{RemainingLine, RemainingSize};
 use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Debug)]
@@ -50,7 +50,8 @@ impl Model {
     fn advance(&mut self, now: Time) {
         for (_, flow, rate) in &mut self.flows {
             if let Some(rate) = *rate {
-                flow.remaining = Line::new(flow.remaining, rate, self.now).remaining(rate, now);
+                flow.remaining =
+                    RemainingLine::new(flow.remaining, rate, self.now).remaining(rate, now);
             }
         }
         self.now = now;
@@ -58,7 +59,7 @@ impl Model {
 
     fn schedule(&mut self) {
         let flows: Vec<PendingFlow> = self.flows.iter().map(|&(_, flow, _)| flow).collect();
-        for (flow, rate) in self.flows.iter_mut().zip(figure6(&self.network, &flows)) {
+        for (flow, rate) in self.flows.iter_mut().zip(schedule_by_figure6(&self.network, &flows)) {
             flow.2 = rate;
         }
     }
@@ -117,7 +118,7 @@ impl Model {
     fn next_completion(&self) -> Option<Time> {
         let ends = self.flows.iter().filter_map(|&(_, flow, rate)| {
             let rate = rate?;
-            Some(Line::new(flow.remaining, rate, self.now).end(rate))
+            Some(RemainingLine::new(flow.remaining, rate, self.now).end(rate))
         });
         ends.min()
     }
@@ -169,27 +170,27 @@ proptest! {
             PendingFlow { src, dst, remaining: RemainingSize::from_bytes(Bytes::new(bytes)) }
         });
         let flows: Vec<PendingFlow> = pending.collect();
-        let rates = figure6(&network, &flows);
+        let rates = schedule_by_figure6(&network, &flows);
         let mut in_use = vec![0; network.n_links()];
         let mut flows_on = vec![0; network.n_links()];
         for (flow, rate) in flows.iter().zip(&rates) {
             for link in network.path(flow.src, flow.dst).links() {
-                in_use[link.idx()] += rate.map_or(0, Rate::as_bps);
-                flows_on[link.idx()] += u32::from(rate.is_some());
+                in_use[link.index()] += rate.map_or(0, Rate::as_bps);
+                flows_on[link.index()] += u32::from(rate.is_some());
             }
         }
         for link in network.links() {
             let capacity = network.capacity(link).map_or(0, Rate::as_bps);
-            prop_assert!(in_use[link.idx()] <= capacity, "{:?} is overfull", link);
-            prop_assert!(!network.is_access(link) || flows_on[link.idx()] <= 1);
+            prop_assert!(in_use[link.index()] <= capacity, "{:?} is overfull", link);
+            prop_assert!(!network.is_access(link) || flows_on[link.index()] <= 1);
         }
         for (flow, _) in flows.iter().zip(&rates).filter(|(_, rate)| rate.is_none()) {
             let path = network.path(flow.src, flow.dst);
             let Some(rate) = network.rate(&path) else { continue };
             let is_full = path.links().iter().any(|&link| {
                 let capacity = network.capacity(link).map_or(0, Rate::as_bps);
-                in_use[link.idx()] + rate.as_bps() > capacity
-                    || network.is_access(link) && flows_on[link.idx()] == 1
+                in_use[link.index()] + rate.as_bps() > capacity
+                    || network.is_access(link) && flows_on[link.index()] == 1
             });
             prop_assert!(is_full, "{:?} waits for nothing", flow);
         }

@@ -14,7 +14,8 @@ fn member(group: u32) -> Member {
 fn a_flow_uses_links_up_to_the_first_common_group() {
     let hosts = (0..8).map(|h| member(h / 2)).collect();
     let racks = (0..4).map(|r| member(r / 2)).collect();
-    let network = Network::new(&[hosts, racks, vec![member(0); 2]], Narrow::Shrink).unwrap();
+    let network =
+        Network::new(&[hosts, racks, vec![member(0); 2]], NarrowCorePolicy::Shrink).unwrap();
     let path = |src, dst| network.path(NodeId::new(src), NodeId::new(dst));
     let ways = |ups: [(usize, u32, u32); 3]| -> Vec<LinkId> {
         let link = |(level, src, dst)| {
@@ -48,7 +49,9 @@ fn two_pods() -> Network {
     let hosts = (0..8).map(|host| of(host / 2, 10)).collect();
     let racks = (0..4).map(|rack| of(rack / 2, 20)).collect();
     let pods = vec![of(0, 40); 2];
-    Network::new(&[hosts, racks, pods], Narrow::Shrink).unwrap().with_parallel_paths(&[2, 4])
+    Network::new(&[hosts, racks, pods], NarrowCorePolicy::Shrink)
+        .unwrap()
+        .with_parallel_paths(&[2, 4])
 }
 
 #[test]
@@ -88,8 +91,9 @@ fn racks_without_known_links_keep_their_capacity() {
 
 #[test]
 fn levels_that_do_not_fit_together_are_refused_with_the_place() {
-    let said =
-        |levels: &[Vec<Member>]| Network::new(levels, Narrow::Shrink).unwrap_err().to_string();
+    let said = |levels: &[Vec<Member>]| {
+        Network::new(levels, NarrowCorePolicy::Shrink).unwrap_err().to_string()
+    };
     assert_eq!(said(&[]), "levels: expected 1 to 4, got 0");
     assert_eq!(said(&[vec![]]), "level 0: expected 1 to 2^28 members, got 0");
     let hosts = vec![member(0), member(2)];

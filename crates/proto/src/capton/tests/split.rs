@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
 
-use super::super::figure6::{PendingFlow, figure6};
+use super::super::figure6::{PendingFlow, schedule_by_figure6};
 use super::super::network::Network;
-use super::super::split::{MinShare, SplitScheduler, split};
+use super::super::split::{MinShare, SplitScheduler, schedule_split};
 use super::{any_network, flow, gbps, two_racks};
 use crate::central::remaining::RemainingSize;
 use crate::central::{Change, FlowId};
@@ -37,12 +37,12 @@ proptest! {
         milli in 1u32..=1_000,
     ) {
         let flows = pending(&network, &ends);
-        let rates = split(&network, &flows, least(milli));
+        let rates = schedule_split(&network, &flows, least(milli));
         let capacity = |link| network.capacity(link).map_or(0, Rate::as_bps);
         let mut free: Vec<i128> = network.links().map(|link| capacity(link).into()).collect();
         for (flow, rate) in flows.iter().zip(&rates) {
             for link in network.path(flow.src, flow.dst).links() {
-                free[link.idx()] -= i128::from(rate.map_or(0, Rate::as_bps));
+                free[link.index()] -= i128::from(rate.map_or(0, Rate::as_bps));
             }
         }
         prop_assert!(free.iter().all(|&free| free >= 0), "overfull: {:?}", free);
@@ -52,7 +52,7 @@ proptest! {
                 prop_assert!(rate.is_none());
                 continue;
             };
-            let room = path.links().iter().map(|link| free[link.idx()]).min().unwrap();
+            let room = path.links().iter().map(|link| free[link.index()]).min().unwrap();
             match rate.map(|rate| i128::from(rate.as_bps())) {
                 // The unused capacity of a flow's links is no more than it could not use.
                 None => prop_assert!(room * 1_000 < whole * i128::from(milli)),
@@ -71,7 +71,8 @@ proptest! {
     ) {
         let network = Network::leaf_spine(3, 4, gbps(10), gbps(10 * core)).unwrap();
         let flows = pending(&network, &ends);
-        prop_assert_eq!(split(&network, &flows, least(1_000)), figure6(&network, &flows));
+        let split = schedule_split(&network, &flows, least(1_000));
+        prop_assert_eq!(split, schedule_by_figure6(&network, &flows));
     }
 }
 

@@ -25,14 +25,14 @@ impl Receiver {
             }
             false => Progress::new(now, self.phase_begun, pair),
         };
-        let slot = self.flows.enter(now, announcement, state)?;
+        let slot = self.flows.insert(now, announcement, state)?;
         if is_short {
             self.backlog.announce(now, time);
         }
         if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
             self.withheld = announcement.packets;
         }
-        self.sources.enter(now, slot, &mut self.flows);
+        self.sources.insert(now, slot, &mut self.flows);
         Some(slot)
     }
 
@@ -62,7 +62,7 @@ impl Receiver {
             FlowStatus::Delivered => {
                 if repeated {
                     let tx_slot = of.tx_slot;
-                    out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
+                    out.send(of.src, of.msg, DcpimHeader::FinishAck { tx_slot });
                 }
                 return;
             }
@@ -109,19 +109,19 @@ impl Receiver {
                 let entry = &mut self.flows[slot];
                 entry.last_packet_at = now;
                 // A repeated finish is unnecessary: packets are missing and will get tokens.
-                if std::mem::replace(&mut entry.state.asked, true) {
+                if std::mem::replace(&mut entry.state.has_finish_request, true) {
                     out.send(of.src, of.msg, ack(entry));
                 }
             }
             FlowStatus::Delivered => {
                 let tx_slot = of.tx_slot;
-                out.send(of.src, of.msg, DcpimHeader::Finished { tx_slot });
+                out.send(of.src, of.msg, DcpimHeader::FinishAck { tx_slot });
             }
             FlowStatus::Abandoned => {}
             // All earlier packets of the flow were lost.
             FlowStatus::New => {
                 if let Some(slot) = self.enter(now, flow, dcpim) {
-                    self.flows[slot].state.asked = true;
+                    self.flows[slot].state.has_finish_request = true;
                     out.send(of.src, of.msg, ack(&self.flows[slot]));
                 }
             }

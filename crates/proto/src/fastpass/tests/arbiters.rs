@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::super::wire::{Demand, FastpassHeader, List, Slot};
-use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocations};
-use crate::test_packet::control;
+use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocation_bytes};
+use crate::test_packet::make_control;
 use crate::toolkit::AttemptLimit;
 use rampmeter_core::{
     Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
@@ -28,10 +28,10 @@ fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     let config = FastpassConfig { arbiters: 2, ..config };
-    let time = RATE.tx_time(allocations(2, config.header, config.batch));
+    let time = RATE.tx_time(allocation_bytes(2, config.header, config.batch));
     Arc::new(config.derive(&facts, None, time).unwrap())
 }
 
@@ -40,7 +40,7 @@ fn endpoint<E: Endpoint<Config = Fastpass>>(fastpass: &Arc<Fastpass>, node: Node
 }
 
 fn packet(src: NodeId, dst: NodeId, header: FastpassHeader) -> Packet<FastpassHeader> {
-    control(header, 0, src.get(), dst.get())
+    make_control(header, 0, src.get(), dst.get())
 }
 
 /// Host 0's request for slots to host 1.
@@ -195,7 +195,7 @@ fn a_computation_longer_than_a_batch_is_refused() {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };
     let bad = config.derive(&facts, None, Span::ZERO).unwrap_err();
@@ -210,7 +210,7 @@ fn a_standby_gives_no_slots_until_the_arbiter_has_missed_four_watchdogs() {
     standby.handle_packet(last, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
     let missed = last + fastpass.watchdog * 4;
     standby.handle_packet(missed, &request(STANDBY, 1, 1));
-    assert_eq!(answer(&mut standby, missed), FastpassHeader::Passive);
+    assert_eq!(answer(&mut standby, missed), FastpassHeader::NotActive);
     let now = missed + Span::from_ps(1);
     standby.handle_packet(now, &request(STANDBY, 1, 1));
     let now = standby.poll_timeout();
@@ -222,7 +222,7 @@ fn a_standby_gives_no_slots_until_the_arbiter_has_missed_four_watchdogs() {
     // The arbiter is back: clients of the standby will send requests to the arbiter.
     standby.handle_packet(now, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
     standby.handle_packet(now, &request(STANDBY, 1, 2));
-    assert_eq!(answer(&mut standby, now), FastpassHeader::Passive);
+    assert_eq!(answer(&mut standby, now), FastpassHeader::NotActive);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn an_arbiter_reports_a_forgotten_host() {
     let mut arbiter = endpoint::<FastpassArbiter>(&fastpass(), ARBITER);
     arbiter.handle_packet(Time::ZERO, &request(ARBITER, 6, 2));
     let answer = answer(&mut arbiter, Time::ZERO);
-    assert_eq!(answer, FastpassHeader::Forgotten { incarnation: 6 });
+    assert_eq!(answer, FastpassHeader::Reset { incarnation: 6 });
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn fastpass() -> Fastpass {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
     FastpassConfig::paper().derive(&facts, None, Span::ZERO).unwrap()
 }
@@ -63,7 +63,7 @@ proptest! {
                 _ => {}
             }
             for dst in (1..4).map(NodeId::new) {
-                prop_assert_eq!(flows.next_to(dst), searched(&flows, dst));
+                prop_assert_eq!(flows.next_flow_to(dst), searched(&flows, dst));
             }
         }
     }

@@ -29,8 +29,8 @@ proptest! {
         let plan = RegularPaths {
             rack_of: (0..racks * hosts).map(|h| h / hosts).collect(),
             pod_of: vec![0; usize::from(racks)],
-            tor_up: spines,
-            agg_up: 1,
+            tor_uplinks: spines,
+            agg_uplinks: 1,
         };
         let slot = matching(racks * hosts, seed);
         let paths = choose(&plan, &slot);
@@ -56,8 +56,8 @@ proptest! {
         let plan = RegularPaths {
             rack_of: (0..n_hosts).map(|h| h / half).collect(),
             pod_of: (0..n_racks).map(|r| r / half).collect(),
-            tor_up: half,
-            agg_up: half,
+            tor_uplinks: half,
+            agg_uplinks: half,
         };
         let slot = matching(n_hosts, seed);
         let paths = choose(&plan, &slot);

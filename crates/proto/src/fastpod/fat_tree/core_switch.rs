@@ -13,7 +13,7 @@ use crate::fastpod::wire::{FastpodHeader, Relay};
 
 /// The program of a switch. Only core switches have one.
 #[derive(Debug)]
-pub struct FastpodHop(Option<Box<CoreSwitch>>);
+pub struct FastpodProgram(Option<Box<CoreSwitch>>);
 
 /// A core switch at work.
 #[derive(Debug)]
@@ -24,16 +24,16 @@ struct CoreSwitch {
     /// By pod.
     ports: Vec<PodPort>,
     /// Bytes held, and the maximum that there is memory for.
-    held: u64,
-    held_max: u64,
+    held_bytes: u64,
+    held_bytes_max: u64,
     /// For which pods there is room, a bit each.
-    open: u32,
+    open_pods: u32,
     /// Packets whose instant has arrived, and their ports.
     ready: VecDeque<(u32, Packet<FastpodHeader>)>,
     stats: CoreStats,
 }
 
-impl FastpodHop {
+impl FastpodProgram {
     /// Returns the program of a switch of this network.
     pub(crate) fn new(fastpod: &Arc<Fastpod>, switch: &SwitchFacts) -> Self {
         let cores = fastpod.pods.iter().flat_map(|pods| &pods.cores);
@@ -51,9 +51,9 @@ impl CoreSwitch {
         Self {
             number,
             ports,
-            held: 0,
-            held_max: fastpod.core_cells_max() * fastpod.cell_bytes(),
-            open: 0,
+            held_bytes: 0,
+            held_bytes_max: fastpod.core_cells_max() * fastpod.cell_bytes(),
+            open_pods: 0,
             ready: VecDeque::new(),
             stats: CoreStats::default(),
             fastpod,
@@ -79,16 +79,16 @@ impl CoreSwitch {
             return Verdict::Drop;
         }
         let bytes = u64::from(packet.wire_bytes);
-        if self.held + bytes > self.held_max {
+        if self.held_bytes + bytes > self.held_bytes_max {
             self.stats.overflows += 1;
             return Verdict::Drop;
         }
         let port = &mut self.ports[usize::from(to)];
         port.enqueue(now, packet, &self.fastpod, self.number);
-        self.held += bytes;
+        self.held_bytes += bytes;
         self.stats.cells += 1;
-        self.stats.cells_max = self.stats.cells_max.max(self.fastpod.in_cells(self.held));
-        self.stats.queue_max = self.stats.queue_max.max(self.fastpod.in_cells(port.held()));
+        self.stats.cells_max = self.stats.cells_max.max(self.fastpod.cell_count(self.held_bytes));
+        self.stats.queue_max = self.stats.queue_max.max(self.fastpod.cell_count(port.held()));
         self.plan(now, to);
         Verdict::Consume
     }
@@ -122,15 +122,16 @@ impl CoreSwitch {
 
     /// Returns the pods for which there is space: those whose arbiter responds, and whose cells are
     /// fewer than the limit, if all are.
-    fn room(&self, now: Time) -> u32 {
+    fn open_pods(&self, now: Time) -> u32 {
         let config = &self.fastpod.config;
         let bytes = |cells: u32| u64::from(cells) * self.fastpod.cell_bytes();
-        if self.held >= bytes(config.core_buffer_cells) {
+        if self.held_bytes >= bytes(config.core_buffer_cells) {
             return 0;
         }
         let limit = bytes(config.core_queue_cells);
-        let is_open =
-            |port: &&PodPort| port.held() < limit && port.is_heard(now, self.fastpod.silence);
+        let is_open = |port: &&PodPort| {
+            port.held() < limit && port.is_responsive(now, self.fastpod.unresponsive_after)
+        };
         let bits = self.ports.iter().filter(is_open).map(|port| 1 << port.pod());
         bits.fold(0, |open, bit: u32| open | bit)
     }
@@ -138,8 +139,8 @@ impl CoreSwitch {
     /// Sets the time of the next action of a pod's port, and of all ports if they must report
     /// space.
     fn plan(&mut self, now: Time, pod: u16) {
-        let open = self.room(now);
-        let changed = std::mem::replace(&mut self.open, open) != open;
+        let open = self.open_pods(now);
+        let changed = std::mem::replace(&mut self.open_pods, open) != open;
         let all = 0..self.ports.len() as u16;
         for pod in if changed { all } else { pod..pod + 1 } {
             self.ports[usize::from(pod)].plan(now, open, &self.fastpod, self.number);
@@ -154,19 +155,26 @@ impl CoreSwitch {
                 continue;
             }
             let before = port.held();
-            port.work(now, self.open, &self.fastpod, self.number, &mut self.stats, &mut self.ready);
-            self.held -= before - port.held();
+            port.work(
+                now,
+                self.open_pods,
+                &self.fastpod,
+                self.number,
+                &mut self.stats,
+                &mut self.ready,
+            );
+            self.held_bytes -= before - port.held();
             self.plan(now, pod);
         }
     }
 }
 
-impl SwitchProgram<FastpodHeader> for FastpodHop {
-    const ACTIVE: bool = true;
-    const TIMERS: bool = true;
+impl SwitchProgram<FastpodHeader> for FastpodProgram {
+    const HANDLES_FORWARD: bool = true;
+    const HAS_TIMERS: bool = true;
 
     #[inline]
-    fn is_on(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 

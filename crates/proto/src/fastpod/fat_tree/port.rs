@@ -8,8 +8,8 @@ use super::routes;
 use super::stats::CoreStats;
 use crate::fastpod::config::{Fastpod, Order};
 use crate::fastpod::packing::{CellTime, cells_of};
-use crate::fastpod::pod::asking::{Answer, Grant, HostDemands, Outcome};
 use crate::fastpod::pod::backlog::Backlog;
+use crate::fastpod::pod::requests::{Grant, HostDemands, Outcome, SchdAnswer};
 use crate::fastpod::pod::routes::control;
 use crate::fastpod::pod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
@@ -20,28 +20,28 @@ pub(super) struct PodPort {
     pod: u16,
     /// The number of the port in the fabric.
     number: u32,
-    asking: HostDemands,
+    requests: HostDemands,
     /// The greatest epoch received, and its arbiter.
     epoch: u32,
     arbiter: u32,
     /// Offset of the arbiter's clock from the switch's; `None` before its first packet arrives.
     offset: Option<Instant>,
-    heard_at: Time,
+    last_schd_at: Time,
     /// From when on that may be too wrong.
     stale_at: Time,
     open: Option<OpenSlot>,
     /// Cells by host, in their order.
     queues: BTreeMap<u16, Queue>,
     /// Packets that share the cell being sent and are not yet sent.
-    sharing: VecDeque<Packet<FastpodHeader>>,
+    packed_packets: VecDeque<Packet<FastpodHeader>>,
     /// Cells that have arrived so far.
     arrived: u64,
     /// Bytes that wait.
-    held: u64,
+    queued_bytes: u64,
     /// Messages of hosts of the pod that have arrived elsewhere.
     relays: Backlog<Relay>,
     /// Space reported by the last RTS.
-    told: u32,
+    reported_space: u32,
     /// Time from which the link is idle.
     idle_at: Time,
     next: Time,
@@ -115,19 +115,19 @@ impl PodPort {
         Self {
             pod,
             number,
-            asking: HostDemands::new(Time::ZERO, 0),
+            requests: HostDemands::new(Time::ZERO, 0),
             epoch: 0,
             arbiter: 0,
             offset: None,
-            heard_at: Time::ZERO,
+            last_schd_at: Time::ZERO,
             stale_at: Time::NEVER,
             open: None,
             queues: BTreeMap::new(),
-            sharing: VecDeque::new(),
+            packed_packets: VecDeque::new(),
             arrived: 0,
-            held: 0,
+            queued_bytes: 0,
             relays: Backlog::default(),
-            told: 0,
+            reported_space: 0,
             idle_at: Time::ZERO,
             next: Time::NEVER,
             unused: 0,
@@ -144,7 +144,7 @@ impl PodPort {
 
     /// Bytes that wait.
     pub(super) fn held(&self) -> u64 {
-        self.held
+        self.queued_bytes
     }
 
     /// Returns the time of the next action.
@@ -153,8 +153,8 @@ impl PodPort {
     }
 
     /// Returns whether a packet of the pod's arbiter arrived within `silence`.
-    pub(super) fn is_heard(&self, now: Time, silence: Span) -> bool {
-        self.offset.is_some() && now < self.heard_at.saturating_add(silence)
+    pub(super) fn is_responsive(&self, now: Time, silence: Span) -> bool {
+        self.offset.is_some() && now < self.last_schd_at.saturating_add(silence)
     }
 
     /// Takes in a cell for a host of the pod.
@@ -165,8 +165,8 @@ impl PodPort {
         fastpod: &Fastpod,
         core: u16,
     ) {
-        if self.held == 0 {
-            self.asking.begin(now);
+        if self.queued_bytes == 0 {
+            self.requests.begin(now);
         }
         self.advance(now, fastpod, core);
         let host = packet.dst.get() as u16;
@@ -178,8 +178,8 @@ impl PodPort {
         };
         self.arrived += 1;
         self.queues.entry(host).or_default().insert((cells, self.arrived), packet);
-        self.held += u64::from(packet.wire_bytes);
-        self.want(now, host, fastpod, core);
+        self.queued_bytes += u64::from(packet.wire_bytes);
+        self.request_slots(now, host, fastpod, core);
     }
 
     /// Takes an acknowledgement for the pod; false if there is no room.
@@ -203,48 +203,48 @@ impl PodPort {
             slot,
             dst,
             incarnation: known,
-            heard,
-            given,
+            heard: answered_rts,
+            given: granted,
             relays,
         } = header
         else {
             return None;
         };
-        let is_stale = self.heard_at.saturating_add(fastpod.clock_life) <= now;
+        let is_stale = self.last_schd_at.saturating_add(fastpod.clock_lifetime) <= now;
         if epoch < self.epoch && !is_stale {
             return None;
         }
         if epoch != self.epoch {
             (self.epoch, self.arbiter, self.open) = (epoch, which, None);
             // Another arbiter has no record of this port's free space.
-            self.told = 0;
-            let next = self.asking.stamp().0 + 1;
-            self.asking = HostDemands::new(now, incarnation(now, fastpod).max(next));
-            self.want_all(now, fastpod, core);
+            self.reported_space = 0;
+            let next = self.requests.stamp().0 + 1;
+            self.requests = HostDemands::new(now, incarnation(now, fastpod).max(next));
+            self.request_all_slots(now, fastpod, core);
         }
         let (timing, end) = (fastpod.timing(self.pod), fastpod.end_of_core(core));
         let delay = timing.schd_delay(which, end);
         let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
-        (self.offset, self.heard_at) = (Some(offset), now);
-        self.stale_at = now.saturating_add(fastpod.clock_life);
+        (self.offset, self.last_schd_at) = (Some(offset), now);
+        self.stale_at = now.saturating_add(fastpod.clock_lifetime);
         let present = timing.slot_at(end, instant(now) + offset).unwrap_or(0);
         // The slot is less than 2^31 slots away.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
         let is_fine = fastpod.hosts_of(self.pod).contains(&dst.into());
         let grant = present.checked_add_signed(ahead).filter(|_| is_fine);
         let grant = grant.map(|slot| (slot, Grant { dst, agg: 0, is_probe: false }));
-        self.asking.on_schd(now, Answer { incarnation: known, heard, given }, grant);
+        self.requests.on_schd(now, SchdAnswer { incarnation: known, answered_rts, granted }, grant);
         Some(relays)
     }
 
     /// Sets the time of the next action. `open` has the pods for which there is space.
     pub(super) fn plan(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) {
-        let item = match self.sharing.is_empty() {
+        let item = match self.packed_packets.is_empty() {
             true => self.next_item(now, open, fastpod, core).map_or(Time::NEVER, local),
             false => now,
         };
         let item = item.max(self.idle_at);
-        self.next = self.asking.deadline(self.held > 0, fastpod).min(item);
+        self.next = self.requests.deadline(self.queued_bytes > 0, fastpod).min(item);
     }
 
     /// Sends the packets that are due, and restarts requests or drops cells if no arbiter answers.
@@ -260,21 +260,21 @@ impl PodPort {
         self.advance(now, fastpod, core);
         stats.slots_unused += std::mem::take(&mut self.unused);
         self.emit(now, open, fastpod, core, stats, out);
-        if self.held == 0 {
+        if self.queued_bytes == 0 {
             return;
         }
-        match self.asking.handle_timeout(now, fastpod) {
-            Outcome::Nothing => {}
-            Outcome::AskAnew => {
+        match self.requests.handle_timeout(now, fastpod) {
+            Outcome::None => {}
+            Outcome::RequestAgain => {
                 stats.resets += 1;
-                self.want_all(now, fastpod, core);
+                self.request_all_slots(now, fastpod, core);
             }
-            Outcome::GiveUp => {
+            Outcome::Abort => {
                 let waiting = self.queues.values().map(|queue| queue.packets.len()).sum::<usize>();
-                stats.given_up += (waiting + self.sharing.len()) as u64;
+                stats.given_up += (waiting + self.packed_packets.len()) as u64;
                 self.queues.clear();
-                self.sharing.clear();
-                self.held = 0;
+                self.packed_packets.clear();
+                self.queued_bytes = 0;
             }
         }
     }
@@ -291,9 +291,9 @@ impl PodPort {
         out: &mut VecDeque<(u32, Packet<FastpodHeader>)>,
     ) {
         while self.idle_at <= now {
-            let packet = match self.sharing.pop_front() {
+            let packet = match self.packed_packets.pop_front() {
                 Some(packet) => {
-                    self.held -= u64::from(packet.wire_bytes);
+                    self.queued_bytes -= u64::from(packet.wire_bytes);
                     packet
                 }
                 None => {
@@ -326,11 +326,11 @@ impl PodPort {
     }
 
     fn rts(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) -> Packet<FastpodHeader> {
-        let demands = self.asking.take(now);
+        let demands = self.requests.take_demands(now);
         let relays = self.relays.take();
-        let (incarnation, number) = self.asking.stamp();
-        let open = self.open_to(open);
-        self.told = open;
+        let (incarnation, number) = self.requests.stamp();
+        let open = self.reachable_pods(open);
+        self.reported_space = open;
         let epoch = self.epoch;
         let header = FastpodHeader::CoreRts { epoch, incarnation, number, open, demands, relays };
         let (src, dst) = (fastpod.core(core), fastpod.arbiter(self.pod, self.arbiter));
@@ -345,7 +345,7 @@ impl PodPort {
         let mut time = CellTime::default();
         while let Some(mut packet) = queue.take(&mut time, fastpod) {
             routes::cell_from_core(fastpod, core, &mut packet);
-            self.sharing.push_back(packet);
+            self.packed_packets.push_back(packet);
             if !fastpod.config.packing {
                 break;
             }
@@ -356,7 +356,7 @@ impl PodPort {
     }
 
     /// Returns the pods that hosts of this one may send to.
-    fn open_to(&self, open: u32) -> u32 {
+    fn reachable_pods(&self, open: u32) -> u32 {
         open & !(1 << self.pod)
     }
 
@@ -373,14 +373,15 @@ impl PodPort {
         let offset = open.map_or(self.offset?, |open| open.offset);
         let (timing, slots) = (fastpod.timing(self.pod), &fastpod.slots);
         let start = timing.start(fastpod.end_of_core(core), number) - offset;
-        let grant = open.map_or_else(|| self.asking.grant(number), |open| open.grant);
+        let grant = open.map_or_else(|| self.requests.grant(number), |open| open.grant);
         let i = fastpod.core_place(core);
         let host = grant.map(|grant| (grant.dst, fastpod.place(grant.dst)));
         let after =
             |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
-        let is_told = self.open_to(room) == self.told;
+        let is_told = self.reachable_pods(room) == self.reported_space;
         let is_beacon = number.is_multiple_of(fastpod.config.beacon_slots.into());
-        let wants_rts = is_beacon || self.asking.is_dirty() || !self.relays.is_empty() || !is_told;
+        let wants_rts =
+            is_beacon || self.requests.is_dirty() || !self.relays.is_empty() || !is_told;
         let wants_rts = wants_rts && !open.is_some_and(|open| open.has_rts);
         let at_rts = || after(slots.rts_at(i, host.map(|host| host.1)));
         let rts = wants_rts.then(at_rts).flatten().map(|at| (at, Item::Rts));
@@ -405,7 +406,7 @@ impl PodPort {
         }
         // Else it is the next RTS without content, or the next slot with cells to send.
         let beacon = (present + 1).next_multiple_of(fastpod.config.beacon_slots.into());
-        let cell = self.asking.after(present).find_map(next_in);
+        let cell = self.requests.grants_after(present).find_map(next_in);
         next_in(beacon).into_iter().chain(cell).min()
     }
 
@@ -424,37 +425,37 @@ impl PodPort {
         let before = self.open.take();
         if let Some(OpenSlot { grant: Some(grant), next_cell, .. }) = before {
             self.unused += u64::from(next_cell == 0);
-            self.want(now, grant.dst, fastpod, core);
+            self.request_slots(now, grant.dst, fastpod, core);
         }
         let mut grant = None;
-        while let Some((slot, given)) = self.asking.take_until(number) {
+        while let Some((slot, given)) = self.requests.take_grant(number) {
             if slot == number {
                 grant = Some(given);
                 continue;
             }
             self.unused += 1;
-            self.want(now, given.dst, fastpod, core);
+            self.request_slots(now, given.dst, fastpod, core);
         }
         self.open = Some(OpenSlot { number, offset, grant, has_rts: false, next_cell: 0 });
         if let Some(grant) = grant {
-            self.want(now, grant.dst, fastpod, core);
+            self.request_slots(now, grant.dst, fastpod, core);
         }
     }
 
     /// Requests what waits for a host, beyond what the present slot takes.
-    fn want(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
+    fn request_slots(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
         let cells = self.queues.get(&host).map_or(0, |queue| queue.cells(fastpod));
-        let cells = cells.saturating_sub(self.takes(now, host, fastpod, core));
-        self.asking.want(host, cells, fastpod);
+        let cells = cells.saturating_sub(self.slot_capacity(now, host, fastpod, core));
+        self.requests.set_demand(host, cells, fastpod);
     }
 
-    fn want_all(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
+    fn request_all_slots(&mut self, now: Time, fastpod: &Fastpod, core: u16) {
         let hosts: Vec<u16> = self.queues.keys().copied().collect();
-        hosts.into_iter().for_each(|host| self.want(now, host, fastpod, core));
+        hosts.into_iter().for_each(|host| self.request_slots(now, host, fastpod, core));
     }
 
     /// Cells to a host that the present slot still takes.
-    fn takes(&self, now: Time, host: u16, fastpod: &Fastpod, core: u16) -> u64 {
+    fn slot_capacity(&self, now: Time, host: u16, fastpod: &Fastpod, core: u16) -> u64 {
         let Some(open) = self.open.filter(|open| open.grant.is_some_and(|g| g.dst == host)) else {
             return 0;
         };

@@ -18,7 +18,7 @@ pub(crate) fn cell_to_core(
     let (pod, core) = (&pods[usize::from(fastpod.pod_of(src))], &cores[usize::from(core)]);
     let agg = usize::from(core.agg);
     let up = pod.ports_to_agg[usize::from(host(pod, src.into()).rack)][agg];
-    set(packet, &[up, pod.ports_to_core[agg][usize::from(core.place)]]);
+    set(packet, &[up, pod.ports_to_core[agg][usize::from(core.index)]]);
 }
 
 /// From a core switch to a host of a pod.
@@ -54,6 +54,6 @@ pub(crate) fn core_schd(
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };
     let (pod, core) = (&pods[usize::from(from)], &cores[usize::from(core)]);
     let n_racks = pod.ports_to_agg.len() as u16;
-    let port = pod.ports_to_core[usize::from(core.agg)][usize::from(core.place)];
+    let port = pod.ports_to_core[usize::from(core.agg)][usize::from(core.index)];
     set(packet, &[n_racks + core.agg, port]);
 }

@@ -13,10 +13,10 @@ use rampmeter_core::{
     SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict,
 };
 
-use super::core_switch::FastpodHop;
+use super::core_switch::FastpodProgram;
 use crate::fastpod::config::{Fastpod, FastpodConfig};
 use crate::fastpod::pod::routes::control;
-use crate::fastpod::wire::{Ack, Demand, FastpodHeader, List, NOBODY, Relay};
+use crate::fastpod::wire::{Ack, Demand, FastpodHeader, List, NO_DST, Relay};
 
 const RATE: Rate = Rate::from_gbps(100);
 const CABLE: Span = Span::from_ns(1_000);
@@ -35,7 +35,7 @@ fn pods(n_pods: u16) -> Pods {
         switch_latency: Span::from_ns(250),
         host_latency: Span::from_ns(100),
         hosts: (0..N * N)
-            .map(|n| PodHost { rack: n / N, place: n % N, port: n % N, propagation: CABLE })
+            .map(|n| PodHost { rack: n / N, index: n % N, port: n % N, propagation: CABLE })
             .collect(),
         trunk_propagation: (CABLE, CABLE),
         arbiter_propagation: vec![vec![CABLE]; N.into()],
@@ -50,7 +50,7 @@ fn pods(n_pods: u16) -> Pods {
     let core = |n: u16| CoreSwitch {
         switch: 100 + u32::from(n),
         agg: n / N,
-        place: n % N,
+        index: n % N,
         propagation: CABLE,
         ports: (0..n_pods).collect(),
     };
@@ -65,15 +65,15 @@ fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
-    Arc::new(config.on(&facts, Some(pods(n_pods))).unwrap())
+    Arc::new(config.derive(&facts, Some(pods(n_pods))).unwrap())
 }
 
 /// A core switch, and the packets that it has sent, with times and ports.
 struct Bench {
     fastpod: Arc<Fastpod>,
-    hop: FastpodHop,
+    hop: FastpodProgram,
     sent: VecDeque<(Time, u16, Packet<FastpodHeader>)>,
 }
 
@@ -88,11 +88,11 @@ impl Bench {
         Self { fastpod: Arc::clone(fastpod), hop, sent: VecDeque::new() }
     }
 
-    fn program(fastpod: &Arc<Fastpod>) -> FastpodHop {
+    fn program(fastpod: &Arc<Fastpod>) -> FastpodProgram {
         let rng = Rng::new(1, 0, Purpose::SwitchProgram);
         let rates = vec![RATE; fastpod.n_pods().into()];
         let facts = SwitchFacts { number: 106, first_port: FIRST_PORT, rates, rng };
-        FastpodHop::new(fastpod, &facts)
+        FastpodProgram::new(fastpod, &facts)
     }
 
     fn drain(&mut self, now: Time) {
@@ -158,7 +158,7 @@ struct Schd {
 
 fn nothing() -> Schd {
     let (slot, incarnation, heard, given) = (0, 0, 0, 0);
-    Schd { epoch: 2, slot, dst: NOBODY, incarnation, heard, given, relays: list(&[]) }
+    Schd { epoch: 2, slot, dst: NO_DST, incarnation, heard, given, relays: list(&[]) }
 }
 
 fn list(relays: &[Relay]) -> List<Relay, 2> {
@@ -303,12 +303,12 @@ fn a_port_without_contact_to_its_arbiter_sends_nothing() {
     let mut bench = Bench::new(&fastpod);
     let heard = at(10_000_000);
     bench.schd(heard, 1, 0, nothing());
-    let end = heard + fastpod.clock_life;
-    bench.run(end + fastpod.clock_life * 9);
+    let end = heard + fastpod.clock_lifetime;
+    bench.run(end + fastpod.clock_lifetime * 9);
     let last = bench.sent.iter().map(|(at, ..)| *at).max().unwrap();
     assert!(last < end && last + fastpod.slot * 65 > end, "{last} of {end}");
-    bench.schd(end + fastpod.clock_life * 10, 1, 0, nothing());
-    bench.run(end + fastpod.clock_life * 11);
+    bench.schd(end + fastpod.clock_lifetime * 10, 1, 0, nothing());
+    bench.run(end + fastpod.clock_lifetime * 11);
     assert!(bench.sent.iter().any(|(at, ..)| *at > end));
 }
 

@@ -12,13 +12,13 @@ use rampmeter_core::{
 };
 
 use super::clocks::is_next_epoch;
-use super::demands::{Clients, News};
+use super::demand_table::{DemandTable, PendingReport};
 use super::routes;
 use super::slot_grant::SlotGrant;
 use super::timing::{Timing, instant, local};
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::fat_tree::routes as core_routes;
-use crate::fastpod::wire::{FastpodHeader, NOBODY};
+use crate::fastpod::wire::{FastpodHeader, NO_DST};
 
 /// Fastpod's arbiter, or its standby.
 #[derive(Clone, Debug)]
@@ -30,20 +30,20 @@ pub struct FastpodArbiter {
     role: Role,
     /// Its epoch while it gives out slots, else the greatest received.
     epoch: u32,
-    clients: Clients,
+    clients: DemandTable,
     rng: Rng,
     /// Time of the last packet from a host, or of this arbiter's takeover.
-    heard_at: Time,
+    last_packet_at: Time,
     /// RTSs that have arrived since the last slot was decided, with their times.
     inbox: VecDeque<(Time, Packet<FastpodHeader>)>,
     /// Scheduled senders and receivers, by slot.
-    plans: BTreeMap<u64, Vec<SlotGrant>>,
+    grants_by_slot: BTreeMap<u64, Vec<SlotGrant>>,
     /// The first slot whose SCHDs are not decided.
     next_slot: u64,
     /// True if the next SCHDs are the first of an epoch, which all hosts receive.
     is_first: bool,
     /// SCHDs by instant and host.
-    waiting: BTreeMap<(Time, u32), Packet<FastpodHeader>>,
+    queued_schds: BTreeMap<(Time, u32), Packet<FastpodHeader>>,
     ready: VecDeque<(Time, Packet<FastpodHeader>)>,
 }
 
@@ -57,16 +57,16 @@ enum Role {
     /// Has received nothing for its patience, and tests its links.
     Testing(Test),
     /// Has notified the other arbiter that it takes over, and does so then.
-    Claiming(Time),
+    TakingOver(Time),
 }
 
 /// Packets of an arbiter to itself by the switch of every rack, in rounds of a watchdog's interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Test {
     /// Time at which the round ends.
-    until: Time,
+    round_end: Time,
     /// True if one of the round has returned.
-    has_come_back: bool,
+    has_returned: bool,
     /// The rounds before it, without a break, of which one has.
     rounds: u32,
 }
@@ -96,7 +96,7 @@ impl FastpodArbiter {
             1 => Span::ZERO,
             _ => self.interval(),
         };
-        self.role = Role::Claiming(now + wait);
+        self.role = Role::TakingOver(now + wait);
         if wait > Span::ZERO {
             self.send_watchdogs(self.next_gap(now), 1 - self.number);
         }
@@ -110,8 +110,8 @@ impl FastpodArbiter {
     /// Begins a round of tests; this is the number of rounds of which a packet has returned. An
     /// arbiter that is cut off receives as little from the other as if that had crashed.
     fn test(&mut self, now: Time, rounds: u32) {
-        let until = now + self.interval();
-        self.role = Role::Testing(Test { until, has_come_back: false, rounds });
+        let round_end = now + self.interval();
+        self.role = Role::Testing(Test { round_end, has_returned: false, rounds });
         let slot = self.next_gap(now);
         // Watchdogs of the other have the slots in between.
         let is_others = slot.is_multiple_of(self.fastpod.watchdog_slots);
@@ -121,8 +121,8 @@ impl FastpodArbiter {
     /// Gives out slots from now on.
     fn take_over(&mut self, now: Time) {
         self.inbox.clear();
-        self.plans.clear();
-        (self.role, self.is_first, self.heard_at) = (Role::Active, true, now);
+        self.grants_by_slot.clear();
+        (self.role, self.is_first, self.last_packet_at) = (Role::Active, true, now);
         self.next_slot = self.slot_after(now);
         self.clients.begin(&self.fastpod, self.next_slot);
     }
@@ -131,7 +131,7 @@ impl FastpodArbiter {
     fn listen(&mut self, now: Time, epoch: u32) {
         self.role = Role::Listening(now);
         self.epoch = self.epoch.max(epoch);
-        self.waiting.clear();
+        self.queued_schds.clear();
         self.ready.clear();
     }
 
@@ -155,7 +155,7 @@ impl FastpodArbiter {
         }
         // Receivers of cells always receive an SCHD, so that unscheduled cells fare the same
         // regardless of the beacon interval of idle hosts.
-        let planned = self.plans.range(next..).next().map_or(u64::MAX, |(&slot, _)| slot);
+        let planned = self.grants_by_slot.range(next..).next().map_or(u64::MAX, |(&slot, _)| slot);
         let beacon = next.next_multiple_of(self.fastpod.config.beacon_slots.into());
         let watchdog = match self.fastpod.config.arbiters {
             1 => u64::MAX,
@@ -174,20 +174,20 @@ impl FastpodArbiter {
             let (src, header) = (packet.src, &packet.header);
             self.clients.on_rts(slot, heard, self.number, src, header, &self.fastpod);
         }
-        let given = slot + self.timing().ahead;
-        let plan = self.clients.give(slot, &self.fastpod);
+        let given = slot + self.timing().lead_slots;
+        let plan = self.clients.allocate_slot(slot, &self.fastpod);
         let n_ends = self.clients.len();
         let mut grants: Vec<Option<SlotGrant>> = vec![None; n_ends.into()];
         plan.iter().for_each(|one| grants[usize::from(one.src)] = Some(*one));
         if !plan.is_empty() {
-            self.plans.insert(given, plan);
+            self.grants_by_slot.insert(given, plan);
         }
         let mut senders: Vec<Option<u16>> = vec![None; n_ends.into()];
-        for one in self.plans.get(&slot).into_iter().flatten() {
+        for one in self.grants_by_slot.get(&slot).into_iter().flatten() {
             senders[usize::from(one.dst)] = Some(one.src);
         }
-        while self.plans.first_key_value().is_some_and(|(&first, _)| first <= slot) {
-            if let Some((of, pairs)) = self.plans.pop_first() {
+        while self.grants_by_slot.first_key_value().is_some_and(|(&first, _)| first <= slot) {
+            if let Some((of, pairs)) = self.grants_by_slot.pop_first() {
                 self.clients.on_slot(of, pairs);
             }
         }
@@ -195,7 +195,7 @@ impl FastpodArbiter {
         let is_for_all = std::mem::take(&mut self.is_first) || slot.is_multiple_of(beacon);
         for end in 0..n_ends {
             let (grant, sender) = (grants[usize::from(end)], senders[usize::from(end)]);
-            let has_news = self.clients.has_news(end);
+            let has_news = self.clients.has_pending_report(end);
             if is_for_all || has_news || grant.is_some() || sender.is_some() {
                 self.send_schd(slot, given, grant, end, sender);
             }
@@ -223,16 +223,16 @@ impl FastpodArbiter {
         };
         let at = timing.schd_at(self.number, end, slot, gap);
         let packet = self.schd(given as u32, grant, end);
-        self.waiting.insert((local(at), packet.dst.get()), packet);
+        self.queued_schds.insert((local(at), packet.dst.get()), packet);
     }
 
     /// Returns an SCHD that gives the slot `slot`.
     fn schd(&mut self, slot: u32, grant: Option<SlotGrant>, end: u16) -> Packet<FastpodHeader> {
         let (epoch, stamp) = (self.epoch, 0);
-        let (dst, agg) = grant.map_or((NOBODY, 0), |grant| (grant.to, grant.agg));
+        let (dst, agg) = grant.map_or((NO_DST, 0), |grant| (grant.named_dst, grant.agg));
         let is_probe = grant.is_some_and(|grant| grant.is_probe);
-        let News { incarnation, heard, given, acks, relays } =
-            self.clients.answer(end, grant.is_some() && !is_probe);
+        let PendingReport { incarnation, answered_rts, granted, acks, relays } =
+            self.clients.take_report(end, grant.is_some() && !is_probe);
         let own = self.fastpod.arbiter(self.pod, self.number).get();
         if let Some(core) = self.clients.core(end) {
             let header = FastpodHeader::CoreSchd {
@@ -241,8 +241,8 @@ impl FastpodArbiter {
                 slot,
                 dst,
                 incarnation,
-                heard,
-                given,
+                heard: answered_rts,
+                given: granted,
                 relays,
             };
             let mut packet = routes::control(&self.fastpod, own, self.fastpod.core(core), header);
@@ -257,8 +257,8 @@ impl FastpodArbiter {
             dst,
             agg,
             incarnation,
-            heard,
-            given,
+            heard: answered_rts,
+            given: granted,
             probe,
             acks,
         };
@@ -279,7 +279,7 @@ impl FastpodArbiter {
             let mut packet = routes::control(&self.fastpod, own.get(), dst, header);
             routes::watchdog(&self.fastpod, self.pod, to, rack, &mut packet);
             let at = self.timing().leaf_at(self.number, rack, slot, position);
-            self.waiting.insert((local(at), u32::MAX - u32::from(rack)), packet);
+            self.queued_schds.insert((local(at), u32::MAX - u32::from(rack)), packet);
         }
     }
 
@@ -295,7 +295,7 @@ impl FastpodArbiter {
     /// Returns whether no packet of any host has arrived for so long that the other arbiter may
     /// take over soon.
     fn is_cut_off(&self, now: Time) -> bool {
-        self.has_standby() && self.heard_at + self.fastpod.patience * 3 / 4 < now
+        self.has_standby() && self.last_packet_at + self.fastpod.listen_time * 3 / 4 < now
     }
 
     /// Returns the time at which the next slot must be decided.
@@ -308,7 +308,7 @@ impl FastpodArbiter {
     fn skip(&mut self, now: Time) {
         if !self.fastpod.is_exact() {
             let present = self.slot_after(now);
-            let ahead = self.timing().ahead;
+            let ahead = self.timing().lead_slots;
             if self.next_busy() + ahead < present {
                 self.next_slot = self.next_slot.max(present);
             }
@@ -327,14 +327,14 @@ impl Endpoint for FastpodArbiter {
             number,
             role: Role::Listening(now),
             epoch: 0,
-            clients: Clients::new(&config, pod, 0),
+            clients: DemandTable::new(&config, pod, 0),
             rng,
-            heard_at: now,
+            last_packet_at: now,
             inbox: VecDeque::new(),
-            plans: BTreeMap::new(),
+            grants_by_slot: BTreeMap::new(),
             next_slot: 0,
             is_first: false,
-            waiting: BTreeMap::new(),
+            queued_schds: BTreeMap::new(),
             ready: VecDeque::new(),
             fastpod: config,
         };
@@ -365,7 +365,7 @@ impl Endpoint for FastpodArbiter {
                     Role::Active if epoch == self.epoch => {
                         // Packets of core switches may arrive although none of a rack does.
                         if !matches!(packet.header, FastpodHeader::CoreRts { .. }) {
-                            self.heard_at = now;
+                            self.last_packet_at = now;
                         }
                         if self.inbox.is_empty() && !self.clients.is_busy() {
                             // There was nothing to send in the slots since.
@@ -376,19 +376,21 @@ impl Endpoint for FastpodArbiter {
                     }
                     Role::Active => {}
                     Role::Listening(_) | Role::Testing(_) => self.epoch = self.epoch.max(epoch),
-                    Role::Claiming(_) if epoch > self.epoch => self.listen(now, epoch),
-                    Role::Claiming(_) => {}
+                    Role::TakingOver(_) if epoch > self.epoch => self.listen(now, epoch),
+                    Role::TakingOver(_) => {}
                 }
             }
             FastpodHeader::Watchdog { .. } if self.is_own(packet.src) => {
                 if let Role::Testing(test) = &mut self.role {
-                    test.has_come_back = true;
+                    test.has_returned = true;
                 }
             }
             FastpodHeader::Watchdog { epoch } => match self.role {
                 Role::Listening(_) | Role::Testing(_) => self.listen(now, epoch),
-                Role::Active | Role::Claiming(_) if epoch >= self.epoch => self.listen(now, epoch),
-                Role::Active | Role::Claiming(_) => {}
+                Role::Active | Role::TakingOver(_) if epoch >= self.epoch => {
+                    self.listen(now, epoch)
+                }
+                Role::Active | Role::TakingOver(_) => {}
             },
             _ => {}
         }
@@ -401,7 +403,7 @@ impl Endpoint for FastpodArbiter {
             Role::Active if self.clients.is_busy() => "scheduling",
             Role::Active => "idle",
             Role::Listening(_) | Role::Testing(_) => "listening",
-            Role::Claiming(_) => "claiming",
+            Role::TakingOver(_) => "claiming",
         };
         each(Phase { track: "arbiter", name, number: self.epoch.into() });
     }
@@ -426,22 +428,22 @@ impl Endpoint for FastpodArbiter {
 
     fn handle_timeout(&mut self, now: Time) {
         if let Role::Listening(since) = self.role
-            && since + self.fastpod.patience <= now
+            && since + self.fastpod.listen_time <= now
         {
             match self.has_standby() {
                 true => self.test(now, 0),
                 false => self.claim(now),
             }
         }
-        if let Role::Testing(Test { until, has_come_back, rounds }) = self.role
-            && until <= now
+        if let Role::Testing(Test { round_end, has_returned, rounds }) = self.role
+            && round_end <= now
         {
-            match if has_come_back { rounds + 1 } else { 0 } {
+            match if has_returned { rounds + 1 } else { 0 } {
                 TESTS.. => self.claim(now),
                 rounds => self.test(now, rounds),
             }
         }
-        if let Role::Claiming(until) = self.role
+        if let Role::TakingOver(until) = self.role
             && until <= now
         {
             self.take_over(now);
@@ -456,9 +458,9 @@ impl Endpoint for FastpodArbiter {
                 self.decide(slot, self.tick());
             }
         }
-        while let Some((&key, _)) = self.waiting.first_key_value()
+        while let Some((&key, _)) = self.queued_schds.first_key_value()
             && key.0 <= now
-            && let Some(packet) = self.waiting.remove(&key)
+            && let Some(packet) = self.queued_schds.remove(&key)
         {
             self.ready.push_back((key.0, packet));
         }
@@ -485,11 +487,11 @@ impl Endpoint for FastpodArbiter {
     }
 
     fn poll_timeout(&self) -> Time {
-        let first = self.waiting.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
+        let first = self.queued_schds.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let turn = match self.role {
             Role::Active => self.tick(),
-            Role::Listening(since) => since + self.fastpod.patience,
-            Role::Testing(Test { until, .. }) | Role::Claiming(until) => until,
+            Role::Listening(since) => since + self.fastpod.listen_time,
+            Role::Testing(Test { round_end, .. }) | Role::TakingOver(round_end) => round_end,
         };
         first.min(turn)
     }

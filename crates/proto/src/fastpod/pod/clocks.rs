@@ -8,7 +8,7 @@ use crate::fastpod::config::FastpodConfig;
 use crate::keys::BadKey;
 
 /// Slots beyond those that an arbiter gives ahead, for clocks that are apart and late packets.
-pub(crate) const AHEAD_SLACK: i64 = 64;
+pub(crate) const LEAD_SLACK: i64 = 64;
 
 /// Epochs that an arbiter may be ahead of those that follow it. Each takeover takes 2. A packet
 /// with an epoch beyond that is damaged.
@@ -60,7 +60,7 @@ impl FastpodConfig {
 
     /// Returns the time for which a clock may be used after it was set. The slot that has begun by
     /// then, including its last packets, is within the guard bands.
-    pub(crate) fn clock_life(&self, slot: Span, ahead: u64) -> Span {
+    pub(crate) fn clock_lifetime(&self, slot: Span, ahead: u64) -> Span {
         slot * (u64::from(self.beacon_slots) + ahead + SLOTS_OLD as u64 - 2)
     }
 }

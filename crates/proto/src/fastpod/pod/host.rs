@@ -1,7 +1,7 @@
 //! Endpoint of a host: its inputs, and its next time of action.
 
 mod open_slot;
-mod sending;
+mod transmit;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::asking::{Answer, Grant, HostDemands, Outcome};
-use super::clocks::{AHEAD_SLACK, is_jump, is_next_epoch};
+use super::clocks::{LEAD_SLACK, is_jump, is_next_epoch};
 use super::queues::Queues;
 use super::receiver::Receiver;
+use super::requests::{Grant, HostDemands, Outcome, SchdAnswer};
 use super::routes;
 use super::stats::FastpodStats;
 use super::timing::{Instant, Timing, instant};
@@ -32,9 +32,9 @@ pub struct FastpodHost {
     end: u16,
     rng: Rng,
     queues: Queues,
-    asking: HostDemands,
+    requests: HostDemands,
     receiver: Receiver,
-    seen: HostObservations,
+    observations: HostObservations,
     out: Output<FastpodHeader>,
     /// The greatest epoch received, and its arbiter.
     epoch: u32,
@@ -64,32 +64,32 @@ impl FastpodHost {
 
     /// Something scheduled has arrived, of a slot.
     #[inline]
-    fn on_scheduled(&mut self, now: Time, packet: &Packet<FastpodHeader>) {
-        if let Some(offset) = self.offset.filter(|_| self.reports())
+    fn on_scheduled_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) {
+        if let Some(offset) = self.offset.filter(|_| self.has_slot_reports())
             && !packet.marks.contains(Marks::UNSCHEDULED)
         {
             let length = self.fastpod.tx_time(packet.wire_bytes);
             let control = self.fastpod.slots.control;
             let longer = i128::from(length.as_ps()) - i128::from(control.as_ps());
             let heard = instant(now) + offset - longer;
-            self.seen.on_arrival(self.pod, self.end, heard, &self.fastpod);
+            self.observations.on_arrival(self.pod, self.end, heard, &self.fastpod);
         }
     }
 
     /// Requests the slots that a destination needs beyond the present one.
-    fn want(&mut self, now: Time, dst: u16) {
+    fn request_slots(&mut self, now: Time, dst: u16) {
         let cells = self.queues.cells_wanted(dst, &self.fastpod);
-        let cells = cells.saturating_sub(self.room(now, dst));
-        if !self.asking.want(dst, cells, &self.fastpod) {
+        let cells = cells.saturating_sub(self.slot_capacity(now, dst));
+        if !self.requests.set_demand(dst, cells, &self.fastpod) {
             // Slots are in flight.
             let until = instant(now) + self.offset.unwrap_or(0);
-            let answer = i128::from(self.fastpod.answer.as_ps());
-            self.queues.on_asked(dst, until + answer);
+            let answer = i128::from(self.fastpod.answer_time.as_ps());
+            self.queues.on_requested(dst, until + answer);
         }
     }
 
     /// Cells to `dst` that the present slot still takes.
-    fn room(&self, now: Time, dst: u16) -> u64 {
+    fn slot_capacity(&self, now: Time, dst: u16) -> u64 {
         let is_to = |grant: Grant| grant.dst == dst && !grant.is_probe;
         let Some(open) = self.open.filter(|open| open.grant.is_some_and(is_to)) else {
             return 0;
@@ -101,12 +101,15 @@ impl FastpodHost {
         (open.next_cell..slots.cells()).filter(|&p| at(p) >= from).count() as u64
     }
 
-    fn want_all(&mut self, now: Time) {
-        self.queues.destinations().into_iter().for_each(|dst| self.want(now, dst));
+    fn request_all_slots(&mut self, now: Time) {
+        self.queues.destinations().into_iter().for_each(|dst| self.request_slots(now, dst));
     }
 
     fn on_schd(&mut self, now: Time, from: NodeId, header: &FastpodHeader) {
-        let FastpodHeader::Schd { incarnation, heard, given, .. } = *header else { return };
+        let FastpodHeader::Schd { incarnation, heard: answered_rts, given: granted, .. } = *header
+        else {
+            return;
+        };
         let FastpodHeader::Schd { epoch, stamp, slot, dst, agg, probe, acks, .. } = *header else {
             return;
         };
@@ -122,21 +125,21 @@ impl FastpodHost {
         if is_other || self.offset.is_some_and(|before| is_jump(before, offset)) {
             self.stats.turn_overs += u64::from(is_other && self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
-            self.seen = HostObservations::new(&self.fastpod, self.pod);
+            self.observations = HostObservations::new(&self.fastpod, self.pod);
             self.offset = Some(offset);
-            self.asking.turn_over(now);
-            self.want_all(now);
+            self.requests.on_takeover(now);
+            self.request_all_slots(now);
         }
         self.offset = Some(offset);
-        self.follow_until = now.saturating_add(self.fastpod.patience * 2);
+        self.follow_until = now.saturating_add(self.fastpod.listen_time * 2);
         if self.fastpod.is_exact() {
-            self.stale_at = now.saturating_add(self.fastpod.clock_life);
+            self.stale_at = now.saturating_add(self.fastpod.clock_lifetime);
         }
         let present = self.timing().slot_at(self.end, instant(now) + offset).unwrap_or(0);
         // An SCHD is sent this far ahead of its slot. A slot beyond that is of a damaged packet,
         // and would count as given until it begins.
         let ahead = i64::from(slot.wrapping_sub(present as u32) as i32);
-        let is_near = ahead <= self.timing().ahead as i64 + AHEAD_SLACK;
+        let is_near = ahead <= self.timing().lead_slots as i64 + LEAD_SLACK;
         let grant = present.checked_add_signed(ahead);
         let grant = grant.filter(|_| is_near && self.may_send(dst, agg));
         let grant = grant.map(|slot| (slot, Grant { dst, agg, is_probe: probe != 0 }));
@@ -145,9 +148,9 @@ impl FastpodHost {
             _ => (None, grant),
         };
         if let Some((slot, grant)) = probe {
-            self.asking.probe(slot, grant);
+            self.requests.probe(slot, grant);
         }
-        self.asking.on_schd(now, Answer { incarnation, heard, given }, grant);
+        self.requests.on_schd(now, SchdAnswer { incarnation, answered_rts, granted }, grant);
         for &Ack { host, flow } in acks.as_slice() {
             self.queues.on_ack(host, flow, &mut self.out);
         }
@@ -169,17 +172,17 @@ impl FastpodHost {
     }
 
     /// Restarts requests, or fails messages, if no arbiter answers.
-    fn look_for_answers(&mut self, now: Time) {
+    fn check_answers(&mut self, now: Time) {
         if !self.queues.has_waiting() {
             return;
         }
-        match self.asking.handle_timeout(now, &self.fastpod) {
-            Outcome::Nothing => {}
-            Outcome::AskAnew => {
+        match self.requests.handle_timeout(now, &self.fastpod) {
+            Outcome::None => {}
+            Outcome::RequestAgain => {
                 self.stats.resets += 1;
-                self.want_all(now);
+                self.request_all_slots(now);
             }
-            Outcome::GiveUp => self.queues.fail_waiting(&mut self.out),
+            Outcome::Abort => self.queues.fail_waiting(&mut self.out),
         }
     }
 }
@@ -200,9 +203,9 @@ impl Endpoint for FastpodHost {
             end: config.end_of(host),
             rng,
             queues: Queues::new(node, config.pod_of(host), &config),
-            asking: HostDemands::new(now, 1),
+            requests: HostDemands::new(now, 1),
             receiver: Receiver::default(),
-            seen: HostObservations::new(&config, config.pod_of(host)),
+            observations: HostObservations::new(&config, config.pod_of(host)),
             out: Output::new(node, config.config.control.get() as u16),
             epoch: 0,
             arbiter: 0,
@@ -219,11 +222,11 @@ impl Endpoint for FastpodHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         if !self.queues.has_waiting() {
-            self.asking.begin(now);
+            self.requests.begin(now);
         }
         self.advance(now);
         self.queues.submit(now, &message, &self.fastpod);
-        self.want(now, self.fastpod.target(self.pod, message.dst.get() as u16));
+        self.request_slots(now, self.fastpod.target(self.pod, message.dst.get() as u16));
         self.plan(now);
     }
 
@@ -240,7 +243,7 @@ impl Endpoint for FastpodHost {
                 let packets = self.fastpod.segmentation().packets(Bytes::new(size));
                 let (src, msg) = (packet.src, packet.payload.msg);
                 let of = Announcement { src, msg, flow, tx_slot, packets };
-                self.on_scheduled(now, packet);
+                self.on_scheduled_packet(now, packet);
                 self.receiver.on_cell(now, of, seq, &self.fastpod, &mut self.out)
             }
             FastpodHeader::Schd { .. } => {
@@ -248,14 +251,14 @@ impl Endpoint for FastpodHost {
                 Receipt::Control
             }
             FastpodHeader::Probe { .. } => {
-                self.on_scheduled(now, packet);
+                self.on_scheduled_packet(now, packet);
                 Receipt::Control
             }
             FastpodHeader::Hold { held } => {
                 let (src, msg) = (packet.src, packet.payload.msg);
-                if let Some(dst) = self.queues.on_hold(now, src, msg, held, &self.fastpod) {
-                    self.asking.begin(now);
-                    self.want(now, dst);
+                if let Some(dst) = self.queues.set_paused(now, src, msg, held, &self.fastpod) {
+                    self.requests.begin(now);
+                    self.request_slots(now, dst);
                 }
                 Receipt::Control
             }
@@ -263,7 +266,7 @@ impl Endpoint for FastpodHost {
                 let packets = self.fastpod.segmentation().packets(Bytes::new(size));
                 let (src, msg) = (packet.src, packet.payload.msg);
                 let of = Announcement { src, msg, flow, tx_slot, packets };
-                self.receiver.on_ask(of, &mut self.out);
+                self.receiver.on_pause_probe(of, &mut self.out);
                 Receipt::Control
             }
             FastpodHeader::Rts { .. }
@@ -287,7 +290,7 @@ impl Endpoint for FastpodHost {
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
-            self.receiver.flows.resume(now, src, msg, self.fastpod.held_pause);
+            self.receiver.flows.resume(now, src, msg, self.fastpod.paused_probe_interval);
             self.out.send(src, msg, FastpodHeader::Hold { held: false });
         }
     }
@@ -296,7 +299,7 @@ impl Endpoint for FastpodHost {
         self.receiver.flows.abandon_message(src, msg, &mut self.out);
     }
 
-    fn messages(&self) -> Option<(usize, usize)> {
+    fn message_counts(&self) -> Option<(usize, usize)> {
         Some((self.queues.len(), self.receiver.flows.len()))
     }
 
@@ -308,8 +311,8 @@ impl Endpoint for FastpodHost {
         if peer == self.fastpod.arbiter(self.pod, self.arbiter) {
             // It counts its epochs from the start.
             (self.epoch, self.offset, self.open) = (0, None, None);
-            self.asking.turn_over(now);
-            self.want_all(now);
+            self.requests.on_takeover(now);
+            self.request_all_slots(now);
         }
         self.plan(now);
     }
@@ -322,10 +325,10 @@ impl Endpoint for FastpodHost {
         self.emit(now);
         while let Some(dst) = self.queues.handle_timeout(now, &self.fastpod, &mut self.out) {
             self.stats.timeouts += 1;
-            self.asking.begin(now);
-            self.want(now, dst);
+            self.requests.begin(now);
+            self.request_slots(now, dst);
         }
-        self.look_for_answers(now);
+        self.check_answers(now);
         self.emit(now);
         self.plan(now);
     }

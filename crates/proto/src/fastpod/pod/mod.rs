@@ -22,13 +22,13 @@ pub mod slots;
 pub mod timing;
 
 pub(super) mod arbiter;
-pub(super) mod asking;
 pub(super) mod backlog;
 mod clocks;
-mod demands;
+mod demand_table;
 pub(super) mod host;
 pub(super) mod queues;
 mod receiver;
+pub(super) mod requests;
 pub(super) mod routes;
 pub(super) mod slot_grant;
 pub(super) mod stats;

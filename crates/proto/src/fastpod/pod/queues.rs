@@ -26,13 +26,13 @@ pub(crate) struct Progress {
     /// Its place in its queue.
     key: u64,
     /// Time of its submission, and of its last cell sent by schedule.
-    at: Time,
+    submitted_at: Time,
     sent_at: Time,
     /// Target of the requested slots: the destination host, or its pod.
-    to: u16,
+    target: u16,
     /// End of the time in which it may be sent without a schedule; `None` while the arbiter has
     /// received no request.
-    until: Option<Instant>,
+    unscheduled_until: Option<Instant>,
 }
 
 /// Messages to one destination, a host of the pod or another pod, that have cells to send by
@@ -40,7 +40,7 @@ pub(crate) struct Progress {
 #[derive(Clone, Debug, Default)]
 struct Queue {
     /// By order, then by slot at the source.
-    waiting: BTreeSet<(u64, u32)>,
+    queued: BTreeSet<(u64, u32)>,
     /// Number of cells, and their bytes on the wire.
     cells: u64,
     bytes: u64,
@@ -48,26 +48,26 @@ struct Queue {
     last: Option<u32>,
     /// Messages of which some cells were sent and then others', with the time, earliest first. Some
     /// have been sent since.
-    put_off: VecDeque<(Time, u32)>,
+    deferred: VecDeque<(Time, u32)>,
 }
 
 impl Queue {
     /// Returns a message that waits, of which nothing was sent for `span` although it has begun.
     /// Receivers would forget it in the end.
-    fn neglected(
+    fn starved_message(
         &mut self,
         now: Time,
         span: Span,
         flows: &OutgoingFlows<Progress>,
     ) -> Option<(u64, u32)> {
-        while let Some(&(at, slot)) = self.put_off.front()
+        while let Some(&(at, slot)) = self.deferred.front()
             && at + span <= now
         {
-            self.put_off.pop_front();
+            self.deferred.pop_front();
             let state = flows.get(slot).map(|flow| &flow.state);
             let has_begun = |state: &&Progress| state.next > 0 && state.sent_at <= at;
             let key = state.filter(has_begun).map(|state| (state.key, slot));
-            if let Some(key) = key.filter(|key| self.waiting.contains(key)) {
+            if let Some(key) = key.filter(|key| self.queued.contains(key)) {
                 return Some(key);
             }
         }
@@ -75,13 +75,13 @@ impl Queue {
     }
 
     /// A cell of a message is sent, perhaps instead of another's.
-    fn turn_to(&mut self, now: Time, slot: u32, flows: &OutgoingFlows<Progress>) {
+    fn switch_to(&mut self, now: Time, slot: u32, flows: &OutgoingFlows<Progress>) {
         let before = self.last.replace(slot).filter(|&before| before != slot);
         let Some((before, flow)) = before.and_then(|slot| Some((slot, flows.get(slot)?))) else {
             return;
         };
-        if self.waiting.contains(&(flow.state.key, before)) {
-            self.put_off.push_back((now, before));
+        if self.queued.contains(&(flow.state.key, before)) {
+            self.deferred.push_back((now, before));
         }
     }
 }
@@ -95,16 +95,16 @@ pub(crate) struct Queues {
     /// Messages by destination and number, as acknowledgements name them.
     numbers: IdMap<(u32, u32), u32>,
     /// Messages that may be sent without a schedule, earliest first.
-    hopeful: VecDeque<(u32, MsgId)>,
+    unscheduled: VecDeque<(u32, MsgId)>,
     submitted: u64,
     /// Cells of all queues.
     cells: u64,
     /// Bytes on the wire of a cell that is not its message's last.
-    whole_bytes: u64,
+    full_cell_bytes: u64,
 }
 
 /// The bytes on the wire of what of a message is to be sent by schedule.
-fn bytes_left(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
+fn remaining_bytes(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
     match flow.packets - flow.state.next {
         0 => 0,
         left => u64::from(left - 1) * whole_bytes + u64::from(flow.state.last_bytes),
@@ -125,11 +125,11 @@ impl Queues {
     pub(crate) fn new(node: NodeId, pod: u16, fastpod: &Fastpod) -> Self {
         Self {
             pod,
-            whole_bytes: fastpod.cell_bytes(),
+            full_cell_bytes: fastpod.cell_bytes(),
             flows: OutgoingFlows::new(node),
             queues: IdMap::default(),
             numbers: IdMap::default(),
-            hopeful: VecDeque::new(),
+            unscheduled: VecDeque::new(),
             submitted: 0,
             cells: 0,
         }
@@ -150,7 +150,7 @@ impl Queues {
         let Some(queue) = self.queues.get(&dst).filter(|_| fastpod.config.packing) else {
             return self.waiting(dst);
         };
-        let messages = queue.waiting.iter().map(|&(_, slot)| {
+        let messages = queue.queued.iter().map(|&(_, slot)| {
             let flow = &self.flows[slot];
             (flow.packets - flow.state.next - 1, flow.state.last_bytes)
         });
@@ -174,26 +174,29 @@ impl Queues {
     /// Enters a message. It may be sent without a schedule if nothing waits for its destination.
     pub(crate) fn submit(&mut self, now: Time, message: &Message, fastpod: &Fastpod) {
         let packets = fastpod.segmentation().packets(message.size);
-        let to = fastpod.target(self.pod, message.dst.get() as u16);
+        let target = fastpod.target(self.pod, message.dst.get() as u16);
         // Nothing is sent to other pods without a schedule (§3.4).
-        let is_alone = self.waiting(to) == 0 && to & POD_FLAG == 0;
+        let is_alone = self.waiting(target) == 0 && target & POD_FLAG == 0;
         // A message that waits for long keeps its number.
         let (dst, numbers) = (message.dst, &self.numbers);
         let is_free = |flow| !numbers.contains_key(&number(dst, flow));
         self.flows.skip_numbers(dst, NUMBERS, is_free);
-        let slot =
-            self.flows.submit(message, packets, Progress { at: now, to, ..Progress::default() });
+        let slot = self.flows.submit(
+            message,
+            packets,
+            Progress { submitted_at: now, target, ..Progress::default() },
+        );
         self.flows[slot].state.last_bytes = self.cell(slot, packets - 1, fastpod).wire_bytes;
         self.numbers.insert(number(dst, self.flows[slot].flow), slot);
         self.submitted += 1;
         if fastpod.config.optimistic && is_alone {
-            self.hopeful.push_back((slot, message.id));
+            self.unscheduled.push_back((slot, message.id));
         }
-        self.enter(slot, fastpod.config.order);
+        self.enqueue(slot, fastpod.config.order);
     }
 
     /// Puts all cells of a message into its queue.
-    fn enter(&mut self, slot: u32, order: Order) {
+    fn enqueue(&mut self, slot: u32, order: Order) {
         let submitted = self.submitted;
         let flow = &mut self.flows[slot];
         flow.state.next = 0;
@@ -201,24 +204,24 @@ impl Queues {
             Order::Srpt => flow.packets.into(),
             Order::Fifo => submitted,
         };
-        let queue = self.queues.entry(flow.state.to).or_default();
-        queue.waiting.insert((flow.state.key, slot));
+        let queue = self.queues.entry(flow.state.target).or_default();
+        queue.queued.insert((flow.state.key, slot));
         queue.cells += u64::from(flow.packets);
-        queue.bytes += bytes_left(flow, self.whole_bytes);
+        queue.bytes += remaining_bytes(flow, self.full_cell_bytes);
         self.cells += u64::from(flow.packets);
     }
 
     /// Takes a message out of its queue.
-    fn leave(&mut self, slot: u32) {
+    fn dequeue(&mut self, slot: u32) {
         let flow = &mut self.flows[slot];
         let left = u64::from(flow.packets - flow.state.next);
         if left == 0 {
             return;
         }
-        let bytes = bytes_left(flow, self.whole_bytes);
+        let bytes = remaining_bytes(flow, self.full_cell_bytes);
         flow.state.next = flow.packets;
-        if let Some(queue) = self.queues.get_mut(&flow.state.to) {
-            queue.waiting.remove(&(flow.state.key, slot));
+        if let Some(queue) = self.queues.get_mut(&flow.state.target) {
+            queue.queued.remove(&(flow.state.key, slot));
             queue.cells -= left;
             queue.bytes -= bytes;
             self.cells -= left;
@@ -229,13 +232,13 @@ impl Queues {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Cell { flow: flow.flow, tx_slot: slot, seq, size: flow.size };
         let packet =
-            fastpod.segmentation().data(self.flows.outgoing(slot), seq, Priority::new(1), header);
-        Packet { wire_bytes: fastpod.charged(packet.wire_bytes), ..packet }
+            fastpod.segmentation().data(self.flows.message(slot), seq, Priority::new(1), header);
+        Packet { wire_bytes: fastpod.charged_bytes(packet.wire_bytes), ..packet }
     }
 
     /// Returns the next packet to a destination, in the rest of the time of a scheduled cell. Also
     /// returns its start, and true if it was sent by schedule before.
-    pub(crate) fn scheduled(
+    pub(crate) fn next_scheduled(
         &mut self,
         now: Time,
         dst: u16,
@@ -246,16 +249,16 @@ impl Queues {
         // One that is neglected has a cell's first packet, which always finds time.
         let neglected = match time.is_used() {
             true => None,
-            false => queue.neglected(now, fastpod.forget / 4, &self.flows),
+            false => queue.starved_message(now, fastpod.forget_timeout / 4, &self.flows),
         };
-        let (key, slot) = neglected.or_else(|| queue.waiting.first().copied())?;
+        let (key, slot) = neglected.or_else(|| queue.queued.first().copied())?;
         let flow = &self.flows[slot];
         let bytes = match flow.state.next + 1 == flow.packets {
             true => flow.state.last_bytes,
-            false => self.whole_bytes as u16,
+            false => self.full_cell_bytes as u16,
         };
         let begin = time.place(bytes, fastpod)?;
-        queue.turn_to(now, slot, &self.flows);
+        queue.switch_to(now, slot, &self.flows);
         let flow = &mut self.flows[slot];
         flow.state.sent_at = now;
         let seq = flow.state.next;
@@ -265,7 +268,7 @@ impl Queues {
         self.cells -= 1;
         let is_last = flow.state.next == flow.packets;
         if is_last || fastpod.config.order == Order::Srpt {
-            queue.waiting.remove(&(key, slot));
+            queue.queued.remove(&(key, slot));
         }
         if is_last {
             // Waits longer after each attempt.
@@ -275,7 +278,7 @@ impl Queues {
             self.flows.defer_timer(slot, now + wait);
         } else if fastpod.config.order == Order::Srpt {
             flow.state.key = (flow.packets - flow.state.next).into();
-            queue.waiting.insert((flow.state.key, slot));
+            queue.queued.insert((flow.state.key, slot));
         }
         let is_again = self.flows[slot].retry.attempts() > 0;
         Some((self.cell(slot, seq, fastpod), begin, is_again))
@@ -284,26 +287,26 @@ impl Queues {
     /// Returns the messages that may still be sent without a schedule at `at`, earliest first.
     fn hopeful(&self, at: Instant) -> impl Iterator<Item = &OutgoingFlow<Progress>> {
         let flows = self
-            .hopeful
+            .unscheduled
             .iter()
             .filter_map(|&(slot, msg)| self.flows.get(slot).filter(|flow| flow.msg == msg));
-        flows.filter(move |f| is_hopeful(&f.state, f.packets, at))
+        flows.filter(move |f| may_send_unscheduled(&f.state, f.packets, at))
     }
 
     /// Returns the destination of the earliest of them, and when it was submitted.
     #[inline]
     pub(crate) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
-        self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.at))
+        self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.submitted_at))
     }
 
     /// Returns whether one of them is for `dst`.
     #[inline]
-    pub(crate) fn hopes(&self, dst: u16, at: Instant) -> bool {
+    pub(crate) fn has_unscheduled(&self, dst: u16, at: Instant) -> bool {
         self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
     }
 
     /// Returns the next cell to `dst` without a schedule.
-    pub(crate) fn unscheduled(
+    pub(crate) fn next_unscheduled(
         &mut self,
         dst: u16,
         at: Instant,
@@ -317,22 +320,22 @@ impl Queues {
     }
 
     /// Forgets messages that can no longer be sent without a schedule at `at`.
-    pub(crate) fn give_up_hope(&mut self, at: Instant) {
+    pub(crate) fn expire_unscheduled(&mut self, at: Instant) {
         let flows = &self.flows;
-        self.hopeful.retain(|&(slot, msg)| {
+        self.unscheduled.retain(|&(slot, msg)| {
             let flow = flows.get(slot).filter(|flow| flow.msg == msg);
-            flow.is_some_and(|f| is_hopeful(&f.state, f.packets, at))
+            flow.is_some_and(|f| may_send_unscheduled(&f.state, f.packets, at))
         });
     }
 
     /// The arbiter has received requests for slots to `dst`: what nobody has requested before may
     /// be sent without them until `until`.
-    pub(crate) fn on_asked(&mut self, dst: u16, until: Instant) {
-        for &(slot, msg) in &self.hopeful {
+    pub(crate) fn on_requested(&mut self, dst: u16, until: Instant) {
+        for &(slot, msg) in &self.unscheduled {
             let flow =
                 self.flows.get_current(slot, msg).filter(|flow| flow.dst.get() == u32::from(dst));
             if let Some(flow) = flow {
-                flow.state.until.get_or_insert(until);
+                flow.state.unscheduled_until.get_or_insert(until);
             }
         }
     }
@@ -340,7 +343,7 @@ impl Queues {
     /// The message is not to be sent any more.
     fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<Progress>> {
         self.flows.get(slot)?;
-        self.leave(slot);
+        self.dequeue(slot);
         let flow = self.flows.remove(slot)?;
         // Only if all numbers are in use does another message have the same.
         let number = number(flow.dst, flow.flow);
@@ -369,7 +372,7 @@ impl Queues {
 
     /// Pauses or resumes a message, by flow control of its destination. If it resumes, returns the
     /// destination for which slots are needed.
-    pub(crate) fn on_hold(
+    pub(crate) fn set_paused(
         &mut self,
         now: Time,
         dst: NodeId,
@@ -382,7 +385,7 @@ impl Queues {
         if flow.dst != dst {
             return None;
         }
-        let pause = now + fastpod.held_pause;
+        let pause = now + fastpod.paused_probe_interval;
         if flow.is_paused == held {
             if held {
                 self.flows.on_response(slot, pause);
@@ -391,17 +394,17 @@ impl Queues {
         }
         flow.is_paused = held;
         flow.retry.reset();
-        self.leave(slot);
+        self.dequeue(slot);
         if held {
             self.flows.start_timer(slot, pause);
             return None;
         }
-        self.enter(slot, fastpod.config.order);
-        Some(self.flows[slot].state.to)
+        self.enqueue(slot, fastpod.config.order);
+        Some(self.flows[slot].state.target)
     }
 
     /// Probes the receiver of a message that is held.
-    fn ask(&self, slot: u32, out: &mut Output<FastpodHeader>) {
+    fn probe_receiver(&self, slot: u32, out: &mut Output<FastpodHeader>) {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Ask { flow: flow.flow, tx_slot: slot, size: flow.size };
         out.send(flow.dst, flow.msg, header);
@@ -415,19 +418,19 @@ impl Queues {
         fastpod: &Fastpod,
         out: &mut Output<FastpodHeader>,
     ) -> Option<u16> {
-        let slot = self.flows.next_due_or_probe(now, fastpod.repeat_gap)?;
+        let slot = self.flows.next_due_or_probe(now, fastpod.retransmit_gap)?;
         let flow = &mut self.flows[slot];
-        let to = flow.state.to;
+        let to = flow.state.target;
         if flow.state.next < flow.packets {
             return Some(to);
         }
         let is_held = flow.is_paused;
         if flow.retry.attempt(now, &fastpod.attempt_limit) {
             if is_held {
-                self.flows.defer_timer(slot, now + fastpod.held_pause);
-                self.ask(slot, out);
+                self.flows.defer_timer(slot, now + fastpod.paused_probe_interval);
+                self.probe_receiver(slot, out);
             } else {
-                self.enter(slot, fastpod.config.order);
+                self.enqueue(slot, fastpod.config.order);
             }
         } else if let Some(flow) = self.remove(slot) {
             out.push_event(Event::Failed { msg: flow.msg });
@@ -466,6 +469,8 @@ impl Queues {
     }
 }
 
-fn is_hopeful(state: &Progress, packets: u32, at: Instant) -> bool {
-    state.next == 0 && state.free < packets && state.until.is_none_or(|until| at < until)
+fn may_send_unscheduled(state: &Progress, packets: u32, at: Instant) -> bool {
+    state.next == 0
+        && state.free < packets
+        && state.unscheduled_until.is_none_or(|until| at < until)
 }

@@ -29,10 +29,10 @@ impl Receiver {
         if seq >= of.packets {
             return Receipt::Ignored;
         }
-        self.flows.sweep(now, fastpod.forget, out);
+        self.flows.sweep(now, fastpod.forget_timeout, out);
         let slot = match self.flows.find(&of) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.enter(now, of, ()) {
+            FlowStatus::New => match self.flows.insert(now, of, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
@@ -62,7 +62,7 @@ impl Receiver {
     }
 
     /// Handles a probe of a source whose message is held.
-    pub(super) fn on_ask(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
+    pub(super) fn on_pause_probe(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
         match self.flows.find(&of) {
             FlowStatus::Delivered => self.acknowledge(of),
             FlowStatus::Abandoned => {}

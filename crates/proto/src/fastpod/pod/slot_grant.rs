@@ -6,7 +6,7 @@ pub(crate) struct SlotGrant {
     pub(crate) src: u16,
     pub(crate) dst: u16,
     /// Receiver as named to the sender: a host, or a pod with [`crate::fastpod::wire::POD_FLAG`].
-    pub(crate) to: u16,
+    pub(crate) named_dst: u16,
     /// The aggregation switch between them; to another pod the core switch.
     pub(crate) agg: u8,
     /// The slot is for a probe of a link that is broken.

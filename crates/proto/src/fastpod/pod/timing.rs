@@ -29,8 +29,8 @@ struct End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Leaf {
     /// Times in a slot at which its cells pass a leaf: those from its ends, and those to them.
-    from_ends: Span,
-    to_ends: Span,
+    up_cell_time: Span,
+    down_cell_time: Span,
     /// Of each arbiter the same delays as of ends: up and down.
     arbiters: Vec<(Span, Span)>,
 }
@@ -51,20 +51,20 @@ pub struct Timing {
     /// From an arbiter's look at demands to its first SCHD of a slot.
     compute: Span,
     /// Slots between an SCHD and the slot that it gives.
-    pub ahead: u64,
+    pub lead_slots: u64,
     /// Maximum time from an RTS with a request to the SCHD that answers.
-    pub answer: Span,
+    pub answer_time: Span,
     /// Time in a slot at which an arbiter's packet to the other passes a rack; `None` if cells are
     /// too short for it.
     pub watchdog_at: Option<Span>,
     /// Maximum number of slots whose cells reach a core switch after it has decided that there
     /// should be no more, until its RTS is obeyed.
-    pub on_way_to_core: u64,
+    pub in_flight_to_core: u64,
     /// Slots from a slot to the RTS that reports its arrivals.
     pub settled: u64,
     /// Maximum time before the start of a slot at which its first packet may seem to begin, for an
     /// end that receives it.
-    early: Span,
+    early_max: Span,
 }
 
 fn most(spans: impl Iterator<Item = Span>) -> Span {
@@ -89,12 +89,12 @@ impl Timing {
     }
 
     /// Other networks have two hops between a host and an arbiter, and four between hosts.
-    pub(crate) fn elsewhere(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
+    pub(crate) fn without_pods(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
         let hop = facts.control_rtt / 4;
         let place = |number: u32| (number % u32::from(slots.hosts)) as u16;
         let end = |number| End { leaf: 0, place: place(number), up: hop, down: hop };
         let arbiters = vec![(hop, hop); 2];
-        let leaf = Leaf { from_ends: Span::ZERO, to_ends: hop * 2, arbiters };
+        let leaf = Leaf { up_cell_time: Span::ZERO, down_cell_time: hop * 2, arbiters };
         let ends = (0..facts.n_hosts).map(end).collect();
         // Networks with queues are late.
         Self::new(facts.n_hosts, ends, 1, vec![leaf], slots, compute, 3)
@@ -112,9 +112,9 @@ impl Timing {
         let (hosts, cores) = ends.split_at(n_hosts as usize);
         let ups = |of: &[End]| most(of.iter().map(|end| end.up));
         let downs = |of: &[End]| most(of.iter().map(|end| end.down));
-        let early = |end: &End| end.up.saturating_sub(leaves[usize::from(end.leaf)].from_ends);
+        let early = |end: &End| end.up.saturating_sub(leaves[usize::from(end.leaf)].up_cell_time);
         let base = most(ends.iter().map(early));
-        let across = most(leaves.iter().map(|leaf| leaf.to_ends));
+        let across = most(leaves.iter().map(|leaf| leaf.down_cell_time));
         let arbiters = || leaves.iter().flat_map(|leaf| &leaf.arbiters);
         let up_arbiter = most(arbiters().map(|delays| delays.0));
         let to_arbiter = most(arbiters().map(|delays| delays.1));
@@ -122,23 +122,24 @@ impl Timing {
         // receive the last SCHD of a slot, and then send.
         let way = (ups(hosts) + across + downs(hosts)).max(ups(cores) + downs(cores));
         let heard = way + slots.length() + slots.error * 2;
-        let ahead = heard.div_floor(slots.length()) + slack;
+        let lead_slots = heard.div_floor(slots.length()) + slack;
         let (up, down) = (ups(&ends), downs(&ends));
         let rts = slots.length() * 2 + up + to_arbiter;
-        let answer = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
+        let answer_time = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
         // From the arrival of the cell that makes the switch close, in slot a there. The switch
         // sends an RTS within two slots. Let m be the last slot that the arbiter decides before it
         // receives that RTS. So m - a is less than this time in slots, and one; cells of slots a to
         // m + ahead arrive.
         let told = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
         let on_way = told + compute + up_arbiter + downs(cores);
-        let on_way_to_core = match cores {
+        let in_flight_to_core = match cores {
             [] => 0,
-            _ => on_way.div_floor(slots.length()) + 2 + ahead,
+            _ => on_way.div_floor(slots.length()) + 2 + lead_slots,
         };
-        let watchdog_at = slots.watchdog_at(leaves[0].to_ends.saturating_sub(leaves[0].from_ends));
+        let watchdog_at =
+            slots.watchdog_at(leaves[0].down_cell_time.saturating_sub(leaves[0].up_cell_time));
         let n_racks = n_racks as u16;
-        let settled = ahead + 1;
+        let settled = lead_slots + 1;
         Self {
             slots,
             watchdog_at,
@@ -148,19 +149,19 @@ impl Timing {
             leaves,
             base,
             compute,
-            ahead,
-            answer,
-            on_way_to_core,
+            lead_slots,
+            answer_time,
+            in_flight_to_core,
             settled,
             // Clocks are apart by less, and the last cell of a slot begins earlier.
-            early: slots.cell / 2,
+            early_max: slots.cell / 2,
         }
     }
 
     /// The same if cells are shared: the last packet of a slot may begin just before its end. Guard
     /// bands keep it away from the next slot by more than clocks may be wrong.
     pub(crate) fn with_packing(self) -> Self {
-        Self { early: self.slots.error, ..self }
+        Self { early_max: self.slots.error, ..self }
     }
 
     /// Returns the number of hosts of the pod.
@@ -195,7 +196,7 @@ impl Timing {
     #[inline]
     pub(crate) fn start(&self, end: u16, slot: u64) -> Instant {
         let End { leaf, up, .. } = self.ends[usize::from(end)];
-        let phase = self.leaves[usize::from(leaf)].from_ends;
+        let phase = self.leaves[usize::from(leaf)].up_cell_time;
         self.number_start(slot) + ps(self.base) + ps(phase) - ps(up)
     }
 
@@ -217,7 +218,7 @@ impl Timing {
     pub(crate) fn leaf_at(&self, arbiter: u32, leaf: u16, slot: u64, position: Span) -> Instant {
         let leaf = &self.leaves[usize::from(leaf)];
         let up = leaf.arbiters[arbiter as usize].0;
-        self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.to_ends) - ps(up)
+        self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.down_cell_time) - ps(up)
     }
 
     /// Time from the departure of an SCHD until it is received.
@@ -231,7 +232,7 @@ impl Timing {
     /// packets received before count.
     #[inline]
     pub(crate) fn tick_at(&self, arbiter: u32, slot: u64) -> Instant {
-        let first = |leaf: &Leaf| ps(leaf.to_ends) - ps(leaf.arbiters[arbiter as usize].0);
+        let first = |leaf: &Leaf| ps(leaf.down_cell_time) - ps(leaf.arbiters[arbiter as usize].0);
         let first = self.leaves.iter().map(first).min().unwrap_or(0);
         self.number_start(slot) + ps(self.base) + first - ps(self.compute)
     }
@@ -248,9 +249,9 @@ impl Timing {
     /// `at`, and the end of that slot's arrivals. Returns `None` before the first.
     pub(crate) fn slot_of_arrival(&self, end: u16, at: Instant) -> Option<(u64, Instant)> {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
-        let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].to_ends);
+        let leaf = ps(self.base) + ps(self.leaves[usize::from(leaf)].down_cell_time);
         // A packet that begins a slot is not of the one before.
-        let first = leaf + ps(down) - ps(self.early);
+        let first = leaf + ps(down) - ps(self.early_max);
         let slot = (at - first).div_euclid(ps(self.slots.length()));
         let slot = u64::try_from(slot).ok()?;
         Some((slot, self.number_start(slot + 1) + first))
@@ -267,7 +268,7 @@ impl Timing {
 
     /// Returns the instant at which an end receives the first SCHD that can depend on the RTS that
     /// it sends at `sent`. No packet to the end is then scheduled (§3.3).
-    pub(crate) fn knowing(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
+    pub(crate) fn schd_after_report(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
         let End { leaf, place, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
         let heard = sent + ps(up) + ps(down);
@@ -308,14 +309,14 @@ fn to_host(pod: &Pod, cable: Span, control: Span) -> Span {
 fn ends_of_pod(pod: &Pod, cores: &[CoreSwitch], control: Span) -> Vec<End> {
     let of_host = |host: &PodHost| End {
         leaf: host.rack,
-        place: host.place,
+        place: host.index,
         up: to_switch(pod, host.propagation),
         down: to_host(pod, host.propagation, control),
     };
     let n_racks = pod.arbiter_propagation.len() as u16;
     let of_core = |core: &CoreSwitch| End {
         leaf: n_racks + core.agg,
-        place: core.place,
+        place: core.index,
         up: to_switch(pod, core.propagation),
         down: to_switch(pod, core.propagation),
     };
@@ -327,9 +328,9 @@ fn leaves_of_pod(pod: &Pod, control: Span) -> Vec<Leaf> {
     // If trunks differ, guard bands allow for half of that either way on each of the two.
     let (near, far) =
         (to_switch(pod, pod.trunk_propagation.0), to_switch(pod, pod.trunk_propagation.1));
-    let leaf = |cables: &Vec<Span>, from_ends, to_ends| Leaf {
-        from_ends,
-        to_ends,
+    let leaf = |cables: &Vec<Span>, up_cell_time, down_cell_time| Leaf {
+        up_cell_time,
+        down_cell_time,
         arbiters: cables.iter().map(both).collect(),
     };
     let racks = pod.arbiter_propagation.iter().map(|cables| leaf(cables, Span::ZERO, near + far));

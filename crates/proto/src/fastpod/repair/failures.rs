@@ -13,16 +13,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::paths::{Link, Paths, Way};
+use super::paths::{Link, PairLinks, Paths};
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::routes::aggs;
 use crate::fastpod::pod::slot_grant::SlotGrant;
-use crate::fastpod::wire::COVERED;
+use crate::fastpod::wire::REPORT_SLOTS;
 use crate::toolkit::counters;
 
 /// Losses without a success between them that convict a link: by several others, or by one that
 /// has had successes.
-const LOSSES: u32 = 3;
+const CONVICTION_LOSSES: u32 = 3;
 /// Losses that convict a link and the only one that they were shared with, where neither has had a
 /// success.
 const LOSSES_ALONE: u32 = 6;
@@ -32,7 +32,7 @@ pub(crate) const PROBE_SLOTS: u64 = 256;
 const BEACONS: u64 = 3;
 /// Interval, in slots, at which unresponsive hosts may be sent to, so that messages to one that has
 /// failed permanently fail at their senders.
-const KNOCK_SLOTS: u64 = 64;
+const RETRY_SLOTS: u64 = 64;
 
 counters! {
     /// Counters of an arbiter's failure detection.
@@ -51,7 +51,7 @@ struct Report {
     slot: u64,
     covered: u64,
     sent: u64,
-    got: u64,
+    received: u64,
 }
 
 /// Health of a link.
@@ -73,17 +73,17 @@ pub(crate) struct Failures {
     n_aggs: usize,
     /// Slots after which an unresponsive end counts as failed, and after which the events of a slot
     /// have been reported.
-    patience: u64,
+    failed_after_slots: u64,
     verdict: u64,
     beacon: u64,
     n_hosts: usize,
     first_host: u16,
     /// By end: its switch, the time of its last packet, and whether that is too long ago.
-    leaves: Vec<u16>,
-    heard: Vec<u64>,
-    is_gone: Vec<bool>,
-    n_gone: u32,
-    next_look: u64,
+    leaf_of_end: Vec<u16>,
+    last_rts_slot: Vec<u64>,
+    is_failed: Vec<bool>,
+    n_failed: u32,
+    next_check: u64,
     /// Scheduled pairs of slots of which not all reports have arrived.
     trials: VecDeque<(u64, Vec<SlotGrant>)>,
     reports: Vec<VecDeque<Report>>,
@@ -100,22 +100,22 @@ impl Failures {
         let n_ends = n_hosts + usize::from(fastpod.n_cores());
         let n_aggs = aggs(fastpod);
         let beacon = u64::from(fastpod.config.beacon_slots);
-        let answer = fastpod.answer.div_floor(fastpod.slot) + 1;
+        let answer = fastpod.answer_time.div_floor(fastpod.slot) + 1;
         Self {
             paths: Paths::new(timing.n_racks(), n_aggs),
             stats: FailureStats::default(),
             n_racks: timing.n_racks() as u16,
             n_aggs,
-            patience: beacon * BEACONS + answer,
+            failed_after_slots: beacon * BEACONS + answer,
             verdict: timing.settled + fastpod.report_slots + answer,
             beacon,
             n_hosts,
             first_host: fastpod.hosts_of(pod).start as u16,
-            leaves: (0..n_ends as u16).map(|end| timing.leaf(end)).collect(),
-            heard: vec![from; n_ends],
-            is_gone: vec![false; n_ends],
-            n_gone: 0,
-            next_look: from,
+            leaf_of_end: (0..n_ends as u16).map(|end| timing.leaf(end)).collect(),
+            last_rts_slot: vec![from; n_ends],
+            is_failed: vec![false; n_ends],
+            n_failed: 0,
+            next_check: from,
             trials: VecDeque::new(),
             reports: vec![VecDeque::new(); n_hosts],
             links: vec![Health::default(); 2 * timing.n_racks() * n_aggs],
@@ -126,13 +126,13 @@ impl Failures {
     /// Returns whether an end has been unresponsive for long.
     #[inline]
     pub(crate) fn is_gone(&self, end: u16) -> bool {
-        self.is_gone[usize::from(end)]
+        self.is_failed[usize::from(end)]
     }
 
     /// Returns whether all ends respond and all links work.
     #[inline]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.n_gone == 0 && self.convicted.is_empty()
+    pub(crate) fn has_no_failures(&self) -> bool {
+        self.n_failed == 0 && self.convicted.is_empty()
     }
 
     /// Returns whether there are links to probe.
@@ -143,40 +143,44 @@ impl Failures {
 
     /// Returns whether a pair may be given a slot, as far as its ends respond.
     #[inline]
-    pub(crate) fn may(&self, slot: u64, src: u16, dst: u16) -> bool {
-        !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(KNOCK_SLOTS))
+    pub(crate) fn may_schedule(&self, slot: u64, src: u16, dst: u16) -> bool {
+        !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(RETRY_SLOTS))
     }
 
     /// The links of a pair of ends. A core switch is joined to one aggregation switch.
-    pub(crate) fn way(&self, src: u16, dst: u16, agg: Option<u8>) -> Way {
-        let (from, to) = (self.leaves[usize::from(src)], self.leaves[usize::from(dst)]);
+    pub(crate) fn route_of(&self, src: u16, dst: u16, agg: Option<u8>) -> PairLinks {
+        let (from, to) = (self.leaf_of_end[usize::from(src)], self.leaf_of_end[usize::from(dst)]);
         let rack = |leaf: u16| (leaf < self.n_racks).then_some(leaf);
         let above = |leaf: u16| leaf.checked_sub(self.n_racks).map(|agg| agg as u8);
-        Way { up: rack(from), down: rack(to), agg: agg.or(above(from)).or(above(to)) }
+        PairLinks { up: rack(from), down: rack(to), agg: agg.or(above(from)).or(above(to)) }
     }
 
     /// An RTS of an end has arrived by the time at which a slot is decided.
-    pub(crate) fn on_heard(&mut self, slot: u64, end: u16) {
+    pub(crate) fn on_rts(&mut self, slot: u64, end: u16) {
         let end = usize::from(end);
-        self.heard[end] = self.heard[end].max(slot);
-        self.n_gone -= u32::from(std::mem::take(&mut self.is_gone[end]));
+        self.last_rts_slot[end] = self.last_rts_slot[end].max(slot);
+        self.n_failed -= u32::from(std::mem::take(&mut self.is_failed[end]));
     }
 
     /// Takes a host's report of the slots up to the latest in which it has sent, and something has
     /// arrived.
-    pub(crate) fn on_report(&mut self, now: u64, host: u16, latest: u32, sent: u64, got: u64) {
+    pub(crate) fn on_report(&mut self, now: u64, host: u16, latest: u32, sent: u64, received: u64) {
         let age = u64::from((now as u32).wrapping_sub(latest));
         if let Some(slot) = now.checked_sub(age) {
-            self.note(now, host, Report { slot, covered: COVERED, sent, got });
+            self.record_report(now, host, Report { slot, covered: REPORT_SLOTS, sent, received });
         }
     }
 
     /// Takes a host's report of one slot: whether it has sent, and something has arrived.
     pub(crate) fn on_brief(&mut self, now: u64, host: u16, slot: u64, sent: bool, got: bool) {
-        self.note(now, host, Report { slot, covered: 1, sent: sent.into(), got: got.into() });
+        self.record_report(
+            now,
+            host,
+            Report { slot, covered: 1, sent: sent.into(), received: got.into() },
+        );
     }
 
-    fn note(&mut self, now: u64, host: u16, report: Report) {
+    fn record_report(&mut self, now: u64, host: u16, report: Report) {
         let reports = &mut self.reports[usize::from(host)];
         // Slots of hosts that are idle are not requested.
         let oldest = now.saturating_sub(self.verdict + self.beacon);
@@ -200,12 +204,12 @@ impl Failures {
         {
             for pair in pairs {
                 let was = |report: Option<Report>, is_sent: bool| {
-                    let bits = |r: Report| if is_sent { r.sent } else { r.got };
+                    let bits = |r: Report| if is_sent { r.sent } else { r.received };
                     report.map(|r| bits(r) >> (r.slot - of) & 1 == 1)
                 };
                 let is_sent = was(self.report(pair.src, of), true);
                 let is_got = was(self.report(pair.dst, of), false);
-                let rack = |host: u16| self.leaves[usize::from(host)];
+                let rack = |host: u16| self.leaf_of_end[usize::from(host)];
                 let up = Link { is_up: true, rack: rack(pair.src), agg: pair.agg };
                 let down = Link { is_up: false, rack: rack(pair.dst), agg: pair.agg };
                 match (is_sent, is_got) {
@@ -219,12 +223,12 @@ impl Failures {
                 }
             }
         }
-        if slot >= self.next_look {
-            self.next_look = slot + self.beacon;
-            for end in 0..self.heard.len() {
-                let is_gone = self.heard[end] + self.patience < slot;
-                if is_gone && !std::mem::replace(&mut self.is_gone[end], true) {
-                    self.n_gone += 1;
+        if slot >= self.next_check {
+            self.next_check = slot + self.beacon;
+            for end in 0..self.last_rts_slot.len() {
+                let is_gone = self.last_rts_slot[end] + self.failed_after_slots < slot;
+                if is_gone && !std::mem::replace(&mut self.is_failed[end], true) {
+                    self.n_failed += 1;
                     let is_host = end < self.n_hosts;
                     self.stats.hosts_unheard += u64::from(is_host);
                     self.stats.cores_unheard += u64::from(!is_host);
@@ -239,7 +243,7 @@ impl Failures {
         while reports.front().is_some_and(|report| report.slot < slot) {
             reports.pop_front();
         }
-        let near = reports.iter().take_while(|report| report.slot - slot < COVERED);
+        let near = reports.iter().take_while(|report| report.slot - slot < REPORT_SLOTS);
         near.copied().find(|report| report.slot - slot < report.covered)
     }
 
@@ -253,7 +257,7 @@ impl Failures {
         let before = std::mem::take(self.health(link));
         if before.is_convicted {
             self.convicted.remove(&link);
-            self.paths.set_whole(link, true);
+            self.paths.set_working(link, true);
             self.stats.links_cleared += 1;
         }
     }
@@ -271,7 +275,7 @@ impl Failures {
         let (above, below) = (*self.health(up), *self.health(down));
         let is_guilty = |one: Health, other: Health| {
             let is_alone = one.others.count_ones() < 2 && other.lost >= one.lost;
-            one.lost >= if is_alone { LOSSES_ALONE } else { LOSSES }
+            one.lost >= if is_alone { LOSSES_ALONE } else { CONVICTION_LOSSES }
         };
         if is_guilty(above, below) {
             self.convict(slot, up);
@@ -285,7 +289,7 @@ impl Failures {
     fn convict(&mut self, slot: u64, link: Link) {
         self.health(link).is_convicted = true;
         self.convicted.insert(link, slot);
-        self.paths.set_whole(link, false);
+        self.paths.set_working(link, false);
         self.stats.links_convicted += 1;
         for rack in 0..self.n_racks {
             let health = self.health(Link { is_up: !link.is_up, rack, ..link });
@@ -314,7 +318,7 @@ impl Failures {
 
     /// A probe has found its place in a slot. Others stay due.
     pub(crate) fn on_probe(&mut self, slot: u64, probe: &SlotGrant) {
-        let rack = |host: u16| self.leaves[usize::from(host)];
+        let rack = |host: u16| self.leaf_of_end[usize::from(host)];
         let (from, to) = (rack(probe.src), rack(probe.dst));
         self.stats.probes += 1;
         for (is_up, rack) in [(true, from), (false, to)] {
@@ -338,7 +342,7 @@ impl Failures {
         let host = |of: u16, besides: Option<u16>| {
             let is_of = |host: &u16| {
                 let place = usize::from(*host);
-                self.leaves[place] == of && !self.is_gone[place] && besides != Some(*host)
+                self.leaf_of_end[place] == of && !self.is_failed[place] && besides != Some(*host)
             };
             let hosts: Vec<u16> = (0..self.n_hosts as u16).filter(is_of).collect();
             (!hosts.is_empty()).then(|| hosts[turn / racks.len() % hosts.len()])
@@ -346,6 +350,12 @@ impl Failures {
         let (from, to) = if link.is_up { (link.rack, other) } else { (other, link.rack) };
         let src = host(from, None)?;
         let dst = host(to, Some(src))?;
-        Some(SlotGrant { src, dst, to: self.first_host + dst, agg: link.agg, is_probe: true })
+        Some(SlotGrant {
+            src,
+            dst,
+            named_dst: self.first_host + dst,
+            agg: link.agg,
+            is_probe: true,
+        })
     }
 }

@@ -5,7 +5,7 @@ use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::timing::Instant;
 
 /// Slots that a brief report distinguishes.
-const BRIEF: u64 = 64;
+const BRIEF_SLOTS: u64 = 64;
 
 /// Slots of the last 128.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +28,7 @@ impl SlotBitmap {
     }
 
     /// Returns the marks of the slots up to `slot`, that one in bit 0.
-    fn until(&self, slot: u64) -> u64 {
+    fn marks_until(&self, slot: u64) -> u64 {
         let shift = |by: u64| u32::try_from(by).unwrap_or(u32::MAX);
         let bits = match slot.checked_sub(self.last) {
             Some(later) => self.bits.checked_shl(shift(later)),
@@ -42,12 +42,12 @@ impl SlotBitmap {
 #[derive(Clone, Debug)]
 pub(crate) struct HostObservations {
     sent: SlotBitmap,
-    got: SlotBitmap,
+    received: SlotBitmap,
     /// Instant, by the arbiter's clock, before which arrivals belong to a marked slot.
-    got_until: Instant,
+    received_until: Instant,
     /// Slots from one report to the next at most, and until what happens in a slot is known.
     interval: u64,
-    settled: u64,
+    settled_slots: u64,
     /// The slot of the next report; `u64::MAX` if everything has been reported.
     due: u64,
 }
@@ -57,10 +57,10 @@ impl HostObservations {
     pub(crate) fn new(fastpod: &Fastpod, pod: u16) -> Self {
         Self {
             sent: SlotBitmap::default(),
-            got: SlotBitmap::default(),
-            got_until: Instant::MIN,
+            received: SlotBitmap::default(),
+            received_until: Instant::MIN,
             interval: fastpod.report_slots,
-            settled: fastpod.timing(pod).settled,
+            settled_slots: fastpod.timing(pod).settled,
             due: u64::MAX,
         }
     }
@@ -76,7 +76,7 @@ impl HostObservations {
     #[inline]
     fn report_soon(&mut self, slot: u64) {
         if self.due == u64::MAX {
-            self.due = slot.saturating_add(self.settled + self.interval - 1);
+            self.due = slot.saturating_add(self.settled_slots + self.interval - 1);
         }
     }
 
@@ -91,12 +91,12 @@ impl HostObservations {
     /// same time.
     #[inline]
     pub(crate) fn on_arrival(&mut self, pod: u16, end: u16, at: Instant, fastpod: &Fastpod) {
-        if at < self.got_until {
+        if at < self.received_until {
             return;
         }
         if let Some((slot, until)) = fastpod.timing(pod).slot_of_arrival(end, at) {
-            self.got.set(slot, true);
-            self.got_until = until;
+            self.received.set(slot, true);
+            self.received_until = until;
             self.report_soon(slot);
         }
     }
@@ -105,18 +105,18 @@ impl HostObservations {
     /// arrived, and bitmaps of the slots up to it. One is of slots in which the host sent, the
     /// other of slots in which something arrived. Returns `None` in the first slots of a run.
     pub(crate) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
-        let latest = slot.checked_sub(self.settled)?;
-        let has_more = self.sent.last.max(self.got.last) > latest;
+        let latest = slot.checked_sub(self.settled_slots)?;
+        let has_more = self.sent.last.max(self.received.last) > latest;
         self.due = if has_more { slot.saturating_add(self.interval) } else { u64::MAX };
-        Some((latest, self.sent.until(latest), self.got.until(latest)))
+        Some((latest, self.sent.marks_until(latest), self.received.marks_until(latest)))
     }
 
     /// Returns the same for the latest slot alone, for RTSs with demands. It has the lowest bits of
     /// the slot's number, a bit if the host sent, and a bit if something arrived.
     pub(crate) fn brief(&self, slot: u64) -> u8 {
-        let Some(latest) = slot.checked_sub(self.settled) else { return 0 };
-        let bit = |marked: &SlotBitmap| (marked.until(latest) & 1) as u8;
-        (latest % BRIEF) as u8 | bit(&self.sent) << 6 | bit(&self.got) << 7
+        let Some(latest) = slot.checked_sub(self.settled_slots) else { return 0 };
+        let bit = |marked: &SlotBitmap| (marked.marks_until(latest) & 1) as u8;
+        (latest % BRIEF_SLOTS) as u8 | bit(&self.sent) << 6 | bit(&self.received) << 7
     }
 }
 
@@ -124,8 +124,8 @@ impl HostObservations {
 /// and something arrived.
 pub(crate) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
     // `slot` is at most 32 before the true one, and at most 31 after it.
-    let first = (slot + 1).checked_sub(settled + BRIEF / 2)?;
-    let latest = first + (u64::from(brief) + BRIEF - first % BRIEF) % BRIEF;
+    let first = (slot + 1).checked_sub(settled + BRIEF_SLOTS / 2)?;
+    let latest = first + (u64::from(brief) + BRIEF_SLOTS - first % BRIEF_SLOTS) % BRIEF_SLOTS;
     Some((latest, brief & 64 != 0, brief & 128 != 0))
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fastpod::wire::COVERED;
+    use crate::fastpod::wire::REPORT_SLOTS;
 
     proptest! {
         /// The slot may be any, as long as the arbiter can tell roughly when it was sent.
@@ -148,17 +148,17 @@ mod tests {
         ) {
             let mut seen = HostObservations {
                 sent: SlotBitmap::default(),
-                got: SlotBitmap::default(),
-                got_until: Instant::MIN,
-                interval: COVERED,
-                settled,
+                received: SlotBitmap::default(),
+                received_until: Instant::MIN,
+                interval: REPORT_SLOTS,
+                settled_slots: settled,
                 due: u64::MAX,
             };
             let Some(latest) = slot.checked_sub(settled) else { return Ok(()) };
             seen.sent.set(latest, is_sent);
-            seen.got.set(latest, is_got);
+            seen.received.set(latest, is_got);
             let about = (slot + off).saturating_sub(25);
-            if about >= settled + BRIEF / 2 {
+            if about >= settled + BRIEF_SLOTS / 2 {
                 let found = of_brief(seen.brief(slot), about, settled);
                 prop_assert_eq!(found, Some((latest, is_sent, is_got)));
             }
@@ -183,8 +183,8 @@ mod tests {
             }
             let at = (last + 10).saturating_sub(back);
             let known = |age: &u64| at >= *age && last - (at - age).min(last) < 128;
-            for age in (0..COVERED).filter(known) {
-                let is_marked = marked.until(at) >> age & 1 == 1;
+            for age in (0..REPORT_SLOTS).filter(known) {
+                let is_marked = marked.marks_until(at) >> age & 1 == 1;
                 prop_assert_eq!(is_marked, all.contains(&(at - age)), "slot {}", at - age);
             }
         }

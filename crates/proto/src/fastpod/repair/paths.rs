@@ -10,7 +10,7 @@
 
 /// Links that a pair needs: a link up from a rack, a link down to a rack, or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct PairLinks {
     /// The rack of the source, if that is a host.
     pub(crate) up: Option<u16>,
     /// The rack of the destination, if that is a host.
@@ -43,16 +43,16 @@ pub(crate) struct Paths {
     n_racks: usize,
     n_aggs: usize,
     /// By end: the switches to which its link works, and of these the ones without a pair.
-    whole: Vec<u64>,
+    working_switches: Vec<u64>,
     free: Vec<u64>,
     /// By end and switch: the pair on the link.
-    taken: Vec<Option<u16>>,
+    pair_on_link: Vec<Option<u16>>,
     pairs: Vec<Pair>,
     chain: Vec<u16>,
 }
 
 /// Returns the switches in a mask, in order.
-fn each(mut mask: u64) -> impl Iterator<Item = u8> + Clone {
+fn switches_in(mut mask: u64) -> impl Iterator<Item = u8> + Clone {
     std::iter::from_fn(move || {
         let agg = (mask != 0).then_some(mask.trailing_zeros() as u8);
         mask &= mask.wrapping_sub(1);
@@ -70,8 +70,8 @@ impl Paths {
             n_racks,
             n_aggs,
             free: all.clone(),
-            whole: all,
-            taken: vec![None; 2 * n_racks * n_aggs],
+            working_switches: all,
+            pair_on_link: vec![None; 2 * n_racks * n_aggs],
             ..Self::default()
         }
     }
@@ -81,16 +81,20 @@ impl Paths {
     }
 
     /// Sets whether a link works, from the next slot on.
-    pub(crate) fn set_whole(&mut self, link: Link, is_whole: bool) {
+    pub(crate) fn set_working(&mut self, link: Link, is_whole: bool) {
         let end = self.end(link.is_up, link.rack);
         let bit = 1 << link.agg;
-        self.whole[end] = if is_whole { self.whole[end] | bit } else { self.whole[end] & !bit };
+        self.working_switches[end] = if is_whole {
+            self.working_switches[end] | bit
+        } else {
+            self.working_switches[end] & !bit
+        };
     }
 
     /// Begins the next slot: no pair is placed.
     pub(crate) fn clear(&mut self) {
-        self.free.clone_from(&self.whole);
-        self.taken.fill(None);
+        self.free.clone_from(&self.working_switches);
+        self.pair_on_link.fill(None);
         self.pairs.clear();
     }
 
@@ -101,20 +105,20 @@ impl Paths {
 
     /// Puts a pair that has its aggregation switch onto its links, broken or not. No pair may be
     /// on them.
-    pub(crate) fn probe(&mut self, way: Way) -> u16 {
+    pub(crate) fn probe(&mut self, way: PairLinks) -> u16 {
         let agg = way.agg.expect("a probe has a switch");
         self.add(self.ends(way), agg, true)
     }
 
     /// Returns whether no pair uses the links of a route.
-    pub(crate) fn is_clear(&self, way: Way) -> bool {
+    pub(crate) fn is_clear(&self, way: PairLinks) -> bool {
         let agg = usize::from(way.agg.expect("a way by a given switch"));
-        let is_clear = |end: &usize| self.taken[end * self.n_aggs + agg].is_none();
+        let is_clear = |end: &usize| self.pair_on_link[end * self.n_aggs + agg].is_none();
         self.ends(way).iter().flatten().all(is_clear)
     }
 
     /// Places a pair. Returns its number, from zero; `None` if there is no room in this slot.
-    pub(crate) fn place(&mut self, way: Way) -> Option<u16> {
+    pub(crate) fn place(&mut self, way: PairLinks) -> Option<u16> {
         let ends = self.ends(way);
         let agg = match (way.agg, ends) {
             (Some(agg), _) => self.clear_for(ends, agg).then_some(agg),
@@ -124,21 +128,21 @@ impl Paths {
         Some(self.add(ends, agg, way.agg.is_some()))
     }
 
-    fn ends(&self, way: Way) -> [Option<usize>; 2] {
+    fn ends(&self, way: PairLinks) -> [Option<usize>; 2] {
         [way.up.map(|rack| self.end(true, rack)), way.down.map(|rack| self.end(false, rack))]
     }
 
     fn add(&mut self, ends: [Option<usize>; 2], agg: u8, is_fixed: bool) -> u16 {
         let number = self.pairs.len() as u16;
         self.pairs.push(Pair { ends, agg, is_fixed });
-        self.put(number);
+        self.mark_links(number);
         number
     }
 
-    fn put(&mut self, number: u16) {
+    fn mark_links(&mut self, number: u16) {
         let Pair { ends, agg, .. } = self.pairs[usize::from(number)];
         for end in ends.into_iter().flatten() {
-            self.taken[end * self.n_aggs + usize::from(agg)] = Some(number);
+            self.pair_on_link[end * self.n_aggs + usize::from(agg)] = Some(number);
             self.free[end] &= !(1 << agg);
         }
     }
@@ -148,19 +152,20 @@ impl Paths {
     fn clear_for(&mut self, ends: [Option<usize>; 2], agg: u8) -> bool {
         ends.into_iter().flatten().all(|end| {
             let others = self.free[end];
-            others & 1 << agg != 0 || each(others).any(|other| self.exchange(end, agg, other))
+            others & 1 << agg != 0
+                || switches_in(others).any(|other| self.exchange(end, agg, other))
         })
     }
 
     /// Returns a switch that is free at both ends, which it may have to be made.
     fn choose(&mut self, up: usize, down: usize) -> Option<u8> {
         let (above, below) = (self.free[up], self.free[down]);
-        if let Some(agg) = each(above & below).next() {
+        if let Some(agg) = switches_in(above & below).next() {
             return Some(agg);
         }
         // The two paths of a pair of switches have no rack in common: what blocks one does not
         // block the other.
-        for (a, b) in each(above).flat_map(|a| each(below).map(move |b| (a, b))) {
+        for (a, b) in switches_in(above).flat_map(|a| switches_in(below).map(move |b| (a, b))) {
             if self.exchange(down, a, b) {
                 return Some(a);
             }
@@ -177,7 +182,7 @@ impl Paths {
         self.chain.clear();
         let (mut at, mut old, mut new) = (end, a, b);
         loop {
-            let Some(number) = self.taken[at * self.n_aggs + usize::from(old)] else {
+            let Some(number) = self.pair_on_link[at * self.n_aggs + usize::from(old)] else {
                 // The link is broken.
                 return false;
             };
@@ -196,7 +201,7 @@ impl Paths {
         for place in 0..self.chain.len() {
             let Pair { ends, agg, .. } = self.pairs[usize::from(self.chain[place])];
             for end in ends.into_iter().flatten() {
-                self.taken[end * self.n_aggs + usize::from(agg)] = None;
+                self.pair_on_link[end * self.n_aggs + usize::from(agg)] = None;
                 self.free[end] |= 1 << agg;
             }
         }
@@ -204,7 +209,7 @@ impl Paths {
             let number = self.chain[place];
             let agg = &mut self.pairs[usize::from(number)].agg;
             *agg = if *agg == a { b } else { a };
-            self.put(number);
+            self.mark_links(number);
         }
         true
     }
@@ -220,12 +225,12 @@ mod tests {
     use super::*;
 
     /// Returns a pair within the pod.
-    fn between(up: u16, down: u16) -> Way {
-        Way { up: Some(up), down: Some(down), agg: None }
+    fn between(up: u16, down: u16) -> PairLinks {
+        PairLinks { up: Some(up), down: Some(down), agg: None }
     }
 
     /// Returns the links of a pair that has been placed.
-    fn links(way: Way, agg: u8) -> impl Iterator<Item = Link> {
+    fn links(way: PairLinks, agg: u8) -> impl Iterator<Item = Link> {
         let up = way.up.map(|rack| Link { is_up: true, rack, agg });
         let down = way.down.map(|rack| Link { is_up: false, rack, agg });
         up.into_iter().chain(down)
@@ -233,7 +238,7 @@ mod tests {
 
     /// Places ways in order; returns which of them have a place. No two are on a link, none is on
     /// a broken one, and switches that are given are kept.
-    fn place_all(paths: &mut Paths, ways: &[Way], broken: &BTreeSet<Link>) -> Vec<bool> {
+    fn place_all(paths: &mut Paths, ways: &[PairLinks], broken: &BTreeSet<Link>) -> Vec<bool> {
         paths.clear();
         let numbers: Vec<Option<u16>> = ways.iter().map(|&way| paths.place(way)).collect();
         let mut used = BTreeSet::new();
@@ -249,7 +254,7 @@ mod tests {
     }
 
     /// Returns a matching of all hosts of `n` racks of `n` hosts.
-    fn matching(n: usize, rng: &mut Rng) -> Vec<Way> {
+    fn matching(n: usize, rng: &mut Rng) -> Vec<PairLinks> {
         let mut dsts: Vec<usize> = (0..n * n).collect();
         rng.shuffle(&mut dsts);
         let rack = |host: usize| (host / n) as u16;
@@ -279,7 +284,7 @@ mod tests {
             let (rack, agg) = (rng.uniform_below(n) as u16, rng.uniform_below(n) as u8);
             let link = Link { is_up, rack, agg };
             let mut paths = Paths::new(n, n);
-            paths.set_whole(link, false);
+            paths.set_working(link, false);
             let placed =
                 place_all(&mut paths, &matching(n, &mut rng), &BTreeSet::from([link]));
             prop_assert_eq!(placed.iter().filter(|&&is_placed| !is_placed).count(), 1);
@@ -291,12 +296,12 @@ mod tests {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
             let mut paths = Paths::new(n, n);
             let mut link = || Link {
-                is_up: rng.chance(0.5),
+                is_up: rng.bernoulli(0.5),
                 rack: rng.uniform_below(n) as u16,
                 agg: rng.uniform_below(n) as u8,
             };
             let broken: BTreeSet<Link> = (0..broken.min(n - 1)).map(|_| link()).collect();
-            broken.iter().for_each(|&link| paths.set_whole(link, false));
+            broken.iter().for_each(|&link| paths.set_working(link, false));
             for _ in 0..4 {
                 let mut ways = matching(n, &mut rng);
                 for way in &mut ways {
@@ -309,7 +314,7 @@ mod tests {
                 let placed = place_all(&mut paths, &ways, &broken);
                 prop_assert!(placed.contains(&true));
             }
-            broken.iter().for_each(|&link| paths.set_whole(link, true));
+            broken.iter().for_each(|&link| paths.set_working(link, true));
             let placed = place_all(&mut paths, &matching(n, &mut rng), &BTreeSet::new());
             prop_assert!(placed.iter().all(|&is_placed| is_placed));
         }
@@ -322,18 +327,18 @@ mod tests {
         paths.clear();
         let moved = paths.place(between(0, 1)).unwrap();
         assert_eq!(paths.agg(moved), 0);
-        let fixed = paths.place(Way { up: Some(0), down: None, agg: Some(0) }).unwrap();
+        let fixed = paths.place(PairLinks { up: Some(0), down: None, agg: Some(0) }).unwrap();
         assert_eq!((paths.agg(fixed), paths.agg(moved)), (0, 1));
         // Nobody moves for a second one.
-        assert_eq!(paths.place(Way { up: Some(0), down: None, agg: Some(0) }), None);
+        assert_eq!(paths.place(PairLinks { up: Some(0), down: None, agg: Some(0) }), None);
     }
 
     #[test]
     fn a_probe_takes_a_broken_link() {
         let mut paths = Paths::new(2, 2);
-        paths.set_whole(Link { is_up: true, rack: 0, agg: 1 }, false);
+        paths.set_working(Link { is_up: true, rack: 0, agg: 1 }, false);
         paths.clear();
-        let probe = Way { agg: Some(1), ..between(0, 1) };
+        let probe = PairLinks { agg: Some(1), ..between(0, 1) };
         assert!(paths.is_clear(probe));
         assert_eq!((paths.place(probe), paths.probe(probe)), (None, 0));
         assert!(!paths.is_clear(probe));

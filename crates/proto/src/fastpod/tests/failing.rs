@@ -39,7 +39,7 @@ fn after(fastpod: &Fastpod, slots: u64) -> Span {
 /// Returns the slots from the third loss of a link to its conviction, at most: until it is reported
 /// and judged.
 fn detection(fastpod: &Fastpod) -> u64 {
-    2 * fastpod.report_slots + 4 * fastpod.ahead
+    2 * fastpod.report_slots + 4 * fastpod.lead_slots
 }
 
 /// A link breaks under load. It is convicted, no other link is, and all messages arrive. Its rack

@@ -19,7 +19,7 @@ fn a_number_in_use_is_given_to_no_other_message() {
         let (id, dst, size) = (MsgId::new(n), NodeId::new(1), Bytes::new(200));
         queues.submit(Time::ZERO, &Message::new(id, dst, size), &fastpod);
         let time = &mut CellTime::default();
-        let (packet, ..) = queues.scheduled(Time::ZERO, 1, time, &fastpod).unwrap();
+        let (packet, ..) = queues.next_scheduled(Time::ZERO, 1, time, &fastpod).unwrap();
         let FastpodHeader::Cell { flow, .. } = packet.header else { unreachable!() };
         (packet.payload.msg, flow as u16)
     };

@@ -39,7 +39,9 @@ fn send_all(fastpod: &Fastpod, sizes: &[u64]) -> (u64, Vec<SentPacket>) {
     let (mut cell, mut sent) = (0, Vec::new());
     while queues.waiting(1) > 0 {
         let mut time = CellTime::default();
-        while let Some((packet, begin, _)) = queues.scheduled(Time::ZERO, 1, &mut time, fastpod) {
+        while let Some((packet, begin, _)) =
+            queues.next_scheduled(Time::ZERO, 1, &mut time, fastpod)
+        {
             let of = packet.payload;
             sent.push((cell, begin, packet.wire_bytes, (of.msg.get(), of.offset, of.len.into())));
         }
@@ -100,9 +102,9 @@ proptest! {
         }
         prop_assert_eq!(queues.cells_wanted(1, &fastpod), cells);
         let mut time = CellTime::default();
-        let (packet, ..) = queues.scheduled(Time::ZERO, 1, &mut time, &fastpod).unwrap();
+        let (packet, ..) = queues.next_scheduled(Time::ZERO, 1, &mut time, &fastpod).unwrap();
         prop_assert_eq!(packet.wire_bytes, 1_500);
-        prop_assert!(queues.scheduled(Time::ZERO, 1, &mut time, &fastpod).is_none());
+        prop_assert!(queues.next_scheduled(Time::ZERO, 1, &mut time, &fastpod).is_none());
     }
 
     /// A receiver infers the slot of a packet from its beginning, within the errors of clocks. The
@@ -153,7 +155,8 @@ fn short_messages_share_a_cell() {
     let heard =
         at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
     let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
-    let begins = Time::from_ps(slot * (decided + fastpod.ahead)) + fastpod.slots.cell_at(0, (0, 1));
+    let begins =
+        Time::from_ps(slot * (decided + fastpod.lead_slots)) + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
     let tx = RATE.tx_time(Bytes::new(140));
     for (n, msg) in (1..).zip(messages) {

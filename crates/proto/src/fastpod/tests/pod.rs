@@ -29,8 +29,8 @@ pub(super) fn pod(racks: u16, per_rack: u16, arbiters: u16, spread: Span, rng: &
     let mut cable = || CABLE + Span::from_ps(rng.uniform_below(spread.as_ps() as usize + 1) as u64);
     let place = |n: u16| (n / per_rack, n % per_rack);
     let host = |n| {
-        let (rack, place) = place(n);
-        PodHost { rack, place, port: place, propagation: cable() }
+        let (rack, index) = place(n);
+        PodHost { rack, index, port: index, propagation: cable() }
     };
     let hosts = (0..racks * per_rack).map(host).collect();
     let of_racks = |first: u16, n: u16| vec![(first..first + n).collect(); racks.into()];
@@ -60,9 +60,9 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     };
-    Arc::new(config.on(&facts, pod.map(Pods::from)).unwrap())
+    Arc::new(config.derive(&facts, pod.map(Pods::from)).unwrap())
 }
 
 type P = Packet<FastpodHeader>;
@@ -392,7 +392,7 @@ impl Run {
         let Some(pod) = self.pod.clone() else {
             let tx = RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
             self.links.insert(Port::Node(node, 0), (self.now + tx, id));
-            if self.rng.chance(self.loss) {
+            if self.rng.bernoulli(self.loss) {
                 self.packets.remove(&id);
                 return;
             }

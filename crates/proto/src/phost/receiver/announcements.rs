@@ -32,7 +32,7 @@ impl Receiver {
             FreeRepair::RoundTrip => Wait::Until(now + free_time + pair.rtt),
             FreeRepair::TwicePace => Wait::Until(now + free_time * 2),
         };
-        let late = now + pair.free_life(free) + pair.rtt;
+        let late = now + pair.free_lifetime(free) + pair.rtt;
         let has_more = free > 0 && free < announcement.packets;
         let mut expiry = Expiry::default();
         if phost.config.downgrade_on == Downgrading::Expired && has_more {
@@ -43,21 +43,21 @@ impl Receiver {
             expiry,
             downgraded: None,
             free: free.checked_sub(1),
-            begins: waits.then_some(late),
+            tokens_from: waits.then_some(late),
             deadline,
             tenant,
             announced: now,
             tokens: TokenCursor::new(now, free),
             goal: announcement.packets,
-            settles: (free == announcement.packets).then_some(wait),
+            repair_wait: (free == announcement.packets).then_some(wait),
             pair,
             is_paced: pair.mtu_time > phost.mtu_time,
         };
-        let slot = self.flows.enter(now, announcement, state)?;
+        let slot = self.flows.insert(now, announcement, state)?;
         let time = phost.segmentation().link_time(phost.mtu_time, size, free);
         self.arrivals.free.announce(now, time);
         self.arrivals.latest = now;
-        self.selector.enter(slot, &self.flows[slot], phost.config.policy);
+        self.selector.insert(slot, &self.flows[slot], phost.config.policy);
         if phost.config.free_hold == FreeHold::Withhold {
             self.withheld = free;
         }
@@ -83,7 +83,7 @@ impl Receiver {
                     // The source has too many flows in flight. This one waits until others have
                     // ended.
                     if repeated {
-                        out.send(of.src, of.msg, PhostHeader::Heard { tx_slot, held: true });
+                        out.send(of.src, of.msg, PhostHeader::RtsAck { tx_slot, held: true });
                     }
                     return;
                 };
@@ -98,9 +98,9 @@ impl Receiver {
                         let arrived = flow.announcement.packets - flow.remaining();
                         self.served.transfer(flow.state.tenant, tenant, arrived);
                     }
-                    self.selector.leave(slot, flow, phost.config.policy);
+                    self.selector.remove(slot, flow, phost.config.policy);
                     (flow.state.deadline, flow.state.tenant) = (deadline, tenant);
-                    self.selector.enter(slot, &self.flows[slot], phost.config.policy);
+                    self.selector.insert(slot, &self.flows[slot], phost.config.policy);
                 }
                 slot
             }
@@ -116,7 +116,7 @@ impl Receiver {
             out.send(
                 of.src,
                 of.msg,
-                PhostHeader::Heard { tx_slot, held: self.flows[slot].is_paused },
+                PhostHeader::RtsAck { tx_slot, held: self.flows[slot].is_paused },
             );
         }
     }

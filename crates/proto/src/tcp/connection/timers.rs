@@ -22,7 +22,7 @@ impl Connection {
     /// The end of the flight is probed unless losses are being repaired (RFC 8985 §7.2).
     pub(super) fn schedule_probe(&mut self, now: Time, tcp: &Tcp) {
         let is_wanted = tcp.config.loss_detection == LossDetection::RackTlp
-            && self.recovery == Recovery::No
+            && self.recovery == Recovery::None
             && self.board.n_sacked() == 0
             && !self.board.is_empty()
             && self.rack.probe.is_none();
@@ -57,7 +57,12 @@ impl Connection {
     }
 
     /// Handles a deadline that has passed.
-    pub(in crate::tcp) fn on_timer(&mut self, now: Time, tcp: &Tcp, stats: &mut TcpStats) -> Due {
+    pub(in crate::tcp) fn on_timer(
+        &mut self,
+        now: Time,
+        tcp: &Tcp,
+        stats: &mut TcpStats,
+    ) -> TimerAction {
         if self.rack.due <= now {
             self.find_losses(now, self.flight(), tcp, stats);
         }
@@ -66,43 +71,43 @@ impl Connection {
             self.probe(stats);
         }
         if self.rto_at > now {
-            return Due::Nothing;
+            return TimerAction::None;
         }
         if self.n_unanswered == 0 {
             self.unanswered_since = now;
         }
         (self.timeouts, self.n_unanswered) = (self.timeouts + 1, self.n_unanswered + 1);
         let silence = now.saturating_since(self.unanswered_since);
-        let is_over = tcp.attempt_limit.is_over(self.n_unanswered, silence);
+        let is_over = tcp.attempt_limit.is_exceeded(self.n_unanswered, silence);
         if !self.is_open {
             self.rto_at = now.saturating_add(self.timeout(tcp));
-            return if is_over { Due::Abort } else { Due::Syn };
+            return if is_over { TimerAction::Abort } else { TimerAction::Syn };
         }
         if self.board.is_empty() {
             // A receiver with a closed window is probed as long as it answers (RFC 9293 §3.8.6.1).
             (self.is_probing, self.rto_at) = (self.is_window_closed(), Time::NEVER);
-            return Due::Nothing;
+            return TimerAction::None;
         }
         stats.timeouts += 1;
         if is_over {
-            return Due::Abort;
+            return TimerAction::Abort;
         }
         if self.grant == Grant::Stopped {
             // Missing segments are retransmitted once the connection may send.
-            self.board.lose(|_| Some(true));
+            self.board.mark_lost_if(|_| Some(true));
             (self.rto_at, self.is_urgent) = (Time::NEVER, true);
-            return Due::Nothing;
+            return TimerAction::None;
         }
         // The byte that probes a closed window is no evidence of congestion.
         if !self.is_window_closed() {
             self.control.on_timeout(now, self.flight(), self.timeouts == 1);
         }
-        self.board.lose(|_| Some(true));
+        self.board.mark_lost_if(|_| Some(true));
         self.recovery = Recovery::Timeout(self.board.next());
         (self.is_urgent, self.rack.probe, self.rack.due) = (true, None, Time::NEVER);
         self.rto_at = now.saturating_add(self.timeout(tcp));
         self.probe_at = Time::NEVER;
-        Due::Nothing
+        TimerAction::None
     }
 
     /// Probes the end of the flight with a new segment, or else with the last one (RFC 8985 §7.3).
@@ -110,10 +115,10 @@ impl Connection {
         let Some(last) = self.board.last().copied() else { return };
         stats.probes += 1;
         let has_more = self.board.next() < self.end;
-        self.is_probing = has_more && self.board.next() < self.room_end;
+        self.is_probing = has_more && self.board.next() < self.window_end;
         if !self.is_probing {
             let is_last = |start: u64| start == last.start;
-            self.board.lose(|segment| Some(is_last(segment.start)));
+            self.board.mark_lost_if(|segment| Some(is_last(segment.start)));
             self.is_urgent = true;
         }
         self.rack.probe = Some((self.board.next(), !self.is_probing));

@@ -21,7 +21,7 @@ pub enum SlowStartExit {
 
 /// Numbers that congestion control starts with, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Start {
+pub struct ControlParams {
     /// The sender's largest segment.
     pub mss: u64,
     /// The initial window.
@@ -105,8 +105,8 @@ pub(crate) struct Reno {
 }
 
 impl Reno {
-    pub(crate) fn new(start: &Start) -> Self {
-        let &Start { mss, initial, max, .. } = start;
+    pub(crate) fn new(start: &ControlParams) -> Self {
+        let &ControlParams { mss, initial, max, .. } = start;
         Self { mss, cwnd: initial.min(max), ssthresh: u64::MAX, max, acked: 0 }
     }
 

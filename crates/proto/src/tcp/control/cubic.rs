@@ -3,7 +3,7 @@
 
 use rampmeter_core::{Span, Time};
 
-use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 use super::hystart::{Growth, HyStart};
 
 /// Growth of the function, in segments per cubic second (RFC 9438 §4.1, C).
@@ -50,11 +50,11 @@ struct Epoch {
 
 impl Cubic {
     /// Slow start from the initial window.
-    pub fn new(start: &Start) -> Self {
+    pub fn new(start: &ControlParams) -> Self {
         let reno = Reno::new(start);
         let cwnd = reno.cwnd as f64 / reno.mss as f64;
         let hystart = HyStart::new(start.slow_start_exit);
-        let &Start { early_growth, reno_friendly, reno_catch_up, .. } = start;
+        let &ControlParams { early_growth, reno_friendly, reno_catch_up, .. } = start;
         let (w_max, cwnd_prior, epoch) = (0.0, 0.0, None);
         Self {
             reno,
@@ -83,7 +83,7 @@ impl Cubic {
     }
 
     /// Congestion avoidance (RFC 9438 §4.2 to §4.5): `segments` were acknowledged.
-    fn avoid(&mut self, now: Time, rtt: Span, segments: f64) {
+    fn grow_in_avoidance(&mut self, now: Time, rtt: Span, segments: f64) {
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin(now));
         let (since, before) = (now.saturating_since(epoch.start), self.cwnd);
         // As fast as NewReno with the same average window (RFC 9438 §4.3).
@@ -100,18 +100,18 @@ impl Cubic {
             self.cwnd = self.cwnd.max(before + segments * EARLY_GROWTH);
         }
         self.epoch = Some(epoch);
-        self.settle();
+        self.store_window();
     }
 
     /// Puts the window into bytes.
-    fn settle(&mut self) {
+    fn store_window(&mut self) {
         let mss = self.reno.mss as f64;
         self.cwnd = self.cwnd.min(self.reno.max as f64 / mss);
         self.reno.cwnd = (self.cwnd * mss) as u64;
     }
 
     /// Reduces the window after a loss and stores its earlier value (RFC 9438 §4.6, §4.7).
-    fn remember(&mut self) {
+    fn on_reduction(&mut self) {
         self.cwnd_prior = self.cwnd;
         let has_less = self.cwnd < self.w_max;
         self.w_max = if has_less { self.cwnd * (1.0 + BETA_CUBIC) / 2.0 } else { self.cwnd };
@@ -127,7 +127,7 @@ impl Cubic {
         (in_flight as f64 * BETA_CUBIC) as u64
     }
 
-    fn follow(&mut self) {
+    fn sync_from_reno(&mut self) {
         self.cwnd = self.reno.cwnd as f64 / self.reno.mss as f64;
     }
 }
@@ -152,18 +152,18 @@ impl CongestionControl for Cubic {
                 Growth::Bytes(grown) => bytes = self.reno.grow_fast(grown),
                 Growth::End => self.end_slow_start(),
             }
-            self.follow();
+            self.sync_from_reno();
         }
         if !self.reno.is_slow_start() && bytes > 0 {
             let rtt = acked.smoothed.unwrap_or(Span::ZERO);
-            self.avoid(acked.now, rtt, bytes as f64 / self.reno.mss as f64);
+            self.grow_in_avoidance(acked.now, rtt, bytes as f64 / self.reno.mss as f64);
         }
     }
 
     fn on_loss(&mut self, _now: Time, in_flight: u64) {
-        self.remember();
+        self.on_reduction();
         self.reno.cut(Self::reduced_window(in_flight));
-        self.follow();
+        self.sync_from_reno();
     }
 
     fn on_echo(&mut self, now: Time, in_flight: u64) {
@@ -175,12 +175,12 @@ impl CongestionControl for Cubic {
         (self.w_max, self.epoch) = (0.0, None);
         self.hystart.restart();
         self.reno.collapse(Self::reduced_window(in_flight), is_first);
-        self.follow();
+        self.sync_from_reno();
     }
 
     fn on_idle(&mut self, initial: u64) {
         self.reno.restart(initial);
         self.epoch = None;
-        self.follow();
+        self.sync_from_reno();
     }
 }

@@ -3,7 +3,7 @@
 
 use rampmeter_core::Time;
 
-use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 
 /// DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +23,8 @@ pub struct Dctcp {
 
 impl Dctcp {
     /// Slow start from the initial window.
-    pub fn new(start: &Start) -> Self {
-        let &Start { gain, alpha, .. } = start;
+    pub fn new(start: &ControlParams) -> Self {
+        let &ControlParams { gain, alpha, .. } = start;
         let reno = Reno::new(start);
         Self { reno, gain, alpha, acked: 0, marked: 0, window_end: 0, cut_end: 0 }
     }

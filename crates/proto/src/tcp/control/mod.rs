@@ -14,7 +14,7 @@ use rampmeter_core::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use algorithm::{AckEffect, CongestionControl, SlowStartExit, Start};
+pub use algorithm::{AckEffect, CongestionControl, ControlParams, SlowStartExit};
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use hystart::{Growth, HyStart};
@@ -45,7 +45,7 @@ pub enum Control {
 
 impl Control {
     /// That of `algorithm`.
-    pub fn new(algorithm: Algorithm, start: &Start) -> Self {
+    pub fn new(algorithm: Algorithm, start: &ControlParams) -> Self {
         match algorithm {
             Algorithm::NewReno => Self::NewReno(NewReno::new(start)),
             Algorithm::Cubic => Self::Cubic(Box::new(Cubic::new(start))),

@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 
-use super::algorithm::{AckEffect, CongestionControl, Reno, Start};
+use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 
 /// NewReno.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub struct NewReno(Reno);
 
 impl NewReno {
     /// Slow start from the initial window.
-    pub fn new(start: &Start) -> Self {
+    pub fn new(start: &ControlParams) -> Self {
         Self(Reno::new(start))
     }
 }

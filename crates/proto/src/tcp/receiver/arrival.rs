@@ -32,7 +32,7 @@ pub(crate) struct Syn {
 }
 
 /// Returns the segment that a packet carries.
-pub(crate) fn arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
+pub(crate) fn parse_arrival(packet: &Packet<TcpHeader>) -> Option<Arrival> {
     let TcpHeader::Data { conn, seq, size, cwr } = packet.header else { return None };
     let payload = packet.payload;
     Some(Arrival {

@@ -13,7 +13,7 @@ use crate::toolkit::Output;
 
 /// A message in the stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Inbound {
+pub(super) struct RxMessage {
     pub(super) msg: MsgId,
     pub(super) range: Range,
 }
@@ -31,9 +31,9 @@ pub(super) struct IncomingConnection {
     /// Ranges that have arrived above.
     pub(super) out_of_order: Ranges,
     /// Messages of which something has arrived and something is missing, in order.
-    pub(super) messages: VecDeque<Inbound>,
+    pub(super) messages: VecDeque<RxMessage>,
     /// The message of which a packet arrived last.
-    pub(super) latest: MsgId,
+    pub(super) latest_message: MsgId,
     /// The place of the FIN, once it has arrived.
     pub(super) fin: Option<u64>,
     pub(super) last_segment_at: Time,
@@ -62,7 +62,7 @@ pub(super) struct IncomingConnection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// It is among those of the connection, now at the latest.
-    Known,
+    ProbeReply,
     /// Its bytes are those of another message.
     Contradiction,
     /// The sender has more messages in flight than it may.
@@ -79,7 +79,7 @@ impl IncomingConnection {
             next: 1,
             out_of_order: Ranges::default(),
             messages: VecDeque::new(),
-            latest: MsgId::default(),
+            latest_message: MsgId::default(),
             fin: None,
             last_segment_at: now,
             is_busy: true,
@@ -144,7 +144,7 @@ impl IncomingConnection {
             sack,
         };
         (self.pending, self.ack_at) = (0, Time::NEVER);
-        let packet = out.send_class(self.src, self.latest, ack, Priority::HIGHEST);
+        let packet = out.send_class(self.src, self.latest_message, ack, Priority::HIGHEST);
         packet.marks = tcp.control_marks();
     }
 
@@ -165,12 +165,12 @@ impl IncomingConnection {
     /// Enters the message of a segment, if it is new and something of it is missing.
     pub(super) fn enter(&mut self, msg: MsgId, range: Range, most: Option<u32>) -> Entry {
         if range.1 <= self.next {
-            return Entry::Known;
+            return Entry::ProbeReply;
         }
         let place = self.messages.partition_point(|message| message.range.0 < range.0);
         if let Some(there) = self.messages.get(place).filter(|m| m.range.0 < range.1) {
             let is_same = there.range == range && there.msg == msg;
-            return if is_same { Entry::Known } else { Entry::Contradiction };
+            return if is_same { Entry::ProbeReply } else { Entry::Contradiction };
         }
         if place > 0 && self.messages[place - 1].range.1 > range.0 {
             return Entry::Contradiction;
@@ -178,8 +178,8 @@ impl IncomingConnection {
         if most.is_some_and(|most| self.messages.len() >= most as usize) {
             return Entry::TooMany;
         }
-        self.messages.insert(place, Inbound { msg, range });
-        Entry::Known
+        self.messages.insert(place, RxMessage { msg, range });
+        Entry::ProbeReply
     }
 
     /// Returns whether everything has arrived, including the FIN.

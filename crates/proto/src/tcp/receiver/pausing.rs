@@ -53,7 +53,7 @@ impl Receiver {
             *place = Some((arrival.conn, missing));
             incoming.paused.insert(missing, arrival.msg);
         }
-        incoming.latest = arrival.msg;
+        incoming.latest_message = arrival.msg;
         incoming.acknowledge(tcp, out);
     }
 
@@ -70,15 +70,15 @@ impl Receiver {
         let Some(slot) = self.find(src, conn) else { return };
         let incoming = &mut self.connections[slot];
         incoming.paused.remove(&first);
-        (incoming.last_segment_at, incoming.latest) = (now, msg);
+        (incoming.last_segment_at, incoming.latest_message) = (now, msg);
         incoming.acknowledge(tcp, out);
         incoming.reminders = REMINDERS;
-        self.remind_later(now, slot, tcp);
+        self.schedule_reminder(now, slot, tcp);
     }
 
     /// Schedules another window update for the sender if it needs one. The sender rarely probes if
     /// many of its messages wait.
-    pub(super) fn remind_later(&mut self, now: Time, slot: u32, tcp: &Tcp) {
+    pub(super) fn schedule_reminder(&mut self, now: Time, slot: u32, tcp: &Tcp) {
         let incoming = &mut self.connections[slot];
         if incoming.reminders == 0 {
             return;

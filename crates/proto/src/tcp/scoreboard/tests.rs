@@ -30,7 +30,7 @@ fn segments_below_n_received_ones_are_lost_and_retransmitted_in_order() {
     board.on_ack(at(10), 1, [(201, 301), (401, 601)].into_iter());
     let below = board.overtaken_below(3);
     assert_eq!(below, 201);
-    assert!(board.lose(|segment| Some(segment.start < below)));
+    assert!(board.mark_lost_if(|segment| Some(segment.start < below)));
     assert_eq!(board.in_flight(), 100);
     assert_eq!(board.next_lost().map(|segment| segment.start), Some(1));
     board.resend(at(11), 1);
@@ -42,7 +42,7 @@ fn segments_below_n_received_ones_are_lost_and_retransmitted_in_order() {
 fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
     let mut board = sent(3);
     board.on_ack(at(10), 1, [(101, 201)].into_iter());
-    board.lose(|segment| Some(segment.start == 1));
+    board.mark_lost_if(|segment| Some(segment.start == 1));
     assert_eq!(board.on_ack(at(11), 51, [].into_iter()).cumulative, 0);
     assert_eq!((board.una(), board.in_flight()), (1, 100));
     board.on_ack(at(12), 250, [].into_iter());
@@ -53,7 +53,7 @@ fn an_acknowledgement_of_half_a_segment_counts_to_its_start() {
 #[test]
 fn retransmitted_segments_give_no_samples() {
     let mut board = sent(2);
-    board.lose(|segment| Some(segment.start == 1));
+    board.mark_lost_if(|segment| Some(segment.start == 1));
     board.resend(at(5), 1);
     let told = board.on_ack(at(9), 101, [].into_iter());
     assert_eq!((told.rtt, told.latest.map(|segment| segment.sends)), (None, Some(2)));
@@ -130,7 +130,7 @@ proptest! {
                     let told: Vec<Range> = blocks.iter().copied().take(n + 1).collect();
                     board.on_ack(now, board.una(), told.clone().into_iter());
                     naive.on_ack(board.una(), &told);
-                    board.lose_overtaken(3);
+                    board.mark_overtaken_lost(3);
                     naive.lose_overtaken(3);
                 }
                 // Some of those in flight up to a place, as RACK judges them by time.
@@ -139,7 +139,7 @@ proptest! {
                     let judge = |segment: &Segment| {
                         (segment.start < end).then_some(segment.start.is_multiple_of(30))
                     };
-                    board.lose(judge);
+                    board.mark_lost_if(judge);
                     for segment in &mut naive.0 {
                         if segment.fate == Fate::InFlight && judge(segment) == Some(true) {
                             segment.fate = Fate::Lost;

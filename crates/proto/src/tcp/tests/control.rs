@@ -1,12 +1,13 @@
 //! Windows against the formulas of the standards.
 
 use super::super::control::{
-    AckEffect, CongestionControl, Cubic, Dctcp, Growth, HyStart, NewReno, SlowStartExit, Start,
+    AckEffect, CongestionControl, ControlParams, Cubic, Dctcp, Growth, HyStart, NewReno,
+    SlowStartExit,
 };
 use super::*;
 
-fn start() -> Start {
-    Start {
+fn start() -> ControlParams {
+    ControlParams {
         mss: MSS,
         initial: 10 * MSS,
         max: 1 << 40,
@@ -50,7 +51,7 @@ fn round(control: &mut impl CongestionControl, us: u64, rtt_us: u64) {
 /// NewReno's.
 #[test]
 fn cubic_grows_by_its_function() {
-    let mut cubic = Cubic::new(&Start { initial: 1_000 * MSS, ..start() });
+    let mut cubic = Cubic::new(&ControlParams { initial: 1_000 * MSS, ..start() });
     cubic.on_loss(at(0), 1_000 * MSS);
     assert_eq!(cubic.cwnd(), 700 * MSS);
     let k = (1_000.0f64 * 0.3 / 0.4).cbrt();
@@ -68,7 +69,7 @@ fn cubic_grows_by_its_function() {
 /// §4.3: if round trips are short it grows as fast as NewReno with the same average window.
 #[test]
 fn cubic_is_no_slower_than_reno() {
-    let mut cubic = Cubic::new(&Start { initial: 100 * MSS, ..start() });
+    let mut cubic = Cubic::new(&ControlParams { initial: 100 * MSS, ..start() });
     cubic.on_loss(at(0), 100 * MSS);
     let before = cubic.cwnd() as f64;
     for i in 0..20 {
@@ -83,7 +84,7 @@ fn cubic_is_no_slower_than_reno() {
 #[test]
 fn cubic_catches_up_with_reno_if_configured() {
     let grown = |reno_catch_up| {
-        let mut cubic = Cubic::new(&Start { reno_catch_up, initial: 100 * MSS, ..start() });
+        let mut cubic = Cubic::new(&ControlParams { reno_catch_up, initial: 100 * MSS, ..start() });
         cubic.on_loss(at(0), 100 * MSS);
         let mut us = 0;
         while cubic.cwnd() < 100 * MSS {
@@ -103,7 +104,7 @@ fn cubic_catches_up_with_reno_if_configured() {
 /// §4.7: after a second loss below the last maximum the window makes room for others.
 #[test]
 fn cubic_converges_fast() {
-    let mut cubic = Cubic::new(&Start { initial: 100 * MSS, ..start() });
+    let mut cubic = Cubic::new(&ControlParams { initial: 100 * MSS, ..start() });
     cubic.on_loss(at(0), 100 * MSS);
     cubic.on_loss(at(100), 70 * MSS);
     assert_eq!(cubic.cwnd(), 49 * MSS);
@@ -121,7 +122,7 @@ fn cubic_converges_fast() {
 #[test]
 fn cubic_grows_by_a_twentieth_before_the_first_loss_if_configured() {
     let exit = |early_growth| {
-        let mut cubic = Cubic::new(&Start { early_growth, initial: 400 * MSS, ..start() });
+        let mut cubic = Cubic::new(&ControlParams { early_growth, initial: 400 * MSS, ..start() });
         cubic.on_idle(400 * MSS);
         cubic
     };

@@ -10,7 +10,7 @@ fn a_message_waits_for_the_handshake_and_ends_with_a_fin() {
     script.at(200).ack(1_501, &[]);
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
     script.ack(1_502, &[]);
-    assert_eq!(script.host.messages(), Some((0, 0)));
+    assert_eq!(script.host.message_counts(), Some((0, 0)));
     assert!(script.at(100_000).sent().is_empty());
 }
 
@@ -72,7 +72,7 @@ fn the_receiver_forgets_a_connection_at_its_fin_and_answers_late_packets() {
     script.control(TcpHeader::Fin { conn: 0, seq: 501 });
     assert_eq!(script.sent(), ["syn-ack", "ack 501", "ack 502"]);
     assert_eq!(script.events(), [Event::Delivered { src: PEER, msg: MsgId::new(7) }]);
-    assert_eq!(script.host.messages(), Some((0, 0)));
+    assert_eq!(script.host.message_counts(), Some((0, 0)));
     assert_eq!(script.data((1, 501), 500), Receipt::Duplicate);
     script.control(TcpHeader::Fin { conn: 0, seq: 501 });
     assert_eq!(script.sent(), ["ended", "ended"]);

@@ -60,7 +60,7 @@ fn a_message_without_a_buffer_ends_with_its_connection() {
     script.syn(1).sent();
     refuse_room(&mut script, after(5));
     script.control(TcpHeader::Reset { conn: 0 });
-    assert_eq!(script.host.messages(), Some((0, 0)));
+    assert_eq!(script.host.message_counts(), Some((0, 0)));
     script.sent();
     script.host.resume(script.now, PEER, HELD);
     assert!(script.sent().is_empty() && script.events().is_empty());

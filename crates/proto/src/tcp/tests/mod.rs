@@ -70,7 +70,7 @@ impl Script {
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let ecn = config.ecn;
         let tcp = Arc::new(config.derive(&facts, Vec::new()).unwrap());

@@ -146,7 +146,7 @@ fn a_message_that_is_longer_than_the_stream_can_be_is_ignored() {
     let header = TcpHeader::Data { conn: 0, seq: wrap(1, 77), size: u64::MAX, cwr: false };
     let payload = PayloadRef { msg: MsgId::new(7), offset: 0, len: MSS as u16 };
     let packet =
-        Packet { payload, ..crate::test_packet::control(header, 7, PEER.get(), HOST.get()) };
+        Packet { payload, ..crate::test_packet::make_control(header, 7, PEER.get(), HOST.get()) };
     assert!(!script.host.touch_if_delivered(script.now, &packet));
     assert_eq!(script.data((1, 1 + MSS), MSS), Receipt::Fresh);
 }

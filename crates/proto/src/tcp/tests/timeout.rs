@@ -130,5 +130,5 @@ fn a_connection_fails_after_the_configured_number_of_timeouts() {
     let sent = script.sent();
     assert_eq!(script.events(), [Event::Failed { msg: MsgId::new(0) }]);
     assert_eq!(sent.last().map(String::as_str), Some("reset"));
-    assert_eq!(script.host.messages(), Some((0, 0)));
+    assert_eq!(script.host.message_counts(), Some((0, 0)));
 }

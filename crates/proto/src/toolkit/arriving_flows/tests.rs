@@ -12,13 +12,13 @@ fn announce(src: u32, flow: u32, packets: u32) -> Announcement {
 fn a_hundred_thousand_flows_of_one_peer_are_found_by_number() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let slots: Vec<u32> = (0..100_000)
-        .map(|flow| flows.enter(Time::ZERO, announce(1, flow, 1), ()).unwrap())
+        .map(|flow| flows.insert(Time::ZERO, announce(1, flow, 1), ()).unwrap())
         .collect();
     assert_eq!(flows.len(), 100_000);
     for flow in (0..100_000).rev() {
         assert_eq!(flows.find(&announce(1, flow, 1)), FlowStatus::Arriving(slots[flow as usize]));
         assert!(flows.deliver(slots[flow as usize], &mut out).is_some());
-        assert!(flows.has_delivered(NodeId::new(1), flow));
+        assert!(flows.is_delivered(NodeId::new(1), flow));
     }
     assert!(flows.is_empty() && flows.slots.is_empty());
 }
@@ -26,11 +26,11 @@ fn a_hundred_thousand_flows_of_one_peer_are_found_by_number() {
 #[test]
 fn a_header_that_claims_a_huge_size_allocates_nothing_for_it() {
     let mut flows = ArrivingFlows::default();
-    let slot = flows.enter(Time::ZERO, announce(1, 0, u32::MAX), ()).unwrap();
+    let slot = flows.insert(Time::ZERO, announce(1, 0, u32::MAX), ()).unwrap();
     let got = &mut flows[slot].received;
     assert!(got.insert(u32::MAX - 1) && got.insert(5));
     assert_eq!((flows[slot].remaining(), flows.len()), (u32::MAX - 2, 1));
-    assert_eq!(flows.enter(Time::ZERO, announce(1, u32::MAX, 1), ()), None);
+    assert_eq!(flows.insert(Time::ZERO, announce(1, u32::MAX, 1), ()), None);
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_held_message_does_not_time_out_before_its_release() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let (src, late) = (NodeId::new(1), Time::ZERO + Span::from_us(10));
     assert_eq!(flows.pause(src, MsgId::new(0)), None);
-    let slot = flows.enter(Time::ZERO, announce(1, 0, 2), ()).unwrap();
+    let slot = flows.insert(Time::ZERO, announce(1, 0, 2), ()).unwrap();
     assert!(flows[slot].is_paused);
     flows.forget_unresponsive(late, Span::from_us(5), 1, &mut out, |_, _| {});
     assert_eq!(flows.resume(late, src, MsgId::new(0), Span::ZERO), Some(slot));
@@ -50,9 +50,9 @@ fn a_held_message_does_not_time_out_before_its_release() {
 fn unresponsive_sources_and_lost_peers_end_their_flows_once() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let late = Time::ZERO + Span::from_us(10);
-    flows.enter(Time::ZERO, announce(1, 0, 2), ());
-    flows.enter(late, announce(1, 1, 2), ());
-    flows.enter(late, announce(2, 0, 2), ());
+    flows.insert(Time::ZERO, announce(1, 0, 2), ());
+    flows.insert(late, announce(1, 1, 2), ());
+    flows.insert(late, announce(2, 0, 2), ());
     flows.forget_unresponsive(late, Span::from_us(5), 1, &mut out, |_, _| {});
     flows.forget_peer(NodeId::new(2), &mut out, |_, _| {});
     let abandoned = |src, msg| Event::Abandoned { src: NodeId::new(src), msg: MsgId::new(msg) };
@@ -69,7 +69,7 @@ fn calls_to_abandon_all(
 ) -> (usize, usize) {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     for number in 0..1_000 {
-        flows.enter(Time::ZERO, announce(1 + number % 4, number / 4, 2), ());
+        flows.insert(Time::ZERO, announce(1 + number % 4, number / 4, 2), ());
     }
     let (mut calls, mut most) = (0, 0);
     while !flows.is_empty() && calls < 1_000 {
@@ -97,7 +97,7 @@ fn a_search_for_unresponsive_flows_checks_some_in_each_call() {
 fn a_flow_is_found_by_its_exact_announcement() {
     let mut flows = ArrivingFlows::default();
     let of = announce(1, 3, 9);
-    let slot = flows.enter(Time::ZERO, of, ()).unwrap();
+    let slot = flows.insert(Time::ZERO, of, ()).unwrap();
     assert_eq!(flows.find(&of), FlowStatus::Arriving(slot));
     let others = [
         Announcement { msg: MsgId::new(of.msg.get() + 1), ..of },

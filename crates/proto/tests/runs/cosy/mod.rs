@@ -4,11 +4,11 @@ mod theorems;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Family, Purpose, Rate, Rng, Span, TenantId, Time};
+use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time, Transport};
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig};
 use rampmeter_proto::cosy::config::PathFacts;
-use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyFamily, analysis};
-use rampmeter_proto::phost::{PhostConfig, PhostFamily};
+use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyTransport, analysis};
+use rampmeter_proto::phost::{PhostConfig, PhostTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::{
@@ -24,7 +24,7 @@ fn on(config: CosyConfig, topology: &Topology) -> Cosy {
 
 fn run(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> (Status, Vec<FlowRecord>) {
     let config = on(config, &spec.topology);
-    rampmeter_testkit::run::<CosyFamily>(config, spec, arrivals)
+    rampmeter_testkit::run::<CosyTransport>(config, spec, arrivals)
 }
 
 #[test]
@@ -58,7 +58,7 @@ struct Observations {
 
 /// Runs: no message is late, none fails unless something in the network does, and queues are
 /// bounded if cosy has the links for itself.
-fn check<F: Family>(
+fn check<F: Transport>(
     cosy: &Cosy,
     config: Arc<F::Config>,
     spec: SimSpec,
@@ -114,7 +114,7 @@ fn check<F: Family>(
 
 fn assert_promises_kept(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival>) -> Observations {
     let cosy = Arc::new(on(config, &spec.topology));
-    check::<CosyFamily>(&cosy, Arc::clone(&cosy), spec, arrivals)
+    check::<CosyTransport>(&cosy, Arc::clone(&cosy), spec, arrivals)
 }
 
 /// The same with pHost in lower classes, which has another four tenths of the links.
@@ -132,7 +132,7 @@ fn assert_promises_kept_beside(
     let best_effort = best_effort.into_iter().map(|arrival| Arrival { tenant, ..arrival });
     let mut arrivals: Vec<Arrival> = arrivals.into_iter().chain(best_effort).collect();
     arrivals.sort_by_key(|arrival| arrival.at);
-    check::<Coexisting<CosyFamily, PhostFamily>>(&upper, Arc::new(both), spec, arrivals)
+    check::<Coexisting<CosyTransport, PhostTransport>>(&upper, Arc::new(both), spec, arrivals)
 }
 
 /// §4: best-effort traffic has no effect on messages with a promise, even if its packets are longer
@@ -207,9 +207,9 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
     for seed in 1.. {
         let mut rng = Rng::new(seed, 1, Purpose::Test);
         let config = CosyConfig { slots: 1 + rng.uniform_below(16) as u32, ..CosyConfig::paper() };
-        let config = if rng.chance(0.2) { CosyConfig::rsvp() } else { config };
+        let config = if rng.bernoulli(0.2) { CosyConfig::rsvp() } else { config };
         let topology = topologies[seed as usize % 2].clone();
-        let load = 0.2 + rng.unit();
+        let load = 0.2 + rng.uniform_unit();
         let arrivals = mixed(&topology, load, (wanted / 1_000).clamp(1_000, 20_000), seed);
         let mut spec = SimSpec { paranoid: false, ..spec(topology, seed) };
         let seen = match rng.uniform_below(4) {
@@ -287,7 +287,7 @@ fn the_state_of_switches_is_that_of_the_paper() {
     let topology = star(128).build().unwrap();
     let config = CosyConfig { slots: 4, ..CosyConfig::paper() };
     let cosy = Arc::new(on(config, &topology));
-    let sim = Sim::<CosyFamily, _, _>::new(spec(topology, 1), cosy, [].into_iter(), NoProbe);
+    let sim = Sim::<CosyTransport, _, _>::new(spec(topology, 1), cosy, [].into_iter(), NoProbe);
     assert_eq!(sim.fabric().program(0).state_bits(), 640 * 8);
 }
 
@@ -310,7 +310,7 @@ fn faults_leave_no_reservation() {
             let n = arrivals.len();
             let config = Arc::clone(&cosy);
             let mut sim =
-                Sim::<CosyFamily, _, _>::new(spec, config, arrivals.into_iter(), &mut records);
+                Sim::<CosyTransport, _, _>::new(spec, config, arrivals.into_iter(), &mut records);
             assert_eq!(sim.run(u64::MAX), Status::Finished);
             for host in (0..6).filter(|host| host / 3 != rack || host % 3 == 2) {
                 let endpoint = sim.endpoint(host);

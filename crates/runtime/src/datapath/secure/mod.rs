@@ -331,7 +331,7 @@ fn open(
     if envelope.protection != Protection::Sealed {
         match pairs.on_message(now, &envelope, arrived) {
             Ok(()) => {}
-            Err(HandshakeRefusal::Stray) => counts.strays += 1,
+            Err(HandshakeRefusal::Unexpected) => counts.strays += 1,
             Err(HandshakeRefusal::OtherTransport) => counts.wrong_transport += 1,
             Err(HandshakeRefusal::Forged) => counts.forged += 1,
         }

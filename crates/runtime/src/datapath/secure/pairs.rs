@@ -10,9 +10,10 @@
 //! before from a peer, so a recorded initiation is useless. A peer's clock may be set back between
 //! two incarnations, for example without a battery, or if a snapshot of a virtual machine is
 //! restored. Then its initiations cannot be distinguished from recorded ones. The node therefore
-//! begins a handshake itself when it receives such an initiation, at most once per [`NUDGE_EVERY`].
-//! The new incarnation has no record of times, and its response proves that it is running now. An
-//! attacker who replays an initiation causes only that one handshake with the true peer.
+//! begins a handshake itself when it receives such an initiation, at most once per
+//! [`REKEY_INTERVAL`]. The new incarnation has no record of times, and its response proves that it
+//! is running now. An attacker who replays an initiation causes only that one handshake with the
+//! true peer.
 //!
 //! # Limits
 //!
@@ -21,7 +22,7 @@
 //! | answers without a cookie, of the node | [`ANSWERS_EVERY`], [`ANSWERS_BURST`] |
 //! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
 //! | initiations sent, the earliest due first | [`BEGIN_EVERY`], [`BEGIN_BURST`] |
-//! | handshakes for packets of unknown sessions, of each peer | [`NUDGE_EVERY`] |
+//! | handshakes for packets of unknown sessions, of each peer | [`REKEY_INTERVAL`] |
 //! | datagrams queued until there is a session | [`QUEUED_MAX`] a peer, [`QUEUED_BYTES_MAX`] |
 
 mod answers;
@@ -48,7 +49,7 @@ const PAUSE_MAX: Span = Span::from_us(1_000_000);
 const ATTEMPTS: u32 = 8;
 /// Minimum interval of handshakes that packets without a session cause: any host can send such
 /// packets.
-const NUDGE_EVERY: Span = Span::from_us(1_000_000);
+const REKEY_INTERVAL: Span = Span::from_us(1_000_000);
 /// Maximum number of datagrams to one peer that are queued until there is a session, and of bytes
 /// of those to all peers.
 const QUEUED_MAX: usize = 16;
@@ -96,7 +97,7 @@ pub(super) struct Pairs {
     key: PrivateKey,
     public: PublicKey,
     pairs: Vec<Pair>,
-    jar: CookieStore,
+    cookies: CookieStore,
     rng: SystemRandom,
     /// Limit of answers without a cookie.
     answers: TokenBucket,
@@ -105,7 +106,7 @@ pub(super) struct Pairs {
     /// Times at which handshakes of this node are due, with their peers. Entries of handshakes that
     /// have ended are skipped.
     due: BTreeSet<(Time, u32)>,
-    kept_bytes: usize,
+    queued_bytes: usize,
     reports: VecDeque<(NodeId, Report)>,
     /// Messages of handshakes to send.
     messages: VecDeque<(NodeId, Rail, Vec<u8>)>,
@@ -123,7 +124,7 @@ pub(super) struct Pairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandshakeRefusal {
     /// It belongs to no present handshake.
-    Stray,
+    Unexpected,
     /// Its sender runs another transport.
     OtherTransport,
     /// No peer has sent it, or it was recorded.
@@ -142,9 +143,9 @@ struct Pair {
     /// Limit of answers to initiations with a cookie.
     proven: TokenBucket,
     /// Earliest time of a handshake because of a packet without a session.
-    nudge_at: Time,
+    rekey_at: Time,
     cookie: Option<(CookieMac, Time)>,
-    kept: VecDeque<(Route, Vec<u8>)>,
+    queued: VecDeque<(Route, Vec<u8>)>,
 }
 
 impl Default for Pair {
@@ -157,9 +158,9 @@ impl Default for Pair {
             outgoing_handshake: None,
             latest_initiation: 0,
             proven: TokenBucket::new(PROVEN_EVERY, PROVEN_BURST),
-            nudge_at: Time::ZERO,
+            rekey_at: Time::ZERO,
             cookie: None,
-            kept: VecDeque::new(),
+            queued: VecDeque::new(),
         }
     }
 }
@@ -189,12 +190,12 @@ impl Pairs {
             key,
             public,
             pairs: Vec::new(),
-            jar: CookieStore::new(),
+            cookies: CookieStore::new(),
             rng: SystemRandom::new(),
             answers: TokenBucket::new(ANSWERS_EVERY, ANSWERS_BURST + n_peers),
             begins: TokenBucket::new(BEGIN_EVERY, BEGIN_BURST),
             due: BTreeSet::new(),
-            kept_bytes: 0,
+            queued_bytes: 0,
             reports: VecDeque::new(),
             messages: VecDeque::new(),
             ready: VecDeque::new(),
@@ -231,14 +232,14 @@ impl Pairs {
 
     pub(super) fn set_peers(&mut self, peers: Vec<Option<Vec<PublicKey>>>) {
         for gone in self.pairs.drain(self.pairs.len().min(peers.len())..) {
-            self.kept_bytes -= bytes_of(&gone.kept);
+            self.queued_bytes -= bytes_of(&gone.queued);
         }
         self.pairs.resize_with(peers.len(), Pair::default);
         for (pair, keys) in self.pairs.iter_mut().zip(peers) {
             let keys = keys.unwrap_or_default();
             if pair.keys.iter().any(|key| !keys.contains(key)) {
                 // The sessions may belong to the removed key.
-                self.kept_bytes -= bytes_of(&pair.kept);
+                self.queued_bytes -= bytes_of(&pair.queued);
                 let Pair { latest_initiation, proven, .. } = *pair;
                 *pair = Pair { latest_initiation, proven, ..Pair::default() };
             }
@@ -289,11 +290,11 @@ impl Pairs {
     /// Queues a datagram until there is a session; returns false if there are too many.
     pub(super) fn queue_datagram(&mut self, now: Time, route: Route, datagram: &[u8]) -> bool {
         let Some(pair) = self.pairs.get_mut(route.dst.idx()) else { return false };
-        let bytes = self.kept_bytes + datagram.len();
-        let is_kept = pair.kept.len() < QUEUED_MAX && bytes <= QUEUED_BYTES_MAX;
+        let bytes = self.queued_bytes + datagram.len();
+        let is_kept = pair.queued.len() < QUEUED_MAX && bytes <= QUEUED_BYTES_MAX;
         if is_kept {
-            pair.kept.push_back((route, datagram.to_vec()));
-            self.kept_bytes = bytes;
+            pair.queued.push_back((route, datagram.to_vec()));
+            self.queued_bytes = bytes;
         }
         self.call(now, route.dst);
         is_kept
@@ -345,15 +346,15 @@ impl Pairs {
     fn abort_handshake(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
         pair.outgoing_handshake = None;
-        self.kept_bytes -= bytes_of(&pair.kept);
-        pair.kept = VecDeque::new();
+        self.queued_bytes -= bytes_of(&pair.queued);
+        pair.queued = VecDeque::new();
     }
 
     /// Releases the datagrams that were queued until there was a session.
     fn release(&mut self, peer: NodeId) {
         let pair = &mut self.pairs[peer.idx()];
-        self.kept_bytes -= bytes_of(&pair.kept);
-        self.ready.append(&mut pair.kept);
+        self.queued_bytes -= bytes_of(&pair.queued);
+        self.ready.append(&mut pair.queued);
     }
 
     /// Returns the time at which [`Pairs::fire`] must run; a queued message is due at once.
@@ -446,8 +447,8 @@ impl Pairs {
         let is_it = |session: &Session| session.id == id && session.is_alive(now);
         let Pair { current, next, previous, .. } = pair;
         if ![&*current, next, previous].into_iter().flatten().any(is_it) {
-            if now >= pair.nudge_at {
-                pair.nudge_at = now + NUDGE_EVERY;
+            if now >= pair.rekey_at {
+                pair.rekey_at = now + REKEY_INTERVAL;
                 self.call(now, src);
             }
             return None;
@@ -490,6 +491,6 @@ impl Pairs {
     }
 
     pub(super) fn queued_bytes(&self) -> usize {
-        self.kept_bytes
+        self.queued_bytes
     }
 }

@@ -75,7 +75,7 @@ pub(super) struct Session {
     /// Number of the next packet.
     next: u64,
     replay_window: Window,
-    born: Time,
+    established_at: Time,
     is_initiator: bool,
 }
 
@@ -97,20 +97,20 @@ impl Session {
             receive: PacketKey::new(&agreed.keys.1),
             next: 0,
             replay_window: Window::default(),
-            born: now,
+            established_at: now,
             is_initiator: agreed.is_initiator,
         }
     }
 
     /// Returns true if packets may be sent with it, and accepted.
     pub(super) fn is_alive(&self, now: Time) -> bool {
-        self.next < END_PACKETS && now.saturating_since(self.born) < END_AFTER
+        self.next < END_PACKETS && now.saturating_since(self.established_at) < END_AFTER
     }
 
     /// Returns true if this end should begin the next session.
     pub(super) fn is_due(&self, now: Time) -> bool {
         let after = if self.is_initiator { RENEW_AFTER } else { RENEW_AFTER + RENEW_LATE };
-        self.next >= RENEW_PACKETS || now.saturating_since(self.born) >= after
+        self.next >= RENEW_PACKETS || now.saturating_since(self.established_at) >= after
     }
 
     /// Seals the datagram of `len` bytes at the front of `out`; returns its new length.

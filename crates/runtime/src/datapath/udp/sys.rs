@@ -88,7 +88,7 @@ pub(super) struct TxBatch {
     /// Maximum number of packets that may be coalesced.
     coalesced_max: usize,
     /// Socket whose packets are not coalesced, if there is one.
-    alone: Option<usize>,
+    uncoalesced_socket: Option<usize>,
     /// Slots in the order of sending.
     order: Vec<usize>,
     /// Slots of the first packet of each message of the system call; its other packets follow.
@@ -117,7 +117,7 @@ impl TxBatch {
             stride,
             capacity,
             coalesced_max,
-            alone: None,
+            uncoalesced_socket: None,
             order: Vec::with_capacity(capacity),
             heads: Vec::with_capacity(capacity),
             iovecs: Vec::with_capacity(capacity),
@@ -127,7 +127,7 @@ impl TxBatch {
 
     /// Excludes the packets of this socket from coalescing.
     pub(super) fn disable_coalescing(&mut self, socket: usize) {
-        self.alone = Some(socket);
+        self.uncoalesced_socket = Some(socket);
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -250,7 +250,7 @@ impl TxBatch {
     fn segment_count(&self, at: usize) -> usize {
         let waiting = || self.order[at..].iter().take(self.coalesced_max).map(|&i| &self.slots[i]);
         let Some(first) = waiting().next() else { return 0 };
-        if self.alone == Some(first.socket) {
+        if self.uncoalesced_socket == Some(first.socket) {
             return 1;
         }
         let (mut n, mut bytes) = (0, 0);

@@ -154,7 +154,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Maximum wait for link addresses at the start in ms.
 const RESOLVE_MS_MAX: usize = 100;
 /// Pause before the next attempt to send packets that the interface refused.
-const BUSY: Span = Span::from_us(50);
+const BUSY_PAUSE: Span = Span::from_us(50);
 
 /// Datapath over AF_XDP sockets.
 pub struct XdpDatapath {
@@ -403,7 +403,7 @@ impl Datapath for XdpDatapath {
         let is_waiting = self.queues.iter().any(Queue::is_waiting);
         match (is_waiting, self.queues[0].xsk.is_behind()) {
             (true, _) => self.now,
-            (false, true) => self.now + BUSY,
+            (false, true) => self.now + BUSY_PAUSE,
             (false, false) => Time::NEVER,
         }
     }

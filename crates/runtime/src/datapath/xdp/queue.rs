@@ -17,7 +17,7 @@ pub(super) struct Queue {
     /// Packets that have just been removed from the ring.
     received: Frames,
     /// Data packets that are not delivered yet.
-    waiting: Frames,
+    undelivered: Frames,
     waiting_max: usize,
 }
 
@@ -25,13 +25,13 @@ impl Queue {
     /// Creates a queue whose socket has `rx_frames` for receiving.
     pub(super) fn new(xsk: Xsk, rx_frames: usize) -> Self {
         let waiting_max = rx_frames / 2;
-        let waiting = Frames::with_capacity(waiting_max + TAKE_MAX);
-        Self { xsk, received: Frames::with_capacity(TAKE_MAX), waiting, waiting_max }
+        let undelivered = Frames::with_capacity(waiting_max + TAKE_MAX);
+        Self { xsk, received: Frames::with_capacity(TAKE_MAX), undelivered, waiting_max }
     }
 
     /// Returns true if data packets are to be delivered.
     pub(super) fn is_waiting(&self) -> bool {
-        self.waiting.len() > 0
+        self.undelivered.len() > 0
     }
 
     /// Reads packets from the ring. Delivers those to the port `control`, and queues the others.
@@ -43,7 +43,7 @@ impl Queue {
         each: &mut impl FnMut(ArrivedPacket<'_>),
     ) -> usize {
         let mut n = 0;
-        if self.waiting.len() < self.waiting_max {
+        if self.undelivered.len() < self.waiting_max {
             self.xsk.receive(&mut self.received);
         }
         while let Some(frame) = self.received.pop() {
@@ -51,7 +51,7 @@ impl Queue {
                 self.deliver(frame, malformed, each);
                 n += 1;
             } else {
-                self.waiting.push(frame);
+                self.undelivered.push(frame);
             }
         }
         n
@@ -65,7 +65,7 @@ impl Queue {
         each: &mut impl FnMut(ArrivedPacket<'_>),
     ) -> usize {
         for n in 0..max {
-            let Some(frame) = self.waiting.pop() else { return n };
+            let Some(frame) = self.undelivered.pop() else { return n };
             self.deliver(frame, malformed, each);
         }
         max

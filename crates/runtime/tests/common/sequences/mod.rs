@@ -29,8 +29,8 @@ use std::sync::Arc;
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::transport::{Place, Site};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::registered::{Deployment, Site};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, SettingDigests};
 use rustix::time::ClockId;
@@ -99,7 +99,7 @@ pub(crate) fn transports() -> Vec<NamedTransport> {
     struct All(Vec<NamedTransport>);
 
     impl Visitor for All {
-        fn transport<T: Transport>(&mut self) {
+        fn transport<T: RegisteredTransport>(&mut self) {
             self.0.push((T::NAME, run::<T>));
         }
     }
@@ -109,7 +109,7 @@ pub(crate) fn transports() -> Vec<NamedTransport> {
     all.0
 }
 
-fn run<T: Transport>(bytes: &[u8]) -> Tally {
+fn run<T: RegisteredTransport>(bytes: &[u8]) -> Tally {
     let mut bed = Bed::new::<T>();
     let (tally, mut slow) = bed.run::<T>(bytes, None);
     // A machine with other load is slow once, not always. The clock of a thread excludes it, but is
@@ -188,7 +188,7 @@ struct Traffic {
 }
 
 /// Returns the number of nodes, and the parameters of the transport, which are made once.
-fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
+fn protocol<T: RegisteredTransport>(rate: Rate) -> (usize, Arc<T::Config>) {
     type Configs = BTreeMap<&'static str, (usize, Rc<dyn Any>)>;
     thread_local! {
         static MADE: RefCell<Configs> = RefCell::default();
@@ -204,11 +204,11 @@ fn protocol<T: Transport>(rate: Rate) -> (usize, Arc<T::Config>) {
             data_rtt,
             control_rtt,
             n_pods,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
         let keys = T::Keys::default();
         let n = HOSTS as usize + T::needs(&keys, &facts).arbiters.len();
-        let deployment = Place::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let deployment = Deployment::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
         let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config: Rc<dyn Any> = Rc::new(Arc::new(config.expect("a transport of hosts")));
         (n, config)
@@ -244,7 +244,7 @@ struct Bed {
 }
 
 impl Bed {
-    fn new<T: Transport>() -> Self {
+    fn new<T: RegisteredTransport>() -> Self {
         reset();
         let rate = Rate::from_gbps(10);
         let (n, config) = protocol::<T>(rate);
@@ -284,7 +284,11 @@ impl Bed {
 
     /// Runs the operations that the bytes describe. Returns the first slow operation; with `only`,
     /// that operation if it is slow.
-    fn run<T: Transport>(&mut self, bytes: &[u8], only: Option<usize>) -> (Tally, Option<Slow>) {
+    fn run<T: RegisteredTransport>(
+        &mut self,
+        bytes: &[u8],
+        only: Option<usize>,
+    ) -> (Tally, Option<Slow>) {
         let mut input = Input(bytes);
         let mut slow = None;
         while !input.is_over() && self.events_left > 0 {

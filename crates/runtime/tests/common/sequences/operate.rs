@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::{MsgId, NodeId, Span};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::wire::{Envelope, Kind};
 
@@ -12,7 +12,7 @@ use super::input::{Input, Template};
 use super::{Bed, HOSTILE, HOSTS};
 
 impl Bed {
-    pub(super) fn operate<T: Transport>(&mut self, op: u8, input: &mut Input<'_>) {
+    pub(super) fn operate<T: RegisteredTransport>(&mut self, op: u8, input: &mut Input<'_>) {
         match op & 15 {
             0 | 1 => self.wait(Span::from_us(1 << (input.u8() % 14))),
             2 => self.wait(Span::from_us(1 << (input.u8() % 24))),
@@ -63,7 +63,7 @@ impl Bed {
     }
 
     /// Sends copies of the latest packet that was made.
-    fn repeat<T: Transport>(&mut self, n: u32) {
+    fn repeat<T: RegisteredTransport>(&mut self, n: u32) {
         let Some(template) = self.template.clone() else { return };
         let mut body = Vec::new();
         for copy in 0..n.min(self.packets_left) {

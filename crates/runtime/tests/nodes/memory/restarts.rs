@@ -1,8 +1,8 @@
 //! Nodes that are killed and restarted: messages before, meanwhile and afterwards.
 
 use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
-use rampmeter_proto::dcpim::{DcpimFamily, DcpimHost};
-use rampmeter_proto::phost::{PhostFamily, PhostHost};
+use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
+use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::Failure;
 
@@ -28,7 +28,7 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
                 submitted.push((src as u32, life, numbers[src]));
                 numbers[src] += 1;
             }
-            if rng.chance(0.05) {
+            if rng.bernoulli(0.05) {
                 let node = rng.uniform_below(3);
                 if bed.nodes[node].is_some() {
                     bed.kill(node);
@@ -68,12 +68,12 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
 
 #[test]
 fn dcpim_distinguishes_incarnations() {
-    lives_are_kept_apart::<DcpimHost>(protocol::<DcpimFamily>, 250);
+    lives_are_kept_apart::<DcpimHost>(protocol::<DcpimTransport>, 250);
 }
 
 #[test]
 fn phost_distinguishes_incarnations() {
-    lives_are_kept_apart::<PhostHost>(protocol::<PhostFamily>, 250);
+    lives_are_kept_apart::<PhostHost>(protocol::<PhostTransport>, 250);
 }
 
 /// A node is killed and restarted. Messages submitted 0.1 s later arrive, whether or not others
@@ -99,8 +99,8 @@ fn later_messages_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Conf
 
 #[test]
 fn messages_after_a_restart_arrive() {
-    later_messages_arrive::<DcpimHost>(protocol::<DcpimFamily>);
-    later_messages_arrive::<PhostHost>(protocol::<PhostFamily>);
+    later_messages_arrive::<DcpimHost>(protocol::<DcpimTransport>);
+    later_messages_arrive::<PhostHost>(protocol::<PhostTransport>);
 }
 
 /// A receiver is restarted while messages are queued for it. Those that had begun fail, and all
@@ -130,6 +130,6 @@ fn queued_messages_survive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Co
 
 #[test]
 fn messages_that_had_not_begun_survive_a_restart() {
-    queued_messages_survive::<DcpimHost>(protocol::<DcpimFamily>);
-    queued_messages_survive::<PhostHost>(protocol::<PhostFamily>);
+    queued_messages_survive::<DcpimHost>(protocol::<DcpimTransport>);
+    queued_messages_survive::<PhostHost>(protocol::<PhostTransport>);
 }

@@ -23,7 +23,7 @@ impl Discipline for Classes {
 
     #[inline]
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
-        let class = at.port.waiting.trailing_zeros() as usize;
+        let class = at.port.queued_priorities.trailing_zeros() as usize;
         if at.fair.is_on() {
             let handle = at.fair.pop(at.number, class, at.pool);
             at.queues.take(class, at.port, at.pool, handle);
@@ -36,7 +36,7 @@ impl Discipline for Classes {
     /// pushes packets out. Otherwise fair queueing takes one of the longest flow of its class.
     fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
         let own = usize::from(at.pool.get(arriving).priority.get());
-        let lowest = lowest_class(at.port.waiting)?;
+        let lowest = lowest_class(at.port.queued_priorities)?;
         if at.config.overflow == Overflow::PushOut && lowest > own {
             let handle = at.queues.take_last(lowest, at.port, at.pool);
             if at.fair.is_on() {

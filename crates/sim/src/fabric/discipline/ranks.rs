@@ -53,7 +53,7 @@ impl Discipline for Ranks {
             if its > rank {
                 (worst, rank) = (next, its);
             }
-            next = pool.links(next).prev;
+            next = pool.links(next).previous;
         }
         if worst == NIL {
             return None;

@@ -17,7 +17,7 @@ impl Discipline for Trimming {
         let packet = at.pool.get(handle);
         let class = packet.priority;
         if class == Priority::HIGHEST {
-            at.port.headers += at.port.taken_by(packet.wire_bytes);
+            at.port.header_bytes += at.port.memory_of(packet.wire_bytes);
         }
         at.queues.append(usize::from(class.get()), at.port, at.pool, handle);
     }
@@ -28,18 +28,19 @@ impl Discipline for Trimming {
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
         let PortQueue { port, queues, pool, .. } = at;
         let ratio = at.config.trim.ratio;
-        let both_wait = port.highest_waits() && port.waiting != 1;
-        if both_wait && ratio != 0 && port.turn >= ratio {
-            port.turn = 0;
-            let class = (port.waiting & !1).trailing_zeros() as usize;
+        let both_wait = port.has_highest_queued() && port.queued_priorities != 1;
+        if both_wait && ratio != 0 && port.headers_since_data >= ratio {
+            port.headers_since_data = 0;
+            let class = (port.queued_priorities & !1).trailing_zeros() as usize;
             return queues.take_first(class, port, pool);
         }
-        port.turn = if both_wait { port.turn.saturating_add(1) } else { 0 };
-        let is_header = port.highest_waits();
-        let class = port.waiting.trailing_zeros() as usize;
+        port.headers_since_data =
+            if both_wait { port.headers_since_data.saturating_add(1) } else { 0 };
+        let is_header = port.has_highest_queued();
+        let class = port.queued_priorities.trailing_zeros() as usize;
         let handle = queues.take_first(class, port, pool);
         if is_header {
-            port.headers -= port.taken_by(pool.get(handle).wire_bytes);
+            port.header_bytes -= port.memory_of(pool.get(handle).wire_bytes);
         }
         handle
     }
@@ -52,7 +53,7 @@ impl Discipline for Trimming {
 impl<H: Header> PortQueue<'_, H> {
     /// Takes the newest data packet, which is trimmed.
     pub(crate) fn take_newest_data(self) -> Option<Handle> {
-        let class = lowest_class(self.port.waiting).filter(|&class| class > 0)?;
+        let class = lowest_class(self.port.queued_priorities).filter(|&class| class > 0)?;
         Some(self.queues.take_last(class, self.port, self.pool))
     }
 }

@@ -110,9 +110,9 @@ impl LinkSpec {
         };
         let (a, b) = (end(&self.between[0])?, end(&self.between[1])?);
         let there = rate("gbps", self.gbps)?;
-        let back = self.gbps_back.map_or(Ok(there), |gbps| rate("gbps-back", gbps))?;
+        let rate_back = self.gbps_back.map_or(Ok(there), |gbps| rate("gbps-back", gbps))?;
         let propagation = delay("propagation-ns", self.propagation_ns)?;
         // A host is the first end, so that readers of the link list find access links easily.
-        Ok(Link { a, b, rate: there, back, propagation }.ordered())
+        Ok(Link { a, b, rate: there, rate_back, propagation }.ordered())
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
         data_rtt,
         control_rtt: RTT,
         n_pods: 0,
-        patience: Span::ZERO,
+        abort_timeout_min: Span::ZERO,
     }
 }
 

@@ -20,7 +20,7 @@ mod simulated;
 use bed::{Outcome, Shape, run};
 use net::Fates;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, Transport};
+use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 
 /// Runs every transport, or one, with each number of messages.
 struct Table {
@@ -30,7 +30,7 @@ struct Table {
 }
 
 impl Visitor for Table {
-    fn transport<T: Transport>(&mut self) {
+    fn transport<T: RegisteredTransport>(&mut self) {
         if self.only.as_ref().is_some_and(|only| only != T::NAME) {
             return;
         }

@@ -1,14 +1,14 @@
 //! The same in the simulator: as many flows of one pair of hosts at once.
 
 use rampmeter_core::{Bytes, NodeId, Span, Time};
-use rampmeter_proto::Transport;
+use rampmeter_proto::RegisteredTransport;
 use rampmeter_sim::Arrival;
 use rampmeter_testkit::{TestNetwork, run, spec, star};
 
 use crate::bed::processor_time;
 
 /// Returns the processor time of all flows, and the number that complete.
-pub(crate) fn pair<T: Transport>(flows: u64) -> (Span, usize) {
+pub(crate) fn pair<T: RegisteredTransport>(flows: u64) -> (Span, usize) {
     let topology = star(4).build().expect("a network");
     let place = TestNetwork::<T>::simulated(&T::Keys::default(), topology);
     let mut spec = spec(place.topology, 1);

@@ -108,7 +108,7 @@ impl Sources {
             return;
         }
         // At the core switch: two hops after the rack, where the slot is a hop late.
-        let start = i128::from((slot + timing.ahead) * SLOT + HOP.as_ps() * 3);
+        let start = i128::from((slot + timing.lead_slots) * SLOT + HOP.as_ps() * 3);
         for p in 0..N - 1 {
             let position = fastpod.slots.cell_at(p, (0, fastpod.core_place(6)));
             let at = self.global(pod, start + i128::from(position.as_ps()));
@@ -149,7 +149,7 @@ proptest! {
         sources.run(at(60_000_000) + fastpod.slot * 500);
         let bench = &sources.bench;
         let (held, queue) = (bench.counter("core_cells_max"), bench.counter("core_queue_max"));
-        let on_way = fastpod.timing(0).on_way_to_core * u64::from(N - 1);
+        let on_way = fastpod.timing(0).in_flight_to_core * u64::from(N - 1);
         let limit = u64::from(core_queue_cells);
         prop_assert!(queue <= limit + on_way * u64::from(n_pods - 1));
         prop_assert!(held <= fastpod.core_cells_max());

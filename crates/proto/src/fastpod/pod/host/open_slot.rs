@@ -2,7 +2,7 @@
 
 use rampmeter_core::Time;
 
-use crate::fastpod::pod::asking::Grant;
+use crate::fastpod::pod::requests::Grant;
 use crate::fastpod::pod::timing::Instant;
 
 /// The slot that the host is in.
@@ -13,7 +13,7 @@ pub(super) struct OpenSlot {
     pub(super) offset: Instant,
     pub(super) grant: Option<Grant>,
     /// The destination of the slot's unscheduled cells, and when their message was submitted.
-    pub(super) free_to: Option<(u16, Time)>,
+    pub(super) unscheduled_dst: Option<(u16, Time)>,
     pub(super) has_rts: bool,
     pub(super) next_cell: u16,
 }

@@ -68,7 +68,7 @@ impl Run {
     /// Messages that the hosts keep something of.
     pub(in super::super) fn left(&self) -> usize {
         let of = |node: &Node| match node {
-            Node::Host(host) => host.messages().map_or(0, |(sent, arriving)| sent + arriving),
+            Node::Host(host) => host.message_counts().map_or(0, |(sent, arriving)| sent + arriving),
             _ => 0,
         };
         self.nodes.iter().map(of).sum()

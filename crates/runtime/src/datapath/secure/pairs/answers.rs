@@ -8,7 +8,7 @@ use rampmeter_core::{NodeId, Priority, Time};
 use super::super::cookie::{self, CODE, COOKIE_AGE, CookieMac};
 use super::super::handshake::{self, HandshakeParties, INITIATION};
 use super::super::session::Session;
-use super::{HandshakeRefusal, NUDGE_EVERY, Pairs, REPORTS_MAX};
+use super::{HandshakeRefusal, Pairs, REKEY_INTERVAL, REPORTS_MAX};
 use crate::datapath::{ArrivedPacket, Rail, Report, Route};
 use rampmeter_core::envelope::{Envelope, Kind, Protection, TransportId};
 
@@ -59,7 +59,7 @@ impl Pairs {
             Kind::Initiation { session } => self.on_initiation(now, src, session, arrived),
             // The peer may have begun a session at the same time, or answers late.
             Kind::Response { session } | Kind::Cookie { session } if !is_awaited(session) => {
-                return Err(HandshakeRefusal::Stray);
+                return Err(HandshakeRefusal::Unexpected);
             }
             Kind::Response { .. } => self.on_response(now, src, body),
             Kind::Cookie { .. } => self.on_cookie(now, src, body),
@@ -84,9 +84,9 @@ impl Pairs {
         match self.may_answer(now, src, arrived.from, message, second) {
             InitiationReply::Response => {}
             InitiationReply::Cookie => {
-                let body = self.jar.issue(now, src, arrived.from, &self.public, first);
+                let body = self.cookies.issue(now, src, arrived.from, &self.public, first);
                 let message = self.message(src, Kind::Cookie { session }, &body);
-                self.messages.push_back((src, Rail::Only(arrived.rail), message));
+                self.messages.push_back((src, Rail::Exactly(arrived.rail), message));
                 return Some(());
             }
             InitiationReply::Nothing => return Some(()),
@@ -110,7 +110,7 @@ impl Pairs {
         pair.next = Some(Session::new(now, &agreed));
         self.on_agreed(src, &agreed);
         let message = self.message(src, Kind::Response { session }, &response);
-        self.messages.push_back((src, Rail::Only(arrived.rail), message));
+        self.messages.push_back((src, Rail::Exactly(arrived.rail), message));
         Some(())
     }
 
@@ -120,10 +120,10 @@ impl Pairs {
     fn on_old_initiation(&mut self, now: Time, src: NodeId) {
         self.old_initiations += 1;
         let pair = &mut self.pairs[src.idx()];
-        if now < pair.nudge_at {
+        if now < pair.rekey_at {
             return;
         }
-        pair.nudge_at = now + NUDGE_EVERY;
+        pair.rekey_at = now + REKEY_INTERVAL;
         tracing::warn!(
             code = "handshake-replayed",
             peer = src.get(),
@@ -171,7 +171,7 @@ impl Pairs {
     ) -> InitiationReply {
         if self.answers.take(now) {
             InitiationReply::Response
-        } else if !self.jar.is_valid(now, node, from, message, second) {
+        } else if !self.cookies.is_valid(now, node, from, message, second) {
             InitiationReply::Cookie
         } else if self.pairs[node.idx()].proven.take(now) {
             InitiationReply::Response
@@ -193,7 +193,7 @@ impl Pairs {
         }
         self.on_agreed(src, &agreed);
         let pair = &mut self.pairs[src.idx()];
-        if pair.kept.is_empty() {
+        if pair.queued.is_empty() {
             // The peer sends with the session after a packet of it has arrived.
             let confirmation = self.message(src, Kind::Confirmation, &[]);
             let (class, marks) = (Priority::HIGHEST, Marks::NONE);

@@ -2,7 +2,7 @@
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
-use rampmeter_core::{FabricFacts, Passive};
+use rampmeter_core::{FabricFacts, ForwardOnly};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +10,28 @@ use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{Assumptions, DerivedValue, Quantity, Site, Transport};
+use crate::registered::{Assumptions, DerivedValue, Quantity, RegisteredTransport, Site};
+use crate::toolkit::{Segmentation, transport};
 
-family! {
+transport! {
     /// TCP with Cubic or NewReno.
-    pub struct TcpFamily {
+    pub struct TcpTransport {
         const NAME = "tcp";
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-family! {
+transport! {
     /// DCTCP.
-    pub struct DctcpFamily {
+    pub struct DctcpTransport {
         const NAME = "dctcp";
         type Config = Tcp;
         type Header = TcpHeader;
         type Host = TcpHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
@@ -86,7 +86,7 @@ impl TcpConfig {
             }),
             interface: Need::Prefer(Interface::Pull),
             ecn: Need::Prefer(self.ecn.then_some(mark_above)),
-            express: Need::Prefer(0),
+            express_max: Need::Prefer(0),
             buffer_cell: Need::Prefer(if self.count_packets { packet.get() as u16 } else { 0 }),
             priorities: 1,
             ..FabricNeeds::default()
@@ -108,12 +108,12 @@ impl Tcp {
             bytes("window-initial", self.start.initial),
             bytes("window-max", self.start.max),
             DerivedValue::time("rto-min", self.rto_min),
-            DerivedValue::time("forget", self.forget),
+            DerivedValue::time("forget", self.forget_timeout),
         ]
     }
 }
 
-impl Transport for TcpFamily {
+impl RegisteredTransport for TcpTransport {
     type Keys = TcpConfig;
     const TITLE: &'static str = "TCP";
     const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
@@ -140,7 +140,7 @@ impl Transport for TcpFamily {
     }
 }
 
-impl Transport for DctcpFamily {
+impl RegisteredTransport for DctcpTransport {
     type Keys = DctcpConfig;
     const TITLE: &'static str = "DCTCP";
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";

@@ -2,7 +2,7 @@
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Family, Passive};
+use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +10,30 @@ use super::config::{Homa, HomaConfig};
 use super::host::HomaHost;
 use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
-use crate::toolkit::{Segmentation, family};
-use crate::transport::{Assumptions, DerivedValue, Peers, Place, Quantity, Site, Transport};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site,
+};
+use crate::toolkit::{Segmentation, transport};
 
-family! {
+transport! {
     /// Homa.
-    pub struct HomaFamily {
+    pub struct HomaTransport {
         const NAME = "homa";
         type Config = Homa;
         type Header = HomaHeader;
         type Host = HomaHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
-family! {
+transport! {
     /// Homa with Aeolus.
-    pub struct HomaAeolusFamily {
+    pub struct HomaAeolusTransport {
         const NAME = "homa-aeolus";
         type Config = Homa;
         type Header = HomaHeader;
         type Host = HomaHost;
-        type SwitchProgram = Passive;
+        type SwitchProgram = ForwardOnly;
     }
 }
 
@@ -72,8 +74,8 @@ impl HomaConfig {
     fn with_site_packets(self, site: &Site) -> Self {
         let (payload, header) = site.packet((self.payload, self.header));
         let unscheduled_payload = match site.deployment {
-            Place::Network(_) => self.unscheduled_payload,
-            Place::Hosts { .. } => None,
+            Deployment::Network(_) => self.unscheduled_payload,
+            Deployment::Hosts { .. } => None,
         };
         Self { payload, header, unscheduled_payload, ..self }
     }
@@ -104,12 +106,12 @@ impl Homa {
             DerivedValue::packets("unscheduled-in-incast", self.unscheduled_in_incast),
             DerivedValue::count("overcommitment", self.overcommitment as u64),
             DerivedValue::time("timeout", self.timeout),
-            DerivedValue::time("forget", self.forget),
+            DerivedValue::time("forget", self.forget_timeout),
         ]
     }
 }
 
-impl Transport for HomaFamily {
+impl RegisteredTransport for HomaTransport {
     type Keys = HomaConfig;
     const TITLE: &'static str = "Homa";
     const SUMMARY: &'static str =
@@ -141,7 +143,7 @@ impl Transport for HomaFamily {
     }
 }
 
-impl Transport for HomaAeolusFamily {
+impl RegisteredTransport for HomaAeolusTransport {
     type Keys = AeolusConfig;
     const TITLE: &'static str = "Homa Aeolus";
     const SUMMARY: &'static str =
@@ -157,15 +159,17 @@ impl Transport for HomaAeolusFamily {
     /// express.
     fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            drop_unscheduled: Need::Prefer(Some(keys.0.segmentation().full() * DROP_ABOVE_PACKETS)),
-            express: Need::Prefer(keys.0.header.get() as u16),
+            drop_unscheduled: Need::Prefer(Some(
+                keys.0.segmentation().full_wire_bytes() * DROP_ABOVE_PACKETS,
+            )),
+            express_max: Need::Prefer(keys.0.header.get() as u16),
             ..keys.0.needs()
         }
     }
 
     /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
-        if let Place::Hosts { .. } = site.deployment {
+        if let Deployment::Hosts { .. } = site.deployment {
             let expected = "a transport that works without selective dropping, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }

@@ -18,9 +18,9 @@ use crate::fastpod::wire::{Demand, List};
 struct DestinationDemand {
     /// Slots requested and given in this incarnation.
     total: u32,
-    given: u32,
+    granted: u32,
     /// Given for slots that have not begun.
-    held: u32,
+    n_slots: u32,
     is_dirty: bool,
 }
 
@@ -36,10 +36,10 @@ pub(crate) struct Grant {
 
 /// Answer of an SCHD to the requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct SchdAnswer {
     pub(crate) incarnation: u32,
-    pub(crate) heard: u32,
-    pub(crate) given: u32,
+    pub(crate) answered_rts: u32,
+    pub(crate) granted: u32,
 }
 
 /// The demands of one host.
@@ -48,25 +48,25 @@ pub(crate) struct HostDemands {
     incarnation: u32,
     /// RTSs with demands in this incarnation.
     number: u32,
-    heard: u32,
-    wanted: IdMap<u16, DestinationDemand>,
+    answered_rts: u32,
+    demands: IdMap<u16, DestinationDemand>,
     /// Destinations whose totals have not been sent.
     dirty: VecDeque<u16>,
     /// Future slots.
     grants: BTreeMap<u64, Grant>,
     /// Slots given in this incarnation by the arbiter's count, and those that have arrived.
-    given: u32,
+    granted: u32,
     received: SeqSet,
     /// Since when some of them are missing, and since when an RTS has no answer.
     missing_since: Time,
-    unheard_since: Time,
+    unanswered_since: Time,
     /// Time of the last packet from an arbiter, or of the start of the wait; and the time of its
     /// last grant.
-    heard_at: Time,
-    given_at: Time,
+    last_packet_at: Time,
+    granted_at: Time,
     attempts: u32,
     /// Time of the first attempt without an answer.
-    silent_since: Time,
+    first_attempt_at: Time,
 }
 
 /// Slots after one that is missing that are remembered.
@@ -74,25 +74,25 @@ const MISSING_MAX: u32 = 4_096;
 /// Maximum number of doublings of the time before the next attempt.
 const BACKOFF_MAX: u32 = 6;
 /// Multiples of `retry` without a slot after which a waiting host repeats its requests.
-const WAITS: u64 = 64;
+const RETRIES_WITHOUT_SLOT: u64 = 64;
 
 impl HostDemands {
     pub(crate) fn new(now: Time, incarnation: u32) -> Self {
         Self {
             incarnation,
             number: 0,
-            heard: 0,
-            wanted: IdMap::default(),
+            answered_rts: 0,
+            demands: IdMap::default(),
             dirty: VecDeque::new(),
             grants: BTreeMap::new(),
-            given: 0,
+            granted: 0,
             received: SeqSet::default(),
             missing_since: Time::NEVER,
-            unheard_since: Time::NEVER,
-            heard_at: now,
-            given_at: now,
+            unanswered_since: Time::NEVER,
+            last_packet_at: now,
+            granted_at: now,
             attempts: 0,
-            silent_since: now,
+            first_attempt_at: now,
         }
     }
 
@@ -103,18 +103,18 @@ impl HostDemands {
 
     /// Begins the wait: from now on its arbiter should respond.
     pub(crate) fn begin(&mut self, now: Time) {
-        self.heard_at = self.heard_at.max(now);
-        self.given_at = self.given_at.max(now);
+        self.last_packet_at = self.last_packet_at.max(now);
+        self.granted_at = self.granted_at.max(now);
         self.attempts = 0;
     }
 
     /// Ensures that enough slots are requested to send `cells` to a destination. Returns whether an
     /// RTS will carry a request; if not, they have been requested.
-    pub(crate) fn want(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
+    pub(crate) fn set_demand(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
         let need = cells.div_ceil(fastpod.slots.cells().into());
         let need = u32::try_from(need).unwrap_or(u32::MAX);
-        let wanted = self.wanted.entry(dst).or_default();
-        let have = wanted.total.saturating_sub(wanted.given).saturating_add(wanted.held);
+        let wanted = self.demands.entry(dst).or_default();
+        let have = wanted.total.saturating_sub(wanted.granted).saturating_add(wanted.n_slots);
         if need <= have {
             return wanted.is_dirty;
         }
@@ -133,10 +133,10 @@ impl HostDemands {
     }
 
     /// Takes the demands for the next RTS.
-    pub(crate) fn take<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
+    pub(crate) fn take_demands<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
         let mut demands = List::default();
         while let Some(&dst) = self.dirty.front() {
-            let Some(wanted) = self.wanted.get_mut(&dst) else {
+            let Some(wanted) = self.demands.get_mut(&dst) else {
                 self.dirty.pop_front();
                 continue;
             };
@@ -148,39 +148,39 @@ impl HostDemands {
         }
         if !demands.as_slice().is_empty() {
             self.number += 1;
-            self.unheard_since = self.unheard_since.min(now);
+            self.unanswered_since = self.unanswered_since.min(now);
         }
         demands
     }
 
     /// Handles the arrival of a packet from the arbiter.
-    pub(crate) fn on_schd(&mut self, now: Time, answer: Answer, grant: Option<(u64, Grant)>) {
-        self.heard_at = now;
+    pub(crate) fn on_schd(&mut self, now: Time, answer: SchdAnswer, grant: Option<(u64, Grant)>) {
+        self.last_packet_at = now;
         let is_of_this = answer.incarnation == self.incarnation;
         if let Some((slot, grant)) = grant
-            && (!is_of_this || self.is_new(answer.given))
+            && (!is_of_this || self.is_new(answer.granted))
             && !self.grants.contains_key(&slot)
         {
             self.grants.insert(slot, grant);
-            self.given_at = now;
-            let wanted = self.wanted.entry(grant.dst).or_default();
-            wanted.held += 1;
-            wanted.given += u32::from(is_of_this);
+            self.granted_at = now;
+            let wanted = self.demands.entry(grant.dst).or_default();
+            wanted.n_slots += 1;
+            wanted.granted += u32::from(is_of_this);
         }
         if !is_of_this {
             return;
         }
-        if answer.heard > self.heard {
-            self.heard = answer.heard;
+        if answer.answered_rts > self.answered_rts {
+            self.answered_rts = answer.answered_rts;
             self.attempts = 0;
-            self.unheard_since = if self.heard < self.number { now } else { Time::NEVER };
+            self.unanswered_since = if self.answered_rts < self.number { now } else { Time::NEVER };
         }
-        self.given = self.given.max(answer.given);
-        self.missing_since = match self.received.len() < self.given {
+        self.granted = self.granted.max(answer.granted);
+        self.missing_since = match self.received.len() < self.granted {
             true => self.missing_since.min(now),
             false => Time::NEVER,
         };
-        if self.unheard_since == Time::NEVER && self.missing_since == Time::NEVER {
+        if self.unanswered_since == Time::NEVER && self.missing_since == Time::NEVER {
             self.attempts = 0;
         }
     }
@@ -205,49 +205,50 @@ impl HostDemands {
 
     /// Returns the slots with grants after `slot`, in order.
     #[inline]
-    pub(crate) fn after(&self, slot: u64) -> impl Iterator<Item = u64> {
+    pub(crate) fn grants_after(&self, slot: u64) -> impl Iterator<Item = u64> {
         self.grants.range(slot + 1..).map(|(&slot, _)| slot)
     }
 
     /// Takes the first grant of a slot up to `slot`.
-    pub(crate) fn take_until(&mut self, slot: u64) -> Option<(u64, Grant)> {
+    pub(crate) fn take_grant(&mut self, slot: u64) -> Option<(u64, Grant)> {
         let first = self.grants.first_entry().filter(|first| *first.key() <= slot)?;
         let (slot, grant) = first.remove_entry();
-        if let Some(wanted) = self.wanted.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
-            wanted.held -= 1;
+        if let Some(wanted) = self.demands.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
+            wanted.n_slots -= 1;
         }
         Some((slot, grant))
     }
 
-    /// Clears all requests. [`HostDemands::want`] repeats those that are still needed.
-    pub(crate) fn start_anew(&mut self) {
+    /// Clears all requests. [`HostDemands::set_demand`] repeats those that are still needed.
+    pub(crate) fn restart(&mut self) {
         self.incarnation += 1;
-        (self.number, self.heard, self.given) = (0, 0, 0);
+        (self.number, self.answered_rts, self.granted) = (0, 0, 0);
         self.received = SeqSet::default();
-        (self.missing_since, self.unheard_since) = (Time::NEVER, Time::NEVER);
+        (self.missing_since, self.unanswered_since) = (Time::NEVER, Time::NEVER);
         self.dirty.clear();
-        self.wanted.retain(|_, wanted| {
-            *wanted = DestinationDemand { held: wanted.held, ..DestinationDemand::default() };
-            wanted.held > 0
+        self.demands.retain(|_, wanted| {
+            *wanted = DestinationDemand { n_slots: wanted.n_slots, ..DestinationDemand::default() };
+            wanted.n_slots > 0
         });
     }
 
     /// Another arbiter has taken over: its slots are others.
-    pub(crate) fn turn_over(&mut self, now: Time) {
+    pub(crate) fn on_takeover(&mut self, now: Time) {
         self.grants.clear();
-        self.wanted.clear();
-        self.start_anew();
-        (self.heard_at, self.given_at, self.attempts) = (now, now, 0);
+        self.demands.clear();
+        self.restart();
+        (self.last_packet_at, self.granted_at, self.attempts) = (now, now, 0);
     }
 
     fn due(&self, fastpod: &Fastpod) -> Time {
         let backoff = 1 << self.attempts.min(BACKOFF_MAX);
         let doubled = |wait: Span| fastpod.attempt_limit.double_interval(wait * backoff, wait);
         let after = |since: Time, wait: Span| since.saturating_add(doubled(wait));
-        let quiet = self.unheard_since.min(self.missing_since);
-        let answer = after(quiet, fastpod.retry).min(after(self.heard_at, fastpod.silence));
+        let quiet = self.unanswered_since.min(self.missing_since);
+        let answer =
+            after(quiet, fastpod.retry).min(after(self.last_packet_at, fastpod.unresponsive_after));
         // In case that the totals of both ends have parted.
-        answer.min(self.given_at.saturating_add(fastpod.retry * WAITS))
+        answer.min(self.granted_at.saturating_add(fastpod.retry * RETRIES_WITHOUT_SLOT))
     }
 
     /// Returns the next instant at which there is something to do, for a host that waits.
@@ -259,34 +260,34 @@ impl HostDemands {
     /// Handles the timeout if no answer arrives.
     pub(crate) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
         if self.due(fastpod) > now {
-            return Outcome::Nothing;
+            return Outcome::None;
         }
         // A long wait for a slot is no failure if the arbiter's SCHDs arrive.
         let is_heard = self.attempts == 0
-            && self.unheard_since.min(self.missing_since) == Time::NEVER
-            && now < self.heard_at.saturating_add(fastpod.silence);
+            && self.unanswered_since.min(self.missing_since) == Time::NEVER
+            && now < self.last_packet_at.saturating_add(fastpod.unresponsive_after);
         if self.attempts == 0 {
-            self.silent_since = now;
+            self.first_attempt_at = now;
         }
         self.attempts += u32::from(!is_heard);
-        self.heard_at = self.heard_at.max(now);
-        self.given_at = now;
-        let silence = now.saturating_since(self.silent_since);
-        if fastpod.attempt_limit.is_over(self.attempts, silence) {
+        self.last_packet_at = self.last_packet_at.max(now);
+        self.granted_at = now;
+        let silence = now.saturating_since(self.first_attempt_at);
+        if fastpod.attempt_limit.is_exceeded(self.attempts, silence) {
             self.attempts = 0;
-            return Outcome::GiveUp;
+            return Outcome::Abort;
         }
-        self.start_anew();
-        Outcome::AskAnew
+        self.restart();
+        Outcome::RequestAgain
     }
 }
 
 /// Reaction of a host that receives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    Nothing,
-    AskAnew,
-    GiveUp,
+    None,
+    RequestAgain,
+    Abort,
 }
 
 #[cfg(test)]
@@ -303,17 +304,17 @@ mod tests {
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
             n_pods: 0,
-            patience: Span::ZERO,
+            abort_timeout_min: Span::ZERO,
         };
-        FastpodConfig::paper().on(&facts, None).unwrap()
+        FastpodConfig::paper().derive(&facts, None).unwrap()
     }
 
     fn take(asking: &mut HostDemands, now: Time) -> List<Demand, 3> {
-        asking.take(now)
+        asking.take_demands(now)
     }
 
-    fn answer(incarnation: u32, heard: u32, given: u32) -> Answer {
-        Answer { incarnation, heard, given }
+    fn answer(incarnation: u32, answered_rts: u32, granted: u32) -> SchdAnswer {
+        SchdAnswer { incarnation, answered_rts, granted }
     }
 
     const GRANT: Grant = Grant { dst: 1, agg: 0, is_probe: false };
@@ -322,67 +323,67 @@ mod tests {
     #[test]
     fn totals_cover_exactly_the_queued_packets() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        assert!(asking.want(1, 4, &fastpod));
+        assert!(asking.set_demand(1, 4, &fastpod));
         assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
-        assert!(!asking.want(1, 6, &fastpod));
-        assert!(asking.want(1, 7, &fastpod));
+        assert!(!asking.set_demand(1, 6, &fastpod));
+        assert!(asking.set_demand(1, 7, &fastpod));
         assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
         // One is given: two are outstanding, and that one.
         asking.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
-        assert!(!asking.want(1, 9, &fastpod));
-        assert_eq!(asking.take_until(50), Some((50, GRANT)));
-        assert!(!asking.want(1, 6, &fastpod) && asking.want(1, 7, &fastpod));
+        assert!(!asking.set_demand(1, 9, &fastpod));
+        assert_eq!(asking.take_grant(50), Some((50, GRANT)));
+        assert!(!asking.set_demand(1, 6, &fastpod) && asking.set_demand(1, 7, &fastpod));
     }
 
     #[test]
     fn a_host_repeats_demands_after_a_lost_rts_or_a_missing_slot() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.want(1, 3, &fastpod);
+        asking.set_demand(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
         let late = Time::ZERO + fastpod.retry;
         asking.on_schd(late, answer(0, 0, 0), None);
         assert_eq!(asking.deadline(true, &fastpod), late);
-        assert_eq!(asking.handle_timeout(late, &fastpod), Outcome::AskAnew);
+        assert_eq!(asking.handle_timeout(late, &fastpod), Outcome::RequestAgain);
         assert_eq!(asking.stamp(), (2, 0));
-        asking.want(1, 3, &fastpod);
+        asking.set_demand(1, 3, &fastpod);
         take(&mut asking, late);
         // The request was received, but the SCHD with the slot is lost.
         asking.on_schd(late, answer(2, 1, 1), None);
         assert!(asking.deadline(true, &fastpod) <= late + fastpod.retry * 2);
         let later = late + fastpod.retry * 2;
-        assert_eq!(asking.handle_timeout(later, &fastpod), Outcome::AskAnew);
+        assert_eq!(asking.handle_timeout(later, &fastpod), Outcome::RequestAgain);
     }
 
     /// A broken arbiter gives one slot twice: the first grant holds.
     #[test]
     fn a_slot_that_is_given_twice_is_held_once() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.want(1, 3, &fastpod);
+        asking.set_demand(1, 3, &fastpod);
         take(&mut asking, Time::ZERO);
         asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
         asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, ..GRANT })));
-        assert_eq!(asking.take_until(50), Some((50, GRANT)));
-        assert_eq!(asking.take_until(50), None);
+        assert_eq!(asking.take_grant(50), Some((50, GRANT)));
+        assert_eq!(asking.take_grant(50), None);
     }
 
     /// It does so regardless of the totals at both ends.
     #[test]
     fn a_host_repeats_a_demand_after_a_long_wait() {
         let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.want(1, 6, &fastpod);
+        asking.set_demand(1, 6, &fastpod);
         take(&mut asking, Time::ZERO);
         for given in [1, 2] {
             asking.on_schd(Time::ZERO, answer(1, 1, given), Some((50, GRANT)));
-            asking.take_until(50);
+            asking.take_grant(50);
         }
-        let wait = fastpod.retry * WAITS;
+        let wait = fastpod.retry * RETRIES_WITHOUT_SLOT;
         let mut now = Time::ZERO;
-        while now + fastpod.silence / 2 < Time::ZERO + wait {
-            now += fastpod.silence / 2;
+        while now + fastpod.unresponsive_after / 2 < Time::ZERO + wait {
+            now += fastpod.unresponsive_after / 2;
             asking.on_schd(now, answer(1, 1, 2), None);
-            assert_eq!(asking.handle_timeout(now, &fastpod), Outcome::Nothing);
+            assert_eq!(asking.handle_timeout(now, &fastpod), Outcome::None);
         }
-        assert_eq!(asking.handle_timeout(Time::ZERO + wait, &fastpod), Outcome::AskAnew);
-        assert!(asking.want(1, 3, &fastpod));
+        assert_eq!(asking.handle_timeout(Time::ZERO + wait, &fastpod), Outcome::RequestAgain);
+        assert!(asking.set_demand(1, 3, &fastpod));
     }
 }

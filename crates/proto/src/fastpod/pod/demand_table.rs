@@ -19,10 +19,10 @@ use crate::fastpod::wire::{
 
 /// Pending reports of an arbiter to an end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct News {
+pub(super) struct PendingReport {
     pub(super) incarnation: u32,
-    pub(super) heard: u32,
-    pub(super) given: u32,
+    pub(super) answered_rts: u32,
+    pub(super) granted: u32,
     pub(super) acks: List<Ack, ACKS_MAX>,
     pub(super) relays: List<Relay, RELAYS_MAX>,
 }
@@ -31,8 +31,8 @@ pub(super) struct News {
 #[derive(Clone, Debug, Default)]
 struct Client {
     incarnation: u32,
-    heard: u32,
-    given: u32,
+    last_rts: u32,
+    granted: u32,
     /// Slots requested, by destination.
     totals: IdMap<u16, u32>,
     /// Messages of the host that have arrived, of which it has not been notified.
@@ -41,14 +41,14 @@ struct Client {
     /// sources' pods.
     relays: Backlog<Relay>,
     /// The pods for which the core switch has room, a bit each.
-    open: u32,
+    open_pods: u32,
     /// True if it has sent a request and has no answer.
-    is_owed: bool,
+    needs_answer: bool,
 }
 
 /// The ends of an arbiter's pod.
 #[derive(Clone, Debug)]
-pub(super) struct Clients {
+pub(super) struct DemandTable {
     pod: u16,
     n_hosts: u16,
     n_pods: u16,
@@ -57,8 +57,8 @@ pub(super) struct Clients {
     colouring: EdgeColourer,
     clients: Vec<Client>,
     /// Number of requested slots, and of ends with changes.
-    wanted: u64,
-    n_news: u32,
+    n_requested: u64,
+    n_pending_reports: u32,
     allocations: Vec<Allocation>,
     racks: Vec<(u16, u16)>,
     /// Core switches in the order in which they take cells and acknowledgements: the next ones.
@@ -68,7 +68,7 @@ pub(super) struct Clients {
     failures: Option<Failures>,
 }
 
-impl Clients {
+impl DemandTable {
     /// Nobody of a pod has requested anything up to slot `from`.
     pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
         let n_hosts = fastpod.timing(pod).n_hosts();
@@ -83,8 +83,8 @@ impl Clients {
             allocator: Allocator::new(all, 1).with_history().with_shared_destinations(n_ends),
             colouring: EdgeColourer::default(),
             clients: (0..n_ends).map(|_| Client::default()).collect(),
-            wanted: 0,
-            n_news: 0,
+            n_requested: 0,
+            n_pending_reports: 0,
             allocations: Vec::new(),
             racks: Vec::new(),
             next_core: 0,
@@ -120,28 +120,28 @@ impl Clients {
     /// Returns whether there is something to grant or to report.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
-        self.wanted > 0 || self.n_news > 0
+        self.n_requested > 0 || self.n_pending_reports > 0
     }
 
     /// Returns whether there is something to report to an end.
     #[inline]
-    pub(super) fn has_news(&self, end: u16) -> bool {
+    pub(super) fn has_pending_report(&self, end: u16) -> bool {
         let client = &self.clients[usize::from(end)];
-        client.is_owed || !client.acks.is_empty() || !client.relays.is_empty()
+        client.needs_answer || !client.acks.is_empty() || !client.relays.is_empty()
     }
 
     /// Changes the pending reports to an end.
     fn change(&mut self, end: u16, change: impl FnOnce(&mut Client)) {
-        let had = self.has_news(end);
+        let had = self.has_pending_report(end);
         change(&mut self.clients[usize::from(end)]);
-        let has = self.has_news(end);
-        self.n_news = self.n_news + u32::from(has) - u32::from(had);
+        let has = self.has_pending_report(end);
+        self.n_pending_reports = self.n_pending_reports + u32::from(has) - u32::from(had);
     }
 
     /// Takes back what an end has requested.
     fn withdraw(&mut self, src: u16) {
         let demands = (0..self.len() + self.n_pods).map(|dst| self.allocator.demand(src, dst));
-        self.wanted -= demands.map(u64::from).sum::<u64>();
+        self.n_requested -= demands.map(u64::from).sum::<u64>();
         self.allocator.withdraw(src);
     }
 
@@ -166,7 +166,7 @@ impl Clients {
         let core = fastpod.core_of(from).map(|core| fastpod.end_of_core(core));
         let Some(end) = host.or(core) else { return };
         if let Some(failures) = &mut self.failures {
-            failures.on_heard(slot, end);
+            failures.on_rts(slot, end);
         }
         match (host, *header) {
             (Some(_), FastpodHeader::Rts { incarnation, number, seen, demands, acks, .. }) => {
@@ -188,7 +188,7 @@ impl Clients {
                 }
             }
             (None, FastpodHeader::CoreRts { incarnation, number, open, demands, relays, .. }) => {
-                self.clients[usize::from(end)].open = open;
+                self.clients[usize::from(end)].open_pods = open;
                 for &Relay { to, from, flow } in relays.as_slice() {
                     if let Some(source) = self.host(to, fastpod) {
                         let ack = Ack { host: from, flow };
@@ -225,15 +225,15 @@ impl Clients {
         let n = self.len() - self.n_hosts;
         let order = (0..n).map(|i| (self.next_relay + i) % n);
         let heard = order.filter(|core| !failures.is_gone(self.n_hosts + core));
-        let has_room = |core: &u16| self.has_room(*core, pod);
+        let has_room = |core: &u16| self.has_core_space(*core, pod);
         let core = heard.clone().find(has_room).or_else(|| heard.clone().next())?;
         self.next_relay = (core + 1) % n;
         Some(self.n_hosts + core)
     }
 
     /// Returns whether a core switch has reported space for cells to a pod.
-    fn has_room(&self, core: u16, pod: u16) -> bool {
-        self.clients[usize::from(self.n_hosts + core)].open >> pod & 1 == 1
+    fn has_core_space(&self, core: u16, pod: u16) -> bool {
+        self.clients[usize::from(self.n_hosts + core)].open_pods >> pod & 1 == 1
     }
 
     /// Returns the end to which an end may send its demand: an end, or a pod behind these.
@@ -258,23 +258,23 @@ impl Clients {
             return;
         }
         if incarnation > client.incarnation {
-            (client.incarnation, client.heard, client.given) = (incarnation, 0, 0);
+            (client.incarnation, client.last_rts, client.granted) = (incarnation, 0, 0);
             client.totals.clear();
             self.withdraw(src);
         }
         let client = &mut self.clients[usize::from(src)];
-        if number == client.heard + 1 {
-            client.heard = number;
+        if number == client.last_rts + 1 {
+            client.last_rts = number;
         }
         for &Demand { dst, total } in demands {
             let Some(dst) = self.destination(src, dst, fastpod) else { continue };
             let known = self.clients[usize::from(src)].totals.entry(dst).or_default();
             let more = total.saturating_sub(*known).min(u32::MAX - self.allocator.demand(src, dst));
             self.allocator.request(src, dst, more);
-            self.wanted += u64::from(more);
+            self.n_requested += u64::from(more);
             *known = total.max(*known);
         }
-        self.change(src, |client| client.is_owed = true);
+        self.change(src, |client| client.needs_answer = true);
     }
 
     /// A slot begins in which these pairs are scheduled.
@@ -288,14 +288,14 @@ impl Clients {
     }
 
     /// Takes the pending reports to an end and marks them as sent.
-    pub(super) fn answer(&mut self, end: u16, has_grant: bool) -> News {
+    pub(super) fn take_report(&mut self, end: u16, has_grant: bool) -> PendingReport {
         let mut news = None;
         self.change(end, |client| {
-            client.given += u32::from(has_grant);
-            client.is_owed = false;
+            client.granted += u32::from(has_grant);
+            client.needs_answer = false;
             let (acks, relays) = (client.acks.take(), client.relays.take());
-            let &mut Client { incarnation, heard, given, .. } = client;
-            news = Some(News { incarnation, heard, given, acks, relays });
+            let &mut Client { incarnation, last_rts: answered_rts, granted, .. } = client;
+            news = Some(PendingReport { incarnation, answered_rts, granted, acks, relays });
         });
         news.expect("the change is made at once")
     }

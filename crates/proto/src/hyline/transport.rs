@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need, Spray};
-use rampmeter_core::{FabricFacts, Family, Passive, SwitchFacts};
+use rampmeter_core::{FabricFacts, ForwardOnly, SwitchFacts, Transport};
 
 use super::config::{Hyline, HylineConfig};
 use super::path_grant::PathGrant;
@@ -13,34 +13,34 @@ use super::wire::{HylineHeader, SignalHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
+use crate::registered::{Assumptions, DerivedValue, Peers, RegisteredTransport, Site};
 use crate::toolkit::Segmentation;
-use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
-/// The Hyline family.
+/// The Hyline transport.
 #[derive(Clone, Copy, Debug)]
-pub struct HylineFamily;
+pub struct HylineTransport;
 
 /// Hyline at one host.
-pub type HylineHost = CentralHost<HylineFamily>;
+pub type HylineHost = CentralHost<HylineTransport>;
 
 /// The controller of a network, or its standby.
-pub type HylineArbiter = CentralArbiter<HylineFamily>;
+pub type HylineArbiter = CentralArbiter<HylineTransport>;
 
-impl Family for HylineFamily {
+impl Transport for HylineTransport {
     const NAME: &'static str = "hyline";
     const HAS_ARBITERS: bool = true;
     type Config = Hyline;
     type Header = HylineHeader;
     type Host = HylineHost;
     type Arbiter = HylineArbiter;
-    type SwitchProgram = Passive;
+    type SwitchProgram = ForwardOnly;
 
-    fn switch_program(_config: &Arc<Hyline>, _switch: SwitchFacts) -> Passive {
-        Passive
+    fn switch_program(_config: &Arc<Hyline>, _switch: SwitchFacts) -> ForwardOnly {
+        ForwardOnly
     }
 }
 
-impl Central for HylineFamily {
+impl Central for HylineTransport {
     type Grant = PathGrant;
     type Orders = SignalHeader;
     type Schedule = PathScheduler;
@@ -55,7 +55,7 @@ impl Central for HylineFamily {
     }
 }
 
-impl Transport for HylineFamily {
+impl RegisteredTransport for HylineTransport {
     type Keys = HylineConfig;
     const TITLE: &'static str = "Hyline";
     const SUMMARY: &'static str =

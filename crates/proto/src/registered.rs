@@ -7,16 +7,18 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, Family, NodeId, Pairs, Rate, RoundTrip, Span};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Transport};
 
 use crate::keys::{BadKey, Keys};
 use crate::toolkit::Segmentation;
 
-/// A transport: a [`Family`] with a name in plans, results and documents.
+/// A transport: a [`Transport`] with a name in plans, results and documents.
 ///
 /// The rest of the project uses a transport by this trait only. So a new transport is a module and
 /// a line in [`Builtin`](crate::catalogue::Builtin).
-pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Formats> {
+pub trait RegisteredTransport:
+    Transport<Config: std::fmt::Debug + Send + Sync, Header: Formats>
+{
     /// Its parameters, with the names, ranges and documentation that plans have.
     type Keys: Keys;
     /// Its name in text: `pHost`.
@@ -27,7 +29,8 @@ pub trait Transport: Family<Config: std::fmt::Debug + Send + Sync, Header: Forma
     /// outside this repository.
     const WIRE: TransportId;
 
-    /// True if it runs between real hosts. Otherwise [`Transport::configure`] returns the reason.
+    /// True if it runs between real hosts. Otherwise [`RegisteredTransport::configure`] returns the
+    /// reason.
     const ON_HOSTS: bool = true;
 
     /// Returns the segmentation of messages into packets.
@@ -117,7 +120,7 @@ pub struct Assumptions {
 
 impl Assumptions {
     /// Returns whether a core that is narrower than hosts' links has packets dropped or trimmed.
-    pub fn wants_full_bisection(self) -> bool {
+    pub fn needs_full_bisection(self) -> bool {
         self.full_bisection || self.paced_by_receivers
     }
 
@@ -157,18 +160,18 @@ impl Peers {
     }
 
     /// Returns the rate at which the host sends by all its links.
-    pub fn sends(&self) -> Rate {
-        self.pairs.sends(self.host)
+    pub fn tx_rate(&self) -> Rate {
+        self.pairs.tx_rate(self.host)
     }
 
     /// Returns the rate at which the host receives by all its links.
-    pub fn receives(&self) -> Rate {
-        self.pairs.receives(self.host)
+    pub fn rx_rate(&self) -> Rate {
+        self.pairs.rx_rate(self.host)
     }
 
     /// Returns the highest rate at which any host sends or receives.
-    pub fn fastest(&self) -> Rate {
-        self.pairs.fastest()
+    pub fn max_rate(&self) -> Rate {
+        self.pairs.max_rate()
     }
 
     /// Returns the facts of the network at the rate to `dst` and the round trip to it.
@@ -192,7 +195,7 @@ impl Peers {
 
     /// Returns the value for `peer` of a time that is a number of control round trips of the
     /// network.
-    pub fn time_of(&self, time: Span, peer: NodeId) -> Span {
+    pub fn scale_time(&self, time: Span, peer: NodeId) -> Span {
         self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { control, .. }| {
             time.scale_floor(control.as_ps(), self.facts.control_rtt.as_ps())
         })
@@ -200,7 +203,7 @@ impl Peers {
 
     /// Returns the value for `peer` of a time that is a number of round trips of full packets. Near
     /// hosts with slow links have longer ones than the round trips of control packets suggest.
-    pub fn data_time_of(&self, time: Span, peer: NodeId) -> Span {
+    pub fn scale_data_time(&self, time: Span, peer: NodeId) -> Span {
         self.pairs.round_trip(self.host, peer).map_or(time, |RoundTrip { data, .. }| {
             time.scale_floor(data.as_ps(), self.facts.data_rtt.as_ps())
         })
@@ -209,12 +212,18 @@ impl Peers {
     /// Returns the value for `peer` of a timeout of the network. It is `round_trips` control round
     /// trips, and no less than `round_trips` full packets of `packet` bytes on the slower link of
     /// the two, or by the pair's share of the core.
-    pub fn timeout_of(&self, timeout: Span, round_trips: u32, packet: Bytes, peer: NodeId) -> Span {
+    pub fn scale_timeout(
+        &self,
+        timeout: Span,
+        round_trips: u32,
+        packet: Bytes,
+        peer: NodeId,
+    ) -> Span {
         let rate = |src, dst| self.pairs.rate(src, dst).unwrap_or(self.facts.access_rate);
         let slower = rate(self.host, peer).min(rate(peer, self.host));
         let slower = self.facts.core_rate.map_or(slower, |core| core.min(slower));
         let least = slower.tx_time(packet) * u64::from(round_trips);
-        self.time_of(timeout, peer).min(timeout).max(least)
+        self.scale_time(timeout, peer).min(timeout).max(least)
     }
 
     fn facts_at(&self, rate: Option<Rate>, peer: NodeId) -> FabricFacts {
@@ -234,7 +243,7 @@ pub struct Site {
     /// The facts of the network, with round trips as the plan gives them.
     pub facts: FabricFacts,
     /// A simulated network or real hosts.
-    pub deployment: Place,
+    pub deployment: Deployment,
     /// The longest packet of another transport that shares the links, in lower classes.
     pub lower: Option<Bytes>,
 }
@@ -242,7 +251,7 @@ pub struct Site {
 /// A simulated network or real hosts.
 #[expect(clippy::large_enum_variant, reason = "one is made for each run")]
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place {
+pub enum Deployment {
     /// A simulated network.
     Network(Network),
     /// Real hosts, whose packets have this payload and carry `header` bytes more.
@@ -260,11 +269,11 @@ pub struct Network {
     /// Switches on the path between hosts that has most.
     pub switches: u32,
     /// The fastest link's rate over the slowest host link's, rounded down.
-    pub ratio: u32,
+    pub rate_ratio: u32,
     /// The most ports of any switch.
     pub ports: u32,
     /// The slowest link, if it is slower than the slowest one of hosts.
-    pub slower: Option<SlowerLink>,
+    pub slow_link: Option<SlowerLink>,
     /// True if links between switches carry less than hosts can send to one another.
     pub is_narrow: bool,
     /// The most links of any host.
@@ -274,7 +283,7 @@ pub struct Network {
     /// The fastest link.
     pub fastest: Rate,
     /// The highest rate of slots for which no link between hosts is too slow.
-    pub slots: Rate,
+    pub slot_rate: Rate,
     /// The slowest link between switches, or the fastest link if there is none.
     pub core: Rate,
     /// The rates and round trips between hosts.
@@ -311,14 +320,16 @@ impl SlowerLink {
 impl Site {
     /// Returns true if the paths between racks are regular, or the network is not simulated.
     pub fn has_regular_paths(&self) -> bool {
-        !matches!(&self.deployment, Place::Network(Network { paths: None, .. }))
+        !matches!(&self.deployment, Deployment::Network(Network { paths: None, .. }))
     }
 
     /// Returns the facts of the network at the rate of slots.
     pub fn slot_facts(&self) -> FabricFacts {
         let rate = match &self.deployment {
-            Place::Network(Network { slots, .. }) => self.facts.access_rate.min(*slots),
-            Place::Hosts { .. } => self.facts.access_rate,
+            Deployment::Network(Network { slot_rate, .. }) => {
+                self.facts.access_rate.min(*slot_rate)
+            }
+            Deployment::Hosts { .. } => self.facts.access_rate,
         };
         FabricFacts { access_rate: rate, ..self.facts }
     }
@@ -327,16 +338,18 @@ impl Site {
     pub fn host_rates(&self, host: u32) -> (Rate, Rate) {
         let host = NodeId::new(host);
         match &self.deployment {
-            Place::Network(Network { pairs, .. }) => (pairs.sends(host), pairs.receives(host)),
-            Place::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
+            Deployment::Network(Network { pairs, .. }) => {
+                (pairs.tx_rate(host), pairs.rx_rate(host))
+            }
+            Deployment::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
         }
     }
 
     /// Returns the round trip with full packets between near hosts.
     pub fn shortest_data_rtt(&self) -> Span {
         let shortest = match &self.deployment {
-            Place::Network(Network { pairs, .. }) => pairs.shortest(),
-            Place::Hosts { .. } => None,
+            Deployment::Network(Network { pairs, .. }) => pairs.min_round_trip(),
+            Deployment::Hosts { .. } => None,
         };
         shortest.map_or(self.facts.data_rtt, |shortest| shortest.data)
     }
@@ -344,8 +357,8 @@ impl Site {
     /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.
     pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
         match self.deployment {
-            Place::Network(_) => own,
-            Place::Hosts { payload, header } => (payload, header),
+            Deployment::Network(_) => own,
+            Deployment::Hosts { payload, header } => (payload, header),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! an aggregation switch for each pair. In a pod alone without failures this is Fastpass's edge
 //! colouring. Otherwise a pair is matched only if there is a path for it.
 
-use super::Clients;
+use super::DemandTable;
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::slot_grant::SlotGrant;
@@ -11,27 +11,28 @@ use crate::fastpod::wire::POD_FLAG;
 /// Path of a pair: its number among those of the slot, and its core switch.
 type Path = (u16, Option<u16>);
 
-impl Clients {
+impl DemandTable {
     /// Gives out the next slot, when slot `now` is decided.
-    pub(crate) fn give(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
+    pub(crate) fn allocate_slot(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         if let Some(failures) = &mut self.failures {
             failures.judge(now);
-            let is_plain = failures.is_whole() && self.clients.len() == usize::from(self.n_hosts);
-            if !is_plain && (self.wanted > 0 || failures.has_convicted()) {
-                return self.give_paths(now, fastpod);
+            let is_plain =
+                failures.has_no_failures() && self.clients.len() == usize::from(self.n_hosts);
+            if !is_plain && (self.n_requested > 0 || failures.has_convicted()) {
+                return self.allocate_with_paths(now, fastpod);
             }
         }
-        if self.wanted == 0 {
+        if self.n_requested == 0 {
             return Vec::new();
         }
         self.allocations.clear();
         self.allocator.allocate(&mut self.allocations);
-        self.wanted -= self.allocations.len() as u64;
+        self.n_requested -= self.allocations.len() as u64;
         self.allocations.sort_unstable();
         let given = |a: &Allocation, agg| SlotGrant {
             src: a.src,
             dst: a.dst,
-            to: a.dst,
+            named_dst: a.dst,
             agg,
             is_probe: false,
         };
@@ -51,7 +52,7 @@ impl Clients {
     /// Allocates likewise if pairs are matched as far as there are paths for them. Ends that are
     /// unresponsive get no slots, broken links no pairs, and core switches no more than they have
     /// space for.
-    fn give_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
+    fn allocate_with_paths(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         let mut plan = self.probe(now);
         let is_probing = |a: Allocation| plan.iter().any(|p| p.src == a.src || p.dst == a.dst);
         let mut paths: Vec<Path> = Vec::new();
@@ -64,9 +65,9 @@ impl Clients {
             paths.extend(path);
             path.is_some()
         });
-        self.wanted -= allocations.len() as u64;
+        self.n_requested -= allocations.len() as u64;
         let pairs = allocations.iter().zip(&paths);
-        plan.extend(pairs.map(|(a, &path)| self.given(a, path, fastpod)));
+        plan.extend(pairs.map(|(a, &path)| self.make_grant(a, path, fastpod)));
         (self.allocations, self.allocator) = (allocations, allocator);
         plan.sort_unstable_by_key(|given| given.src);
         plan
@@ -78,7 +79,7 @@ impl Clients {
         let Some(failures) = &mut self.failures else { return plan };
         failures.paths.clear();
         for probe in failures.probes(now) {
-            let way = failures.way(probe.src, probe.dst, Some(probe.agg));
+            let way = failures.route_of(probe.src, probe.dst, Some(probe.agg));
             let is_busy = |p: &SlotGrant| p.src == probe.src || p.dst == probe.dst;
             if failures.paths.is_clear(way) && !plan.iter().any(is_busy) {
                 failures.paths.probe(way);
@@ -95,10 +96,10 @@ impl Clients {
         let n_ends = self.len();
         let failures = self.failures.as_mut()?;
         if a.dst < n_ends {
-            let way = failures.way(a.src, a.dst, None);
+            let way = failures.route_of(a.src, a.dst, None);
             // Cells for an unresponsive host would fill core switches: these send them all the
             // same.
-            let may = failures.may(now, a.src, a.dst)
+            let may = failures.may_schedule(now, a.src, a.dst)
                 || a.src >= self.n_hosts && !failures.is_gone(a.src);
             let number = if may { failures.paths.place(way) } else { None };
             return number.map(|number| (number, None));
@@ -109,12 +110,12 @@ impl Clients {
         }
         for core in (0..n).map(|i| (self.next_core + i) % n) {
             let end = self.n_hosts + core;
-            let is_open = self.clients[usize::from(end)].open >> pod & 1 == 1;
+            let is_open = self.clients[usize::from(end)].open_pods >> pod & 1 == 1;
             let taken = &mut is_taken[usize::from(core)];
             if !is_open || failures.is_gone(end) || *taken {
                 continue;
             }
-            if let Some(number) = failures.paths.place(failures.way(a.src, end, None)) {
+            if let Some(number) = failures.paths.place(failures.route_of(a.src, end, None)) {
                 (*taken, self.next_core) = (true, (core + 1) % n);
                 return Some((number, Some(core)));
             }
@@ -122,16 +123,16 @@ impl Clients {
         None
     }
 
-    fn given(&self, a: &Allocation, (number, core): Path, fastpod: &Fastpod) -> SlotGrant {
+    fn make_grant(&self, a: &Allocation, (number, core): Path, fastpod: &Fastpod) -> SlotGrant {
         let first = fastpod.hosts_of(self.pod).start as u16;
         match (core, &self.failures) {
             (Some(core), _) => {
-                let (dst, to) = (self.n_hosts + core, POD_FLAG | (a.dst - self.len()));
-                SlotGrant { src: a.src, dst, to, agg: core as u8, is_probe: false }
+                let (dst, named_dst) = (self.n_hosts + core, POD_FLAG | (a.dst - self.len()));
+                SlotGrant { src: a.src, dst, named_dst, agg: core as u8, is_probe: false }
             }
             (None, failures) => {
                 let agg = failures.as_ref().map_or(0, |failures| failures.paths.agg(number));
-                SlotGrant { src: a.src, dst: a.dst, to: first + a.dst, agg, is_probe: false }
+                SlotGrant { src: a.src, dst: a.dst, named_dst: first + a.dst, agg, is_probe: false }
             }
         }
     }

@@ -26,7 +26,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// The wake-up of a port with a queue: its link is idle and packets wait. If it is the
     /// interface of a host, `leaves` is called with the packet that is next.
     #[inline]
-    pub(crate) fn wake(
+    pub(crate) fn on_link_idle(
         &mut self,
         number: u32,
         now: Time,
@@ -39,7 +39,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             wheel.push(event(port.busy_until, WAKE, number));
             return;
         }
-        port.woken = false;
+        port.has_wakeup = false;
         if !port.has_sendable() {
             return;
         }
@@ -60,7 +60,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.start_tx(number, handle, now, wheel);
         if more {
             let port = &mut self.ports[number as usize];
-            port.woken = true;
+            port.has_wakeup = true;
             wheel.push(event(port.busy_until.max(now), WAKE, number));
         }
     }
@@ -73,15 +73,15 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         now: Time,
         wheel: &mut Wheel,
     ) {
-        if !self.ports[egress as usize].up {
+        if !self.ports[egress as usize].is_up {
             self.discard(egress, handle, DropReason::LinkDown);
             return;
         }
-        if self.occupancy.is_on && self.ports[egress as usize].buffer == 0 {
+        if self.occupancy.is_on && self.ports[egress as usize].buffer_max == 0 {
             self.collide(egress, handle, now, wheel);
             return;
         }
-        if self.ports[egress as usize].queued > self.drop_above
+        if self.ports[egress as usize].queued > self.drop_unscheduled_above
             && egress >= self.n_interfaces
             && self.pool.get(handle).marks.contains(Marks::UNSCHEDULED)
         {
@@ -117,14 +117,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.port_queue(egress).push(P::QUEUEING, handle);
         let port = &mut self.ports[egress as usize];
         if discipline::trims(P::QUEUEING) {
-            let data = port.queued - port.headers;
-            self.stats.note_trimming_queues(port.tier, data, port.headers);
+            let data = port.queued - port.header_bytes;
+            self.stats.note_trimming_queues(port.tier, data, port.header_bytes);
         }
         if port.queued_max > longest {
             self.stats.note_peak(port.tier, egress, port.queued, now);
         }
-        if !port.woken && port.has_sendable() {
-            port.woken = true;
+        if !port.has_wakeup && port.has_sendable() {
+            port.has_wakeup = true;
             wheel.push(event(port.busy_until.max(now), WAKE, egress));
         }
         self.begin_wait(switch, handle);
@@ -136,7 +136,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     fn mark(&mut self, egress: u32, handle: Handle) {
         let port = &self.ports[egress as usize];
         let (tier, switch) = (port.tier, port.switch as usize);
-        let coin = || self.mark_coins[switch].unit();
+        let coin = || self.mark_coins[switch].uniform_unit();
         if !self.marking[usize::from(port.marking)].marks(port.queued, coin) {
             return;
         }
@@ -148,7 +148,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             self.stats.count_mark(tier);
         }
         if packet.marks != before {
-            self.record(egress, |_| PortChange::Marks { handle, packet });
+            self.record(egress, |_| PortChange::Mark { handle, packet });
         }
     }
 
@@ -163,18 +163,18 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) -> bool {
         let bytes = self.pool.get(handle).wire_bytes;
-        let bytes = self.ports[egress as usize].taken_by(bytes);
+        let bytes = self.ports[egress as usize].memory_of(bytes);
         if self.pfc.is_on() && egress >= self.n_interfaces {
             return self.admit_paced(switch, handle, bytes, now, wheel);
         }
         loop {
             let port = &self.ports[egress as usize];
             let fits = if egress < self.n_interfaces {
-                port.queued + bytes <= port.buffer
+                port.queued + bytes <= port.buffer_max
             } else {
                 self.config.admits(
                     port.queued,
-                    port.buffer,
+                    port.buffer_max,
                     self.used_bytes[switch as usize],
                     bytes,
                 )

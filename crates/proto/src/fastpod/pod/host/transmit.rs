@@ -7,7 +7,7 @@ use super::FastpodHost;
 use super::open_slot::OpenSlot;
 use crate::fastpod::fat_tree::routes as core_routes;
 use crate::fastpod::packing::CellTime;
-use crate::fastpod::pod::asking::Grant;
+use crate::fastpod::pod::requests::Grant;
 use crate::fastpod::pod::routes;
 use crate::fastpod::pod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
@@ -41,19 +41,19 @@ impl FastpodHost {
         let timing = self.timing();
         let slots = &self.fastpod.slots;
         let start = timing.start(self.end, number) - offset;
-        let grant = open.map_or_else(|| self.asking.grant(number), |open| open.grant);
+        let grant = open.map_or_else(|| self.requests.grant(number), |open| open.grant);
         // Whoever is first at the start of the slot has all of it.
         let free_to = match grant {
             Some(_) => None,
-            None => {
-                open.and_then(|open| open.free_to).or_else(|| self.queues.earliest(start + offset))
-            }
+            None => open
+                .and_then(|open| open.unscheduled_dst)
+                .or_else(|| self.queues.earliest(start + offset)),
         };
         let dst = grant.map(|grant| grant.dst).or(free_to.map(|(dst, _)| dst));
         let pair = dst.map(|dst| self.pair(dst, grant));
         let after =
             |position: Span| Some(start + i128::from(position.as_ps())).filter(|&at| at >= from);
-        let wants_rts = self.wants_rts(number) && !open.is_some_and(|open| open.has_rts);
+        let wants_rts = self.needs_rts(number) && !open.is_some_and(|open| open.has_rts);
         let i = timing.place(self.end);
         // A message that is submitted later does not move the RTS, which may have been sent.
         let alone = start + i128::from(slots.rts_at(i, None).as_ps());
@@ -71,7 +71,7 @@ impl FastpodHost {
                 Some(grant) if self.queues.waiting(dst) > 0 => {
                     Some((at, Item::Scheduled(p, grant)))
                 }
-                None if self.queues.hopes(dst, at + offset) => {
+                None if self.queues.has_unscheduled(dst, at + offset) => {
                     free_to.map(|free_to| (at, Item::Unscheduled(p, free_to)))
                 }
                 _ => None,
@@ -85,20 +85,23 @@ impl FastpodHost {
 
     /// Returns whether RTSs carry reports of slots: only pods have routes to test.
     #[inline]
-    pub(super) fn reports(&self) -> bool {
+    pub(super) fn has_slot_reports(&self) -> bool {
         self.fastpod.is_exact()
     }
 
     #[inline]
-    fn wants_rts(&self, slot: u64) -> bool {
+    fn needs_rts(&self, slot: u64) -> bool {
         let is_beacon = slot.is_multiple_of(self.fastpod.config.beacon_slots.into());
-        is_beacon || self.asking.is_dirty() || self.receiver.has_acks() || self.seen.due() <= slot
+        is_beacon
+            || self.requests.is_dirty()
+            || self.receiver.has_acks()
+            || self.observations.due() <= slot
     }
 
     /// Sets when there is something to do next.
     pub(super) fn plan(&mut self, now: Time) {
         let mut next = self.queues.deadline();
-        next = next.min(self.asking.deadline(self.queues.has_waiting(), &self.fastpod));
+        next = next.min(self.requests.deadline(self.queues.has_waiting(), &self.fastpod));
         if let Some(at) = self.next_item(now) {
             next = next.min(local(at));
         }
@@ -111,21 +114,21 @@ impl FastpodHost {
         let present = self.open.map_or(present, |open| open.number.max(present));
         // A packet that is in neither this slot nor the next is in one without a grant. Or it is
         // the next grant's, or the next RTS without content.
-        for slot in present..=present + self.timing().ahead + 1 {
+        for slot in present..=present + self.timing().lead_slots + 1 {
             if let Some((at, _)) = self.next_in(slot, from) {
                 return Some(at);
             }
             let start = self.timing().start(self.end, slot);
             let may_hope = self.queues.earliest(start).is_some();
-            if slot > present && (!may_hope || self.asking.grant(slot).is_none()) {
+            if slot > present && (!may_hope || self.requests.grant(slot).is_none()) {
                 break;
             }
         }
         let beacon = u64::from(self.fastpod.config.beacon_slots);
         let beacon = (present + 1).next_multiple_of(beacon);
-        let rts = beacon.min(self.seen.due().max(present + 1));
+        let rts = beacon.min(self.observations.due().max(present + 1));
         let at = self.next_in(rts, from).map(|(at, _)| at);
-        let cell = self.asking.after(present).find_map(|slot| self.next_in(slot, from));
+        let cell = self.requests.grants_after(present).find_map(|slot| self.next_in(slot, from));
         at.into_iter().chain(cell.map(|(at, _)| at)).min()
     }
 
@@ -148,7 +151,7 @@ impl FastpodHost {
             self.close(now, grant, next_cell);
         }
         let mut grant = None;
-        while let Some((slot, given)) = self.asking.take_until(number) {
+        while let Some((slot, given)) = self.requests.take_grant(number) {
             if slot == number {
                 grant = Some(given);
                 continue;
@@ -161,11 +164,11 @@ impl FastpodHost {
             self.stats.slots_unused += u64::from(!is_late);
             self.close(now, given, 0);
         }
-        self.queues.give_up_hope(self.timing().start(self.end, number));
-        let (free_to, has_rts, next_cell) = (None, false, 0);
-        self.open = Some(OpenSlot { number, offset, grant, free_to, has_rts, next_cell });
+        self.queues.expire_unscheduled(self.timing().start(self.end, number));
+        let (unscheduled_dst, has_rts, next_cell) = (None, false, 0);
+        self.open = Some(OpenSlot { number, offset, grant, unscheduled_dst, has_rts, next_cell });
         if let Some(grant) = grant {
-            self.want(now, grant.dst);
+            self.request_slots(now, grant.dst);
         }
     }
 
@@ -173,13 +176,13 @@ impl FastpodHost {
     /// sent now.
     fn close(&mut self, now: Time, grant: Grant, first: u16) {
         if !self.fastpod.is_exact() {
-            self.send_rest(now, grant, first);
+            self.send_leftover_cells(now, grant, first);
         }
-        self.want(now, grant.dst);
+        self.request_slots(now, grant.dst);
     }
 
     /// Sends the cells of a slot that has ended, on networks with buffers.
-    fn send_rest(&mut self, now: Time, grant: Grant, first: u16) {
+    fn send_leftover_cells(&mut self, now: Time, grant: Grant, first: u16) {
         for _ in first..self.fastpod.slots.cells() {
             if !self.send_scheduled(now, now, grant) {
                 return;
@@ -191,7 +194,7 @@ impl FastpodHost {
     fn send_scheduled(&mut self, now: Time, at: Time, grant: Grant) -> bool {
         let mut time = CellTime::default();
         while let Some((mut packet, begin, is_again)) =
-            self.queues.scheduled(now, grant.dst, &mut time, &self.fastpod)
+            self.queues.next_scheduled(now, grant.dst, &mut time, &self.fastpod)
         {
             self.stats.cells_again += u64::from(is_again);
             match grant.dst & POD_FLAG {
@@ -220,7 +223,7 @@ impl FastpodHost {
             let mut next = open;
             match item {
                 Item::Rts(free_to) => {
-                    (next.has_rts, next.free_to) = (true, free_to);
+                    (next.has_rts, next.unscheduled_dst) = (true, free_to);
                     self.open = Some(next);
                     self.send_rts(now, at, open.offset);
                 }
@@ -228,16 +231,16 @@ impl FastpodHost {
                     next.next_cell = p + 1;
                     self.open = Some(next);
                     self.send_scheduled(now, local(at), grant);
-                    self.seen.on_sent(open.number, true);
+                    self.observations.on_sent(open.number, true);
                 }
                 Item::Probe(grant) => {
                     next.next_cell = 1;
                     self.open = Some(next);
                     self.send_probe(local(at), grant);
-                    self.seen.on_sent(open.number, true);
+                    self.observations.on_sent(open.number, true);
                 }
                 Item::Unscheduled(p, free_to) => {
-                    (next.next_cell, next.free_to) = (p + 1, Some(free_to));
+                    (next.next_cell, next.unscheduled_dst) = (p + 1, Some(free_to));
                     self.open = Some(next);
                     self.send_unscheduled(at, open.offset, free_to.0);
                 }
@@ -246,7 +249,7 @@ impl FastpodHost {
     }
 
     fn send_unscheduled(&mut self, at: Instant, offset: Instant, dst: u16) {
-        let Some(mut packet) = self.queues.unscheduled(dst, at + offset, &self.fastpod) else {
+        let Some(mut packet) = self.queues.next_unscheduled(dst, at + offset, &self.fastpod) else {
             return;
         };
         let agg = self.rng.uniform_below(routes::aggs(&self.fastpod)) as u8;
@@ -257,19 +260,19 @@ impl FastpodHost {
     }
 
     fn send_rts(&mut self, now: Time, at: Instant, offset: Instant) {
-        let demands = self.asking.take(now);
+        let demands = self.requests.take_demands(now);
         let acks = self.receiver.take_acks();
-        let knowing = self.timing().knowing(self.arbiter, self.end, at + offset);
-        demands.as_slice().iter().for_each(|demand| self.queues.on_asked(demand.dst, knowing));
-        let (epoch, (incarnation, number)) = (self.epoch, self.asking.stamp());
-        let slot = self.open.filter(|_| self.reports()).map(|open| open.number);
+        let knowing = self.timing().schd_after_report(self.arbiter, self.end, at + offset);
+        demands.as_slice().iter().for_each(|demand| self.queues.on_requested(demand.dst, knowing));
+        let (epoch, (incarnation, number)) = (self.epoch, self.requests.stamp());
+        let slot = self.open.filter(|_| self.has_slot_reports()).map(|open| open.number);
         let report = match slot.filter(|_| demands.as_slice().is_empty()) {
-            Some(slot) => self.seen.report(slot),
+            Some(slot) => self.observations.report(slot),
             None => None,
         };
         let header = match report {
             None => {
-                let seen = slot.map_or(0, |slot| self.seen.brief(slot));
+                let seen = slot.map_or(0, |slot| self.observations.brief(slot));
                 FastpodHeader::Rts { epoch, incarnation, number, seen, demands, acks }
             }
             Some((slot, sent, got)) => {
@@ -299,7 +302,7 @@ impl FastpodHost {
             return;
         };
         if let Some(slot) = self.timing().slot_at(self.end, instant(at) + offset) {
-            self.seen.on_sent(slot, false);
+            self.observations.on_sent(slot, false);
         }
     }
 }

@@ -4,46 +4,46 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Family, Rate, SwitchFacts};
+use rampmeter_core::{FabricFacts, Rate, SwitchFacts, Transport};
 
 use super::config::{Capton, CaptonConfig};
 use super::sharing::{AnyScheduler, SharingPolicy};
-use super::spray::AllPaths;
+use super::spray::SprayProgram;
 use super::wire::{CaptonHeader, OrderHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
+use crate::registered::{Assumptions, DerivedValue, Peers, RegisteredTransport, Site};
 use crate::toolkit::Segmentation;
-use crate::transport::{Assumptions, DerivedValue, Peers, Site, Transport};
 
-/// The CAPTON family.
+/// The CAPTON transport.
 #[derive(Clone, Copy, Debug)]
-pub struct CaptonFamily;
+pub struct CaptonTransport;
 
 /// CAPTON at one host.
-pub type CaptonHost = CentralHost<CaptonFamily>;
+pub type CaptonHost = CentralHost<CaptonTransport>;
 
 /// The controller of a network, or its standby.
-pub type CaptonArbiter = CentralArbiter<CaptonFamily>;
+pub type CaptonArbiter = CentralArbiter<CaptonTransport>;
 
 /// CAPTON at a host whose programs send by themselves.
-pub type CaptonAgent = CentralAgent<CaptonFamily>;
+pub type CaptonAgent = CentralAgent<CaptonTransport>;
 
-impl Family for CaptonFamily {
+impl Transport for CaptonTransport {
     const NAME: &'static str = "capton";
     const HAS_ARBITERS: bool = true;
     type Config = Capton;
     type Header = CaptonHeader;
     type Host = CaptonHost;
     type Arbiter = CaptonArbiter;
-    type SwitchProgram = AllPaths;
+    type SwitchProgram = SprayProgram;
 
-    fn switch_program(_config: &Arc<Capton>, _switch: SwitchFacts) -> AllPaths {
-        AllPaths::default()
+    fn switch_program(_config: &Arc<Capton>, _switch: SwitchFacts) -> SprayProgram {
+        SprayProgram::default()
     }
 }
 
-impl Central for CaptonFamily {
+impl Central for CaptonTransport {
     type Grant = Rate;
     type Orders = OrderHeader;
     type Schedule = AnyScheduler;
@@ -58,7 +58,7 @@ impl Central for CaptonFamily {
     }
 }
 
-impl Transport for CaptonFamily {
+impl RegisteredTransport for CaptonTransport {
     type Keys = CaptonConfig;
     const TITLE: &'static str = "CAPTON";
     const SUMMARY: &'static str =

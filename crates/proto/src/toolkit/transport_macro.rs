@@ -1,11 +1,11 @@
-//! Families of transports without arbiters.
+//! Transports without arbiters.
 
-/// Defines a [`Family`](rampmeter_core::Family) of hosts alone. The programs of its switches have
-/// no state.
-macro_rules! family {
+/// Defines a [`Transport`](rampmeter_core::Transport) of hosts alone. The programs of its switches
+/// have no state.
+macro_rules! transport {
     (
         $(#[$about:meta])*
-        pub struct $family:ident {
+        pub struct $transport:ident {
             const NAME = $name:literal;
             type Config = $config:ty;
             type Header = $header:ty;
@@ -15,9 +15,9 @@ macro_rules! family {
     ) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug)]
-        pub struct $family;
+        pub struct $transport;
 
-        impl rampmeter_core::Family for $family {
+        impl rampmeter_core::Transport for $transport {
             const NAME: &'static str = $name;
             type Config = $config;
             type Header = $header;
@@ -35,4 +35,4 @@ macro_rules! family {
     };
 }
 
-pub(crate) use family;
+pub(crate) use transport;

@@ -1,4 +1,4 @@
-//! A protocol family: the endpoints, header and switch program that make up one transport.
+//! A transport: the endpoints, header and switch program that make up one transport.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -99,28 +99,28 @@ pub struct Departure {
 /// Constants declare which hooks a program uses. Calls of the others are compiled out.
 pub trait SwitchProgram<H> {
     /// True if [`SwitchProgram::on_forward`] has an effect.
-    const ACTIVE: bool;
+    const HANDLES_FORWARD: bool;
 
     /// True if [`SwitchProgram::on_depart`] has an effect.
-    const DEPARTURES: bool = false;
+    const HANDLES_DEPART: bool = false;
 
     /// True if the program has deadlines: [`SwitchProgram::poll_timeout`] and
     /// [`SwitchProgram::handle_timeout`].
-    const TIMERS: bool = false;
+    const HAS_TIMERS: bool = false;
 
     /// True if the fabric counts queued bytes by ingress port, as PFC's thresholds need.
-    const INGRESS: bool = false;
+    const COUNTS_INGRESS: bool = false;
 
     /// True if the simulator's fabric records the activity of ports. Programs do not set it: the
     /// simulator does, by a wrapper around them, for runs with a timeline.
-    const WATCHED: bool = false;
+    const IS_WATCHED: bool = false;
 
     /// Queueing discipline of its ports.
     const QUEUEING: Queueing = Queueing::Classes;
 
     /// Returns true if this switch's program processes packets, if programs differ by switch.
     #[inline]
-    fn is_on(&self) -> bool {
+    fn is_enabled(&self) -> bool {
         true
     }
 
@@ -154,10 +154,10 @@ pub trait SwitchProgram<H> {
 
 /// Program of an ordinary switch: does nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Passive;
+pub struct ForwardOnly;
 
-impl<H> SwitchProgram<H> for Passive {
-    const ACTIVE: bool = false;
+impl<H> SwitchProgram<H> for ForwardOnly {
+    const HANDLES_FORWARD: bool = false;
 
     fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
         Verdict::Forward
@@ -169,7 +169,7 @@ impl<H> SwitchProgram<H> for Passive {
 pub struct RankProgram;
 
 impl<H> SwitchProgram<H> for RankProgram {
-    const ACTIVE: bool = false;
+    const HANDLES_FORWARD: bool = false;
     const QUEUEING: Queueing = Queueing::Ranks;
 
     fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
@@ -179,10 +179,10 @@ impl<H> SwitchProgram<H> for RankProgram {
 
 /// Program of a switch that only trims.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Trimming;
+pub struct TrimmingProgram;
 
-impl<H> SwitchProgram<H> for Trimming {
-    const ACTIVE: bool = false;
+impl<H> SwitchProgram<H> for TrimmingProgram {
+    const HANDLES_FORWARD: bool = false;
     const QUEUEING: Queueing = Queueing::Trimming;
 
     fn on_forward(&mut self, _crossing: TransitPacket<'_>, _packet: &mut Packet<H>) -> Verdict {
@@ -210,7 +210,7 @@ pub struct FabricFacts {
     pub n_pods: u16,
     /// Minimum time without an answer before a transport aborts. Zero in simulated networks, where
     /// only the number of attempts limits it.
-    pub patience: Span,
+    pub abort_timeout_min: Span,
 }
 
 impl FabricFacts {
@@ -227,14 +227,14 @@ impl FabricFacts {
 }
 
 /// One transport: named once per run, monomorphised into its driver.
-pub trait Family: 'static {
+pub trait Transport: 'static {
     /// Name in plans.
     const NAME: &'static str;
-    /// True if it has arbiters, that is if [`Family::Arbiter`] is not [`NoArbiter`].
+    /// True if it has arbiters, that is if [`Transport::Arbiter`] is not [`NoArbiter`].
     const HAS_ARBITERS: bool = false;
     /// Events that the simulator handles between two reads of the wall clock, for progress and
     /// interrupts. Lower if calls of an endpoint may be slow.
-    const BATCH: u64 = 1 << 18;
+    const EVENTS_PER_CLOCK_READ: u64 = 1 << 18;
     /// Parameters of the transport.
     type Config: Send + Sync;
     /// Header of its packets.
@@ -243,11 +243,12 @@ pub trait Family: 'static {
     type Host: Endpoint<Header = Self::Header, Config = Self::Config>;
     /// Endpoint of every central controller; [`NoArbiter`] for most.
     type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
-    /// Program at every switch; [`Passive`] for most.
+    /// Program at every switch; [`ForwardOnly`] for most.
     type SwitchProgram: SwitchProgram<Self::Header>;
 
-    /// Creates the endpoint of arbiter `number`, counted from zero, which is node `node`. A family
-    /// with several kinds of controllers makes `Arbiter` an enum of them and chooses by the number.
+    /// Creates the endpoint of arbiter `number`, counted from zero, which is node `node`. A
+    /// transport with several kinds of controllers makes `Arbiter` an enum of them and chooses by
+    /// the number.
     fn arbiter(
         config: Arc<Self::Config>,
         number: u32,
@@ -264,8 +265,8 @@ pub trait Family: 'static {
     fn switch_program(config: &Arc<Self::Config>, switch: SwitchFacts) -> Self::SwitchProgram;
 }
 
-/// Arbiter of families that have none. There is no value of this type, so that all code of drivers
-/// for arbiters is compiled out.
+/// Arbiter of transports that have none. There is no value of this type, so that all code of
+/// drivers for arbiters is compiled out.
 #[derive(Debug)]
 pub struct NoArbiter<H, C>(Infallible, PhantomData<fn() -> (H, C)>);
 
@@ -273,9 +274,9 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
     type Header = H;
     type Config = C;
 
-    /// Panics: drivers make no arbiters for a family that has none.
+    /// Panics: drivers make no arbiters for a transport that has none.
     fn new(_config: Arc<C>, _node: NodeId, _rng: Rng, _now: Time) -> Self {
-        panic!("this family has no arbiter")
+        panic!("this transport has no arbiter")
     }
 
     fn submit(&mut self, _now: Time, _message: Message) {
