@@ -11,7 +11,7 @@ from rich.console import Console
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.commands.common import fail
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
 from rampmeter.sweeps.api import Shard, axes_of, run_sweep
@@ -178,8 +178,7 @@ def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
     has_runs = outcome.n_ran + outcome.n_kept > 0
     points = results.summary().to_pylist() if has_runs else []
     warnings = {
-        point.number: sorted({text for row in point.rows for text in row["warnings"] or ()})
-        for point in (results.points if has_runs else ())
+        point.number: warnings_of(point.warnings) for point in (results.points if has_runs else ())
     }
     for point in points:
         point["warnings"] = warnings[point["point"]]

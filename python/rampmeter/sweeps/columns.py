@@ -10,7 +10,7 @@ from rampmeter.on_demand import pa
 from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.text.cautions import cautions_of
+from rampmeter.text.cautions import Caution, cautions_of
 from rampmeter.text.toml import TomlValue, literal
 
 MEANING: Final = b"meaning"
@@ -65,8 +65,8 @@ def _drops(summary: Mapping[str, Any]) -> int:
     return sum(sum(tier.get("drops", {}).values()) for tier in summary.get("tiers", []))
 
 
-def _warnings(summary: Mapping[str, Any]) -> list[str]:
-    """The warnings of a run, except the one about a single seed."""
+def warnings_of_run(summary: Mapping[str, Any]) -> list[Caution]:
+    """Returns the warnings of a run, except the one about a single seed."""
     return [line for line in cautions_of(summary) if line.code != ONE_SAMPLE]
 
 
@@ -172,7 +172,7 @@ COLUMNS: Final = (
     Column(
         "warnings",
         TEXTS,
-        _warnings,
+        warnings_of_run,
         "limits of the validity of the run's numbers",
     ),
 )

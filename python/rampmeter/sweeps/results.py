@@ -1,5 +1,6 @@
 """The results of a sweep: rows of runs, means with intervals, and plots of them."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import plots
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
-from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field
+from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
 from rampmeter.text.toml import literal
@@ -135,6 +137,16 @@ class PointRows:
             row["status"] != "finished" or row["flows_delivered"] != row["flows_submitted"]
             for row in self.rows
         )
+
+    @property
+    def warnings(self) -> list[Caution]:
+        """The warnings of its runs, each text once, in the order of the texts."""
+        cautions = {
+            caution: caution
+            for row in self.rows
+            for caution in warnings_of_run(json.loads(row["summary"]))
+        }
+        return sorted(cautions.values())
 
     def interval(self, name: str, level: float = LEVEL) -> Interval:
         """Returns the mean of a column over the seeds, with its interval."""
