@@ -12,7 +12,7 @@ pub(super) struct Classes;
 impl Discipline for Classes {
     const IS_EXPRESS: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn push<H: Header>(at: PortQueue<'_, H>, handle: Handle) {
         let class = usize::from(at.pool.get(handle).priority.get());
         if at.fair.is_on() {
@@ -21,7 +21,7 @@ impl Discipline for Classes {
         at.queues.append(class, at.port, at.pool, handle);
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
         let class = at.port.queued_priorities.trailing_zeros() as usize;
         if at.fair.is_on() {

@@ -12,7 +12,7 @@ pub(super) struct Trimming;
 impl Discipline for Trimming {
     const TRIMS: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn push<H: Header>(at: PortQueue<'_, H>, handle: Handle) {
         let packet = at.pool.get(handle);
         let class = packet.priority;
@@ -24,7 +24,7 @@ impl Discipline for Trimming {
 
     /// Takes the oldest packet of the header queue; of the other one after `ratio` headers, if it
     /// has any and the ratio is not zero.
-    #[inline]
+    #[inline(always)]
     fn pop<H: Header>(at: PortQueue<'_, H>) -> Handle {
         let PortQueue { port, queues, pool, .. } = at;
         let ratio = at.config.trim.ratio;
