@@ -58,9 +58,9 @@ fn programs_in_c_exchange_messages() {
     let run = |service: &str| {
         Command::new(&program).arg(&bed.sockets[0]).args([service, "1", "100"]).output().unwrap()
     };
-    let asked = run("7");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout), "attached\n100 echoes\n", "{asked:?}");
-    assert!(asked.status.success());
+    let printed = run("7");
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), "attached\n100 echoes\n", "{printed:?}");
+    assert!(printed.status.success());
     let refused = run("9");
     assert_eq!(String::from_utf8_lossy(&refused.stderr), "message 0 failed: 3\n");
     bed.stop();
@@ -74,11 +74,12 @@ fn programs_in_c_receive_the_bound_of_the_state_machine() {
     let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
     let bed = Bed::of::<CosyTransport>(dir.path(), &config);
     // The program on service 9 sends to itself, through its node.
-    let asked = Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
+    let printed =
+        Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
     let size = Bytes::new("message 0\0".len() as u64);
     let bound = config.protocol::<CosyTransport>().bound(size).as_ps().div_ceil(1_000);
     let expected = format!("attached\n1 echoes, the last within {bound} ns\n");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout), expected, "{asked:?}");
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), expected, "{printed:?}");
     bed.stop();
 }
 
@@ -93,19 +94,19 @@ fn round_trips_of_messages_and_of_bare_udp_are_timed() {
         assert!(["attached", "bound"].contains(&&*lines.next().unwrap().unwrap()));
         server
     };
-    let ask = |args: &[&str]| {
-        let asked = Command::new(&program).args(args).output().unwrap();
-        assert!(asked.status.success(), "{asked:?}");
-        let times = String::from_utf8(asked.stdout).unwrap();
+    let query = |args: &[&str]| {
+        let printed = Command::new(&program).args(args).output().unwrap();
+        assert!(printed.status.success(), "{printed:?}");
+        let times = String::from_utf8(printed.stdout).unwrap();
         times.lines().map(|line| line.parse::<u64>().unwrap()).collect::<Vec<_>>()
     };
     let [here, there] = [0, 1].map(|node: usize| bed.sockets[node].to_str().unwrap());
     let mut server = start(&["serve", there, "7"]);
-    let times = ask(&["ask", here, "7", "1", "20"]);
+    let times = query(&["ask", here, "7", "1", "20"]);
     assert!(times.len() == 20 && times.iter().all(|ns| *ns > 1_000), "{times:?}");
     let port = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     let mut udp = start(&["udp-serve", &port.to_string()]);
-    let times = ask(&["udp-ask", &port.to_string(), "20"]);
+    let times = query(&["udp-ask", &port.to_string(), "20"]);
     assert!(times.len() == 20 && times.iter().all(|ns| *ns > 1_000), "{times:?}");
     udp.kill().unwrap();
     udp.wait().unwrap();

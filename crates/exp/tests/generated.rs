@@ -104,15 +104,16 @@ fn one_line(text: &str) -> String {
 }
 
 /// Compares the text between the markers of the page, or writes it.
-fn compare(wanted: &str) {
+fn compare(expected: &str) {
     let file = "docs/results.md";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
     let (before, rest) = text.split_once(BEGIN).expect("the page has a beginning marker");
     let (found, after) = rest.split_once(END).expect("the page has an end marker");
     if std::env::var_os("RAMPMETER_BLESS").is_some() {
-        fs::write(&path, format!("{before}{BEGIN}{wanted}{END}{after}")).expect("a file to write");
+        fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}"))
+            .expect("a file to write");
     } else {
-        assert_eq!(found, wanted, "{file} is older than the results; renew it by\n    {RENEW}\n");
+        assert_eq!(found, expected, "{file} is older than the results; renew it by\n    {RENEW}\n");
     }
 }

@@ -168,13 +168,13 @@ impl Region {
 
     /// Returns true if flows to an address are scheduled.
     pub fn has_address(&self, ip: IpAddr) -> bool {
-        let wanted = halves(bytes_of(ip));
+        let target = halves(bytes_of(ip));
         let (mut low, mut high) = (0, self.n_addresses);
         while low < high {
             let mid = low.midpoint(high);
             let at = HEAD + 2 * mid;
             let Some([a, b]) = self.memory.words().get(at..at + 2) else { return false };
-            match [a.load(SeqCst), b.load(SeqCst)].cmp(&wanted) {
+            match [a.load(SeqCst), b.load(SeqCst)].cmp(&target) {
                 std::cmp::Ordering::Equal => return true,
                 std::cmp::Ordering::Less => low = mid + 1,
                 std::cmp::Ordering::Greater => high = mid,

@@ -288,8 +288,8 @@ pub(crate) fn of_all(
             if short.packets(time) == 0 {
                 return false;
             }
-            let beside = overtaking_time(full, short, time);
-            together - full.packets(time) + beside >= n
+            let overtaking = overtaking_time(full, short, time);
+            together - full.packets(time) + overtaking >= n
         })
     };
     if is_enough(least) {

@@ -70,7 +70,7 @@ pub(crate) fn kind(fd: c_int) -> Kind {
 }
 
 /// Requests permission for a call that sends on `fd`.
-pub(crate) fn request_permission(fd: c_int, asks: SendRequest) -> SendPermission {
+pub(crate) fn request_permission(fd: c_int, request: SendRequest) -> SendPermission {
     if kind(fd) != Kind::Scheduled {
         return SendPermission::Free;
     }
@@ -82,19 +82,19 @@ pub(crate) fn request_permission(fd: c_int, asks: SendRequest) -> SendPermission
     if let Some(slot) = slot(link, entry)
         && is_burst(slot)
     {
-        publish_request(entry, slot, asks);
+        publish_request(entry, slot, request);
         return way(fd, entry, slot);
     }
     let Ok(held) = sys::outq(fd) else {
         forget(fd);
         return SendPermission::Free;
     };
-    if held as u64 + asks.bytes() <= link.region.settings().threshold {
+    if held as u64 + request.bytes() <= link.region.settings().threshold {
         pace(fd, entry, None);
         watch::restore(fd);
         return SendPermission::Free;
     }
-    begin(fd, entry, link, asks)
+    begin(fd, entry, link, request)
 }
 
 /// Returns true if a burst is active in a slot.
@@ -111,10 +111,10 @@ fn slot<'a>(link: &'a Link, entry: &DescriptorState) -> Option<Slot<'a>> {
 }
 
 /// Writes the bytes that a call requests into the slot.
-fn publish_request(entry: &DescriptorState, slot: Slot<'_>, asks: SendRequest) {
+fn publish_request(entry: &DescriptorState, slot: Slot<'_>, request: SendRequest) {
     slot.call();
-    let bytes = asks.bytes();
-    if let SendRequest::New(_) = asks {
+    let bytes = request.bytes();
+    if let SendRequest::New(_) = request {
         let fresh = bytes.saturating_sub(slot.unsent_bytes());
         if fresh > 0 {
             slot.set_age(slot.age().saturating_add(entry.requested_bytes.swap(fresh, SeqCst)));
@@ -139,7 +139,7 @@ fn way(fd: c_int, entry: &DescriptorState, slot: Slot<'_>) -> SendPermission {
 }
 
 /// Begins a burst, and notifies the agent.
-fn begin(fd: c_int, entry: &DescriptorState, link: &Link, asks: SendRequest) -> SendPermission {
+fn begin(fd: c_int, entry: &DescriptorState, link: &Link, request: SendRequest) -> SendPermission {
     let guard = lock::lock();
     let Some((slot, number)) = slot_for(fd, entry, link) else {
         drop(guard);
@@ -150,12 +150,12 @@ fn begin(fd: c_int, entry: &DescriptorState, link: &Link, asks: SendRequest) -> 
     let is_first = !is_burst(slot);
     if is_first {
         slot.set_age(0);
-        slot.set_unsent_bytes(asks.bytes());
-        entry.requested_bytes.store(asks.bytes(), SeqCst);
+        slot.set_unsent_bytes(request.bytes());
+        entry.requested_bytes.store(request.bytes(), SeqCst);
     }
     let is_told = !is_first
         || !slot.begin(before)
-        || link.tell(SlotNote::BurstStarted { slot: number }, None);
+        || link.notify(SlotNote::BurstStarted { slot: number }, None);
     drop(guard);
     if !is_told {
         release(fd, entry);
@@ -183,7 +183,7 @@ fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(S
     let (ours, theirs) = (move_to_high_number(ours), UnhookedFd::new(theirs));
     let (number, generation) = link.region.claim(fd as u32)?;
     let note = SlotNote::Connected { slot: number, tuple: Tuple { local, remote } };
-    if !link.tell(note, theirs.as_fd()) {
+    if !link.notify(note, theirs.as_fd()) {
         return None;
     }
     entry.gate.store(register_own(ours.into_inner()?) + 1, SeqCst);
@@ -195,8 +195,8 @@ fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(S
 
 /// Sets the rate at which the kernel sends; `None` for as fast as congestion control allows.
 fn pace(fd: c_int, entry: &DescriptorState, rate: Option<u64>) {
-    let wanted = rate.map_or(0, |rate| rate.saturating_add(1));
-    if entry.pacing_rate.swap(wanted, SeqCst) != wanted {
+    let next_rate = rate.map_or(0, |rate| rate.saturating_add(1));
+    if entry.pacing_rate.swap(next_rate, SeqCst) != next_rate {
         sys::set_option(fd, SOL_SOCKET, SO_MAX_PACING_RATE, rate.unwrap_or(u64::MAX));
     }
 }
@@ -289,7 +289,7 @@ pub(crate) fn forget(fd: c_int) {
     {
         // The rest of the failed call is not sent any more.
         slot.set_unsent_bytes(0);
-        link.tell(SlotNote::Closed { slot: entry.slot.load(SeqCst) }, None);
+        link.notify(SlotNote::Closed { slot: entry.slot.load(SeqCst) }, None);
     }
     drop_gate(entry);
     entry.clear();

@@ -205,7 +205,7 @@ pub(crate) fn register_own(fd: OwnedFd) -> c_int {
 
 impl Link {
     /// Sends a note to the agent; returns false if this fails.
-    pub(crate) fn tell(&self, note: SlotNote, gate: Option<BorrowedFd<'_>>) -> bool {
+    pub(crate) fn notify(&self, note: SlotNote, gate: Option<BorrowedFd<'_>>) -> bool {
         let (bytes, fds) = (note.encode(), gate.as_slice());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);

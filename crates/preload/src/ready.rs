@@ -90,13 +90,13 @@ impl SelectSets<'_> {
         wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> SyscallResult,
     ) -> SyscallResult {
         let Self { read, write, except } = self;
-        let wanted = |fd: usize| {
+        let requested = |fd: usize| {
             let bit = |set: &Option<&mut [u64]>, events| {
                 if has(set.as_deref(), fd) { events } else { 0 }
             };
             bit(&read, libc::POLLIN) | bit(&write, POLLOUT) | bit(&except, libc::POLLPRI)
         };
-        let all = (0..n).map(|fd| pollfd { fd: fd as c_int, events: wanted(fd), revents: 0 });
+        let all = (0..n).map(|fd| pollfd { fd: fd as c_int, events: requested(fd), revents: 0 });
         let mut fds: Vec<pollfd> = all.filter(|of| of.events != 0).collect();
         match self::wait(&mut fds, time, wait) {
             Err(EINTR) => return Err(EINTR),
@@ -108,7 +108,7 @@ impl SelectSets<'_> {
         }
         let ends = libc::POLLERR | libc::POLLHUP;
         let mut n_ready = 0;
-        let mut tell = |set: Option<&mut [u64]>, events: i16, also: i16| {
+        let mut report = |set: Option<&mut [u64]>, events: i16, also: i16| {
             let Some(set) = set else { return };
             set.fill(0);
             for of in fds.iter().filter(|of| of.events & events != 0) {
@@ -119,9 +119,9 @@ impl SelectSets<'_> {
                 }
             }
         };
-        tell(read, libc::POLLIN, ends);
-        tell(write, POLLOUT, libc::POLLERR);
-        tell(except, libc::POLLPRI, 0);
+        report(read, libc::POLLIN, ends);
+        report(write, POLLOUT, libc::POLLERR);
+        report(except, libc::POLLPRI, 0);
         Ok(n_ready)
     }
 }

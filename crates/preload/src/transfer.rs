@@ -88,11 +88,11 @@ pub(crate) fn transfer(
 
 /// Waits until a connection may send, for calls that cannot be divided.
 pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int> {
-    let mut asks = SendRequest::New(len);
+    let mut request = SendRequest::New(len);
     let mut patience = SendDeadline { fd, until: None };
-    while burst::request_permission(fd, asks) == SendPermission::Held {
+    while burst::request_permission(fd, request) == SendPermission::Held {
         wait_for_gate(fd, dont_wait || sys::is_nonblocking(fd), &mut patience)?;
-        asks = SendRequest::Rest(len);
+        request = SendRequest::Rest(len);
     }
     watch::restore(fd);
     Ok(())

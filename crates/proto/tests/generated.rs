@@ -34,7 +34,7 @@ fn the_pages_have_every_packet() {
 }
 
 /// Compares the text between two markers of a file, or writes it.
-fn compare(file: &str, from: &str, to: &str, wanted: &str) {
+fn compare(file: &str, from: &str, to: &str, expected_text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
     let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{file}: {e}"));
     let parts = text.split_once(from).and_then(|(before, rest)| {
@@ -43,9 +43,13 @@ fn compare(file: &str, from: &str, to: &str, wanted: &str) {
     let (before, found, after) =
         parts.unwrap_or_else(|| panic!("{file} has no {} and {}", from.trim(), to.trim()));
     if std::env::var_os("RAMPMETER_BLESS").is_some() {
-        fs::write(&path, format!("{before}{from}{wanted}{to}{after}")).expect("a file to write");
+        fs::write(&path, format!("{before}{from}{expected_text}{to}{after}"))
+            .expect("a file to write");
     } else {
-        assert_eq!(found, wanted, "{file} is older than the packets; renew it by\n    {RENEW}\n");
+        assert_eq!(
+            found, expected_text,
+            "{file} is older than the packets; renew it by\n    {RENEW}\n"
+        );
     }
 }
 
@@ -119,11 +123,12 @@ fn row(format: &Format) -> String {
         _ => None,
     });
     let (length, lists) = (format.bytes(), lists.collect::<String>());
-    let says = format.docs.trim().split("\n\n").next().unwrap_or_default();
-    let says: Vec<&str> = says.split('\n').map(str::trim).take_while(|l| !l.is_empty()).collect();
+    let doc_text = format.docs.trim().split("\n\n").next().unwrap_or_default();
+    let doc_text: Vec<&str> =
+        doc_text.split('\n').map(str::trim).take_while(|l| !l.is_empty()).collect();
     let Format { code, name, direction, .. } = format;
-    let (fields, says) = (fields.join(", "), says.join(" "));
-    format!("| {code} | {name} | {direction} | {fields} | {length}{lists} | {says} |\n")
+    let (fields, doc_text) = (fields.join(", "), doc_text.join(" "));
+    format!("| {code} | {name} | {direction} | {fields} | {length}{lists} | {doc_text} |\n")
 }
 
 fn cell(field: &FieldInfo) -> String {

@@ -98,9 +98,9 @@ fn both<U: RegisteredTransport, L: RegisteredTransport>(
     site: &Site,
 ) -> Result<CoexistingConfig<U::Config, L::Config>, BadKey> {
     let lower = lower.ok_or_else(|| BadKey::new("best-effort", L::NAME, "none"))?;
-    let (told, keys) =
+    let (measured, keys) =
         (lower.with_round_trips(&site.facts), lower.keys().map_err(prefix_lower_key)?);
-    CoexistingConfig::configure::<U, L>(upper.keys()?, keys, site, told)
+    CoexistingConfig::configure::<U, L>(upper.keys()?, keys, site, measured)
 }
 
 /// Returns the path choice that a transport is designed for.

@@ -363,14 +363,14 @@ mod tests {
     fn dashboards_use_only_exported_metrics() {
         let shown: serde_json::Value =
             serde_json::from_str(include_str!("../etc/grafana.json")).unwrap();
-        let told = text(&NodeView::default(), "0");
+        let exported = text(&NodeView::default(), "0");
         let mut n = 0;
         for panel in shown["panels"].as_array().unwrap() {
             for target in panel["targets"].as_array().unwrap() {
                 let expression = target["expr"].as_str().unwrap();
                 for name in expression.split(|c: char| c != '_' && !c.is_alphanumeric()) {
                     if name.starts_with("rampd_") {
-                        assert!(told.contains(&format!("\n{name}{{")), "{name} in {told}");
+                        assert!(exported.contains(&format!("\n{name}{{")), "{name} in {exported}");
                         n += 1;
                     }
                 }

@@ -60,10 +60,12 @@ impl Assembly for CheckedMessage {
         }
         let labelled = self.label.len().saturating_sub(offset).min(bytes.len());
         let (offset, bytes) = (offset + labelled, &bytes[labelled..]);
-        let mut wanted = [0; 2_048];
-        for (at, part) in (offset..).step_by(wanted.len()).zip(bytes.chunks(wanted.len())) {
-            fill(self.size, at, &mut wanted[..part.len()]);
-            self.is_good &= wanted[..part.len()] == *part;
+        let mut pattern_bytes = [0; 2_048];
+        for (at, part) in
+            (offset..).step_by(pattern_bytes.len()).zip(bytes.chunks(pattern_bytes.len()))
+        {
+            fill(self.size, at, &mut pattern_bytes[..part.len()]);
+            self.is_good &= pattern_bytes[..part.len()] == *part;
         }
     }
 }

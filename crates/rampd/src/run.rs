@@ -278,13 +278,13 @@ fn notify_systemd(state: NotifyState<'_>) {
 pub(crate) fn stop_signals() -> Result<Signals, Error> {
     let signals = Signals::new()?;
     let mut system = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGXFSZ])?;
-    let told = signals.clone();
+    let signals_received = signals.clone();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in system.forever() {
             match signal {
-                SIGHUP => told.reload(),
+                SIGHUP => signals_received.reload(),
                 SIGXFSZ => {}
-                _ => told.stop(),
+                _ => signals_received.stop(),
             }
         }
     })?;

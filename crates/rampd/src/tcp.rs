@@ -214,7 +214,7 @@ fn accept(listener: &TcpListener, notes: &Sender<ThreadReport>, clock: Clock) {
 fn receive(mut stream: TcpStream, notes: &Sender<ThreadReport>, clock: Clock) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut chunk = vec![0; CHUNK];
-    let mut wanted = vec![0; CHUNK];
+    let mut expected_bytes = vec![0; CHUNK];
     loop {
         let mut word = [0; 4];
         stream.read_exact(&mut word)?;
@@ -229,8 +229,8 @@ fn receive(mut stream: TcpStream, notes: &Sender<ThreadReport>, clock: Clock) ->
             if len == 0 {
                 return Ok(());
             }
-            pattern.copy_to(got, &mut wanted[..len]);
-            is_good &= chunk[..len] == wanted[..len];
+            pattern.copy_to(got, &mut expected_bytes[..len]);
+            is_good &= chunk[..len] == expected_bytes[..len];
             got += len;
         }
         let what = if is_good { "delivered" } else { "altered" };

@@ -33,9 +33,9 @@ fn the_bound_survives_the_handshake() {
     let sizes = (0..3_000).chain((0..30).flat_map(|bits| near(1 << bits)));
     for size in sizes.chain((1..2_000).flat_map(|n| near(n * payload))) {
         let bound = cosy.bound(Bytes::new(size as u64)).as_ps();
-        let told = port.bound(size, 0).unwrap();
-        assert_eq!(told.as_nanos(), bound.div_ceil(1_000).into(), "{size} bytes");
-        assert_eq!(port.bound(size, 3), Some(told), "the promise is for every tenant");
+        let promised = port.bound(size, 0).unwrap();
+        assert_eq!(promised.as_nanos(), bound.div_ceil(1_000).into(), "{size} bytes");
+        assert_eq!(port.bound(size, 3), Some(promised), "the promise is for every tenant");
     }
     let submitted = port.submit(NodeId::new(1), SERVICE, &[0; 5_000]).unwrap();
     assert_eq!(submitted.bound, port.bound(5_000, 0));

@@ -136,9 +136,9 @@ fn memory_is_limited_by_user() {
     let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
     let fill = |path: &Path, uid: u32, service: u16| {
         let ports = [0, 1].map(|n| Port::attach(path, service + n, SMALL).unwrap());
-        let (left, asked) = (small() * 5 / 2 - 2 * small(), small());
+        let (left, requested_bytes) = (small() * 5 / 2 - 2 * small(), small());
         let has = format!("which user {uid} has available");
-        let expected = format!("expected at most {left} bytes, {has}, got {asked}");
+        let expected = format!("expected at most {left} bytes, {has}, got {requested_bytes}");
         assert_eq!(refusal(path, service + 2, SMALL), expected);
         ports
     };

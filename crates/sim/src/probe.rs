@@ -203,8 +203,8 @@ impl<P: Probe> Probe for &mut P {
         (**self).on_port(event);
     }
 
-    fn on_phases(&mut self, now: Time, end: NodeId, tell: impl FnOnce(&mut dyn FnMut(Phase))) {
-        (**self).on_phases(now, end, tell);
+    fn on_phases(&mut self, now: Time, end: NodeId, visit: impl FnOnce(&mut dyn FnMut(Phase))) {
+        (**self).on_phases(now, end, visit);
     }
 
     fn on_counters(&mut self, now: Time, counters: &[(&'static str, u64)]) {

@@ -262,17 +262,19 @@ impl IdleRun {
         if expired > most {
             broken.push(format!("{expired} timeouts, at most {most} with {} drops", self.dropped));
         }
-        let asked = self.count("repeats").unwrap_or(0)
+        let n_queries = self.count("repeats").unwrap_or(0)
             + self
                 .count("requests")
                 .unwrap_or(0)
                 .saturating_sub(self.count("scheduled").unwrap_or(0));
-        let ask = rtt * rules.query_interval_min;
+        let query_time = rtt * rules.query_interval_min;
         let end = |r: &FlowRecord| r.completed.or(r.failed).or(r.rejected);
-        let life = |r: &FlowRecord| end(r).map_or(Span::ZERO, |at| at.saturating_since(r.arrival));
-        let most = self.records.iter().map(|r| 2 + life(r).as_ps() / ask.as_ps()).sum::<u64>();
-        if asked > most {
-            broken.push(format!("{asked} questions, at most {most} in messages' lives"));
+        let duration =
+            |r: &FlowRecord| end(r).map_or(Span::ZERO, |at| at.saturating_since(r.arrival));
+        let most =
+            self.records.iter().map(|r| 2 + duration(r).as_ps() / query_time.as_ps()).sum::<u64>();
+        if n_queries > most {
+            broken.push(format!("{n_queries} questions, at most {most} in messages' lives"));
         }
         broken
     }
@@ -302,8 +304,9 @@ impl IdleRun {
             let longest = facts.control_rtt * round_trips + facts.data_rtt;
             let wait = self.longest_wait(record);
             let why = rules.why_idle;
-            let told = || (wait.as_ps(), format!("idle for {wait}, at most {longest} ({why})"));
-            (wait > longest).then(told)
+            let idle_text =
+                || (wait.as_ps(), format!("idle for {wait}, at most {longest} ({why})"));
+            (wait > longest).then(idle_text)
         })
     }
 
@@ -312,12 +315,13 @@ impl IdleRun {
     #[expect(clippy::print_stdout, reason = "tests report what they measured")]
     fn check_each(&self, broken: impl Fn(&FlowRecord) -> Option<(u64, String)>) -> Option<String> {
         let found: Vec<_> =
-            self.records.iter().filter_map(|r| broken(r).map(|told| (told, r))).collect();
+            self.records.iter().filter_map(|r| broken(r).map(|idle_text| (idle_text, r))).collect();
         let n_allowed = self.records.len() / EXTREME;
-        let ((_, told), record) = found.iter().max_by_key(|((size, _), _)| *size)?;
+        let ((_, idle_text), record) = found.iter().max_by_key(|((size, _), _)| *size)?;
         let n = found.len();
-        println!("  {n} messages, {n_allowed} allowed; the worst: {told}");
-        (n > n_allowed).then(|| format!("{n} messages, {n_allowed} allowed: {told}: {record:?}"))
+        println!("  {n} messages, {n_allowed} allowed; the worst: {idle_text}");
+        (n > n_allowed)
+            .then(|| format!("{n} messages, {n_allowed} allowed: {idle_text}: {record:?}"))
     }
 
     /// Longest time for which both ends of a message were idle before it was delivered.
@@ -429,7 +433,7 @@ impl Liveness {
         if !is_narrow {
             broken.extend(idle.check_waits(&rules, &facts, T::HAS_ARBITERS));
         }
-        broken.into_iter().map(|told| format!("{name}: {told}")).collect()
+        broken.into_iter().map(|idle_text| format!("{name}: {idle_text}")).collect()
     }
 }
 

@@ -8,13 +8,13 @@ pub const LABEL: usize = 16;
 
 /// Returns a message with a label of its sender, incarnation and number. Its other bytes follow
 /// from these. At least [`LABEL`] bytes.
-pub fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
+pub fn message(src: u32, incarnation: u32, number: u64, size: usize) -> Vec<u8> {
     assert!(size >= LABEL, "{size} bytes hold no label");
     let mut bytes = Vec::with_capacity(size + 8);
     bytes.extend(src.to_be_bytes());
-    bytes.extend(life.to_be_bytes());
+    bytes.extend(incarnation.to_be_bytes());
     bytes.extend(number.to_be_bytes());
-    let mut word = number ^ u64::from(life) << 32 ^ u64::from(src);
+    let mut word = number ^ u64::from(incarnation) << 32 ^ u64::from(src);
     while bytes.len() < size {
         word = mix(word.wrapping_add(0x9e37_79b9_7f4a_7c15));
         bytes.extend(word.to_be_bytes());
@@ -28,13 +28,13 @@ pub fn message(src: u32, life: u32, number: u64, size: usize) -> Vec<u8> {
 pub fn read_message(bytes: &[u8]) -> (u32, u32, u64) {
     let word = |at: usize| bytes[at..].first_chunk().map(|word| u32::from_be_bytes(*word));
     let label = [word(0), word(4), word(8), word(12)].map(|word| word.expect("a label"));
-    let [src, life, high, low] = label;
+    let [src, incarnation, high, low] = label;
     let number = u64::from(high) << 32 | u64::from(low);
     assert!(
-        bytes == message(src, life, number, bytes.len()),
+        bytes == message(src, incarnation, number, bytes.len()),
         "message {number} of node {src} was altered"
     );
-    (src, life, number)
+    (src, incarnation, number)
 }
 
 /// Sizes of a mixed load: most are a packet or two, some are long.

@@ -171,7 +171,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
 fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     fn or<T: Copy>(need: Need<T>, default: T) -> T {
         match need {
-            Need::Require(wanted) | Need::Prefer(wanted) => wanted,
+            Need::Require(value) | Need::Prefer(value) => value,
             Need::Any => default,
         }
     }

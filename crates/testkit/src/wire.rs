@@ -323,9 +323,9 @@ impl<F: Transport> Net<F> {
     }
 
     fn next(&self, node: usize) -> Time {
-        let (wants, deadline) =
+        let (has_packet, deadline) =
             with!(&self.nodes[node], e => (e.wants_transmit(), e.poll_timeout()));
-        let sends = if wants { self.free_at[node].max(self.now) } else { Time::NEVER };
+        let sends = if has_packet { self.free_at[node].max(self.now) } else { Time::NEVER };
         sends.min(deadline)
     }
 
@@ -445,8 +445,8 @@ pub fn holds_back<T: RegisteredTransport>(
     net.run_until(net.now + long);
     assert!(!net.failed.contains(&held) && !net.delivered.contains_key(&held));
     // A sender that waits may send requests at intervals, but no data of the message.
-    let asked = net.n_of_paused - sent;
-    assert!(asked < 1_000, "{asked} packets to wait");
+    let n_probes = net.n_of_paused - sent;
+    assert!(n_probes < 1_000, "{n_probes} packets to wait");
     let now = net.now;
     net.paused = None;
     with!(&mut net.nodes[2], e => e.resume(now, src, held));

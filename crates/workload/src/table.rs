@@ -82,10 +82,10 @@ impl<R: Read> LineFeeds<R> {
     /// Reads into `buffer`; returns 0 at the end. The first bytes are read together, as `csv`
     /// recognises a mark only in one piece.
     fn fill(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let wanted = if self.is_at_start { START_BYTES.min(buffer.len()) } else { 1 };
+        let n_bytes = if self.is_at_start { START_BYTES.min(buffer.len()) } else { 1 };
         self.is_at_start = false;
         let mut n_read = 0;
-        while n_read < wanted {
+        while n_read < n_bytes {
             match self.input.read(&mut buffer[n_read..])? {
                 0 => break,
                 n => n_read += n,

@@ -141,9 +141,9 @@ macro_rules! layout {
                 ::core::option::Option::Some(Self { $type, $($field,)* })
             }
 
-            fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
+            fn values(&self, visitor: &mut dyn FnMut(&'static str, &'static str, u64)) {
                 let Self { $type: _, $($field,)* } = self;
-                $( $crate::headers!(@tell tell, $field); )*
+                $( $crate::headers!(@visitor visitor, $field); )*
             }
         }
     };

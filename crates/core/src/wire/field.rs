@@ -30,9 +30,9 @@ pub trait Field: Copy {
     /// Returns an arbitrary value, for tests. `draw` returns random words.
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Calls `tell` with the value. A list reports the number of its items under `count`, then each
-    /// field of each item under its name. All others have one value without a name.
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64));
+    /// Calls `visitor` with the value. A list reports the number of its items under `count`, then
+    /// each field of each item under its name. All others have one value without a name.
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64));
 }
 
 /// Returns an arbitrary number up to `largest`: often 0, the largest, or small, as mistakes show
@@ -109,8 +109,8 @@ impl Field for bool {
         draw() & 1 == 1
     }
 
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        tell("", u64::from(*self));
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64)) {
+        visitor("", u64::from(*self));
     }
 }
 
@@ -137,7 +137,7 @@ impl Field for Span {
         Self::from_ps(u64::arbitrary(draw))
     }
 
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        self.as_ps().visit(tell);
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64)) {
+        self.as_ps().visit(visitor);
     }
 }

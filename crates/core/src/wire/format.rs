@@ -130,9 +130,9 @@ pub trait Formats: Header + 'static {
     /// returns random words.
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
-    /// Calls `tell` with every field's name in Rust and the values of
+    /// Calls `visit` with every field's name in Rust and the values of
     /// [`Field::visit`](super::Field::visit).
-    fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
+    fn values(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
 /// Returns the name of a header's packet, by its type byte.
@@ -169,8 +169,8 @@ pub trait Layout: Copy {
     /// Returns arbitrary fields of a type, as [`Formats::arbitrary`] does.
     fn arbitrary(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Self>;
 
-    /// Calls `tell` with the fields, as [`Formats::values`] does.
-    fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64));
+    /// Calls `visit` with the fields, as [`Formats::values`] does.
+    fn values(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
 impl Form {

@@ -139,8 +139,8 @@ macro_rules! headers {
                 $crate::wire::packet_name(self)
             }
 
-            fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-                $crate::wire::Formats::values(self, tell);
+            fn fields(&self, visitor: &mut dyn FnMut(&'static str, &'static str, u64)) {
+                $crate::wire::Formats::values(self, visitor);
             }
 
             $( $($method)* )?
@@ -203,13 +203,13 @@ macro_rules! headers {
                 })
             }
 
-            fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
+            fn values(&self, visitor: &mut dyn FnMut(&'static str, &'static str, u64)) {
                 match self {
                     $(
                         Self::$Packet $( { $($field,)* } )?
                         $( ($crate::headers!(@bind layout, $Layout)) )? => {
-                            $( $( $crate::headers!(@tell tell, $field); )* )?
-                            $( <$Layout as $crate::wire::Layout>::values(layout, tell); )?
+                            $( $( $crate::headers!(@visitor visitor, $field); )* )?
+                            $( <$Layout as $crate::wire::Layout>::values(layout, visitor); )?
                         }
                     )*
                 }
@@ -266,9 +266,9 @@ macro_rules! headers {
     (@obey $subject:ident at least $limit:tt) => { ::core::cmp::Ord::max($subject, $limit) };
     (@obey $subject:ident at most $limit:tt) => { ::core::cmp::Ord::min($subject, $limit) };
 
-    (@tell $tell:ident, $field:ident) => {
+    (@visitor $visitor:ident, $field:ident) => {
         $crate::wire::Field::visit($field, &mut |part, value| {
-            $tell(::core::stringify!($field), part, value);
+            $visitor(::core::stringify!($field), part, value);
         })
     };
 

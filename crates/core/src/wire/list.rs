@@ -51,8 +51,8 @@ pub trait Item: Copy + Default {
     /// Returns arbitrary fields, as [`Field::arbitrary`] does.
     fn arbitrary(draw: &mut dyn FnMut() -> u64) -> Self;
 
-    /// Calls `tell` with each field's name and value.
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64));
+    /// Calls `visitor` with each field's name and value.
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64));
 }
 
 macro_rules! integer_items {
@@ -125,8 +125,8 @@ impl<T: Item, const N: usize> Field for List<T, N> {
         list
     }
 
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        tell("count", self.len.into());
-        self.as_slice().iter().for_each(|item| item.visit(tell));
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64)) {
+        visitor("count", self.len.into());
+        self.as_slice().iter().for_each(|item| item.visit(visitor));
     }
 }

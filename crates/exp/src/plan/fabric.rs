@@ -30,8 +30,8 @@ pub(crate) fn resolve(
     let mut fabric = FabricConfig::default();
     spec.assign(needs, &mut fabric, cx)?;
     (fabric.buffer, fabric.buffer_by_port) = buffer(spec, needs, cx)?;
-    let (asked, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
-    let switching = choose("switching", asked, switching(needs.switching), stored, cx)?;
+    let (requested, stored) = (spec.switching, SwitchingSpec::StoreAndForward);
+    let switching = choose("switching", requested, switching(needs.switching), stored, cx)?;
     let header = spec.cut_through_bytes.unwrap_or(64);
     cx.range("fabric.cut-through-bytes", header as f64, 1.0, 4e9)?;
     let burst_us = spec.shaper_burst_us.unwrap_or(0.0);
@@ -77,18 +77,18 @@ fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
 pub(super) fn check_scheduling(
     spec: &mut FabricSpec,
     fabric: &FabricConfig,
-    (asked, queueing): (Option<Scheduling>, Queueing),
+    (requested, queueing): (Option<Scheduling>, Queueing),
     cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     let key = "fabric.scheduling";
     if queueing != Queueing::Classes {
         spec.scheduling = None;
-        return match asked {
+        return match requested {
             None | Some(Scheduling::Fifo) => Ok(()),
-            Some(asked) => {
+            Some(requested) => {
                 let expected =
                     format!("fifo, as the transport's ports queue by {}", queueing.name());
-                Err(cx.unexpected(key, expected, spelled(asked)))
+                Err(cx.unexpected(key, expected, spelled(requested)))
             }
         };
     }
@@ -106,9 +106,9 @@ fn marks(
     fabric: &mut FabricConfig,
     cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
-    let (asked, marks_above) = port_bytes("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
+    let (requested, marks_above) = port_bytes("ecn-bytes", spec.ecn_bytes.as_ref(), cx)?;
     let ecn = match marks_above.is_empty() {
-        true => choose("ecn-bytes", asked.map(Some), needs.ecn, None, cx)?,
+        true => choose("ecn-bytes", requested.map(Some), needs.ecn, None, cx)?,
         // The only value that some transports work with is no table.
         false => choose("ecn-bytes", Some(None), needs.ecn, None, cx)?,
     };
@@ -237,7 +237,7 @@ fn buffer(
     let alpha = cx.range("fabric.alpha", spec.alpha.unwrap_or(1.0), 1e-3, 1e3)?;
     let (own, buffers) = port_bytes("buffer-bytes", spec.buffer_bytes.as_ref(), cx)?;
     let own = own.or_else(|| buffers.min());
-    let asked = match (own, spec.shared_buffer_bytes) {
+    let requested = match (own, spec.shared_buffer_bytes) {
         (Some(_), Some(shared)) => {
             let expected = "one of buffer-bytes and this";
             return Err(cx.unexpected(
@@ -253,15 +253,16 @@ fn buffer(
         }
         (None, None) => None,
     };
-    if let (Some(asked), Need::Require(needed)) = (asked, needs.buffer)
-        && asked != needed
+    if let (Some(requested), Need::Require(needed)) = (requested, needs.buffer)
+        && requested != needed
     {
-        let (needed, asked) = (needed.words(), asked.words());
+        let (needed, requested) = (needed.words(), requested.words());
         let why = "the only memory that the transport works with";
         let expected = format!("{needed}, {why}");
-        return Err(cx.unexpected("fabric.buffer-bytes", expected, asked));
+        return Err(cx.unexpected("fabric.buffer-bytes", expected, requested));
     }
-    let buffer = choose("buffer-bytes", asked, needs.buffer, FabricConfig::default().buffer, cx)?;
+    let buffer =
+        choose("buffer-bytes", requested, needs.buffer, FabricConfig::default().buffer, cx)?;
     Ok((buffer, buffers))
 }
 
@@ -320,10 +321,10 @@ mod tests {
 
     /// The check of `plan` for ports of a transport, and the resolved key.
     fn scheduled(plan: &str, queueing: Queueing) -> Result<Option<Scheduling>, String> {
-        let asked = toml::from_str::<FabricSpec>(plan).unwrap().scheduling;
+        let requested = toml::from_str::<FabricSpec>(plan).unwrap().scheduling;
         let (mut spec, config) = resolved(plan, Need::Any).unwrap();
         let cx = PlanOrigin::new("plan", Path::new("."));
-        let checked = check_scheduling(&mut spec, &config, (asked, queueing), &cx);
+        let checked = check_scheduling(&mut spec, &config, (requested, queueing), &cx);
         checked
             .map(|()| spec.scheduling)
             .map_err(|error| format!("{}: {}", error.key, error.problem))

@@ -42,16 +42,16 @@ macro_rules! assign {
         $spec:ident $needs:ident $fabric:ident $cx:ident $key:ident
     ) => {
         let key = stringify!($key);
-        let asked = within(key, $spec.$key, $max, $cx)?.map(|bytes| bytes as u16);
-        $fabric.$field = choose(key, asked, $needs.$need, $fabric.$field, $cx)?;
+        let requested = within(key, $spec.$key, $max, $cx)?.map(|bytes| bytes as u16);
+        $fabric.$field = choose(key, requested, $needs.$need, $fabric.$field, $cx)?;
     };
     (
         bytes($need:ident => $field:ident, $max:literal),
         $spec:ident $needs:ident $fabric:ident $cx:ident $key:ident
     ) => {
         let key = stringify!($key);
-        let asked = within(key, $spec.$key, $max, $cx)?.map(|bytes| Some(Bytes::new(bytes)));
-        $fabric.$field = choose(key, asked, $needs.$need, $fabric.$field, $cx)?;
+        let requested = within(key, $spec.$key, $max, $cx)?.map(|bytes| Some(Bytes::new(bytes)));
+        $fabric.$field = choose(key, requested, $needs.$need, $fabric.$field, $cx)?;
     };
 }
 
@@ -179,12 +179,12 @@ pub(super) fn choose<T: PlanSpelling + PartialEq>(
     cx: &PlanOrigin<'_>,
 ) -> Result<T, PlanError> {
     match (plan, need) {
-        (Some(asked), Need::Require(needed)) if asked != needed => {
+        (Some(requested), Need::Require(needed)) if requested != needed => {
             let expected =
                 format!("{}, the only value that the transport works with", needed.words());
-            Err(cx.unexpected(&path(key), expected, asked.words()))
+            Err(cx.unexpected(&path(key), expected, requested.words()))
         }
-        (Some(asked), _) => Ok(asked),
+        (Some(requested), _) => Ok(requested),
         (None, Need::Prefer(needed) | Need::Require(needed)) => Ok(needed),
         (None, Need::Any) => Ok(default),
     }

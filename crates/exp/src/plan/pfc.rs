@@ -28,8 +28,8 @@ pub(crate) fn resolve(
     is_memory_written: bool,
     cx: &PlanOrigin<'_>,
 ) -> Result<Option<Warning>, PlanError> {
-    let asked = spec.pfc.clone().unwrap_or_default();
-    let threshold = threshold(&asked, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
+    let requested = spec.pfc.clone().unwrap_or_default();
+    let threshold = threshold(&requested, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
     let Some(threshold) = threshold else {
         if spec.pfc.is_some() {
             spec.pfc = Some(PfcSpec { mode: Some(PfcMode::Off), ..PfcSpec::default() });
@@ -41,10 +41,10 @@ pub(crate) fn resolve(
         let range = |bytes: u64| cx.range(key, bytes as f64, 0.0, 4e9).map(|_| Bytes::new(bytes));
         value.map(range).transpose()
     };
-    let hysteresis = bytes("fabric.pfc.hysteresis-bytes", asked.hysteresis_bytes)?;
+    let hysteresis = bytes("fabric.pfc.hysteresis-bytes", requested.hysteresis_bytes)?;
     let hysteresis = hysteresis.unwrap_or(Bytes::new(2 * packet.get()));
-    let headroom = bytes("fabric.pfc.headroom-bytes", asked.headroom_bytes)?;
-    let classes = classes(&asked, express, needs, fabric, cx)?;
+    let headroom = bytes("fabric.pfc.headroom-bytes", requested.headroom_bytes)?;
+    let classes = classes(&requested, express, needs, fabric, cx)?;
     let packet = packet.max(Bytes::new(fabric.buffer_cell.into()));
     let pfc = PfcConfig { threshold, classes, hysteresis, headroom, packet };
     let least = pfc.memory_min(topology, fabric.switching);
@@ -114,7 +114,7 @@ fn shared_memory(
 
 /// The threshold, or `None` without priority flow control.
 fn threshold(
-    asked: &PfcSpec,
+    requested: &PfcSpec,
     is_asked: bool,
     needs: &FabricNeeds,
     buffer: &Buffer,
@@ -128,7 +128,7 @@ fn threshold(
     if !is_asked {
         return Ok(needed);
     }
-    let mode = match (asked.mode, asked.xoff_bytes, needed) {
+    let mode = match (requested.mode, requested.xoff_bytes, needed) {
         (Some(mode), ..) => mode,
         (None, Some(_), _) | (None, None, Some(PfcThreshold::Static(_))) => PfcMode::Static,
         (None, None, _) => PfcMode::Dynamic,
@@ -136,10 +136,10 @@ fn threshold(
     let only = |key: &str, with: &str| {
         cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), spelled(mode))
     };
-    if asked.alpha.is_some() && mode != PfcMode::Dynamic {
+    if requested.alpha.is_some() && mode != PfcMode::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));
     }
-    if asked.xoff_bytes.is_some() && mode != PfcMode::Static {
+    if requested.xoff_bytes.is_some() && mode != PfcMode::Static {
         return Err(only("fabric.pfc.xoff-bytes", "\"static\""));
     }
     let threshold = match mode {
@@ -149,7 +149,7 @@ fn threshold(
                 Some(PfcThreshold::Dynamic { alpha }) => alpha,
                 _ => ALPHA,
             };
-            let alpha = asked.alpha.unwrap_or(alpha);
+            let alpha = requested.alpha.unwrap_or(alpha);
             let alpha = cx.range("fabric.pfc.alpha", alpha, 1e-3, 1e3)?;
             Some(PfcThreshold::Dynamic { alpha })
         }
@@ -158,7 +158,7 @@ fn threshold(
                 Some(PfcThreshold::Static(bytes)) => Some(bytes.get()),
                 _ => None,
             };
-            let Some(bytes) = asked.xoff_bytes.or(needed) else {
+            let Some(bytes) = requested.xoff_bytes.or(needed) else {
                 let expected = "bytes with mode = \"static\"";
                 return Err(cx.unexpected("fabric.pfc.xoff-bytes", expected, "none"));
             };
@@ -180,14 +180,14 @@ fn threshold(
 
 /// Returns the classes that pauses stop. If they stop every class, no packet is express.
 fn classes(
-    asked: &PfcSpec,
+    requested: &PfcSpec,
     express: Option<u64>,
     needs: &FabricNeeds,
     fabric: &mut FabricConfig,
     cx: &PlanOrigin<'_>,
 ) -> Result<PfcClasses, PlanError> {
     let own = if needs.control_class { PfcClasses::Data } else { PfcClasses::All };
-    let classes = asked.classes.unwrap_or(own);
+    let classes = requested.classes.unwrap_or(own);
     if classes == PfcClasses::Data && !needs.control_class {
         let expected = "all, as the transport has data in the highest class";
         return Err(cx.unexpected("fabric.pfc.classes", expected, "data"));

@@ -62,8 +62,8 @@ impl RunObservers {
             |config| Timeline::create(config, topology, names, Ideals::new(sim, segmentation), out);
         let timeline = trace.map(timeline).transpose()?;
         let paths = has_paths.then(|| PathTable::new(topology, names));
-        let asks = capture.is_some() || timeline.is_some() || paths.is_some();
-        Ok(asks.then_some(Self { capture, timeline, paths }))
+        let has_observers = capture.is_some() || timeline.is_some() || paths.is_some();
+        Ok(has_observers.then_some(Self { capture, timeline, paths }))
     }
 
     /// Completes everything at the `end` of the run.
@@ -144,9 +144,9 @@ impl Probe for ObserverProbe<'_> {
         }
     }
 
-    fn on_phases(&mut self, now: Time, end: NodeId, tell: impl FnOnce(&mut dyn FnMut(Phase))) {
+    fn on_phases(&mut self, now: Time, end: NodeId, visit: impl FnOnce(&mut dyn FnMut(Phase))) {
         if let Some(timeline) = &mut self.observed.timeline {
-            timeline.on_phases(now, end, tell);
+            timeline.on_phases(now, end, visit);
         }
     }
 

@@ -282,13 +282,13 @@ mod tests {
 
     #[test]
     fn errors_of_broken_messages_and_lines_name_the_place() {
-        let says = |text: &str, end: &str| {
+        let has_line = |text: &str, end: &str| {
             let error = log(text).unwrap_err().to_string();
             assert!(error.ends_with(end), "{error}");
         };
-        says("what,flow,time_ps\naltered,9,1\n", "flow 9 was altered");
-        says("what,flow,time_ps\ndelivered,9,1\ndelivered,9,2\n", "flow 9 was delivered twice");
-        says("h\nsent,1,2\n", "line 2: expected what,flow,time_ps, got \"sent,1,2\"");
-        says("h\ndelivered,1\n", "line 2: expected what,flow,time_ps, got \"delivered,1\"");
+        has_line("what,flow,time_ps\naltered,9,1\n", "flow 9 was altered");
+        has_line("what,flow,time_ps\ndelivered,9,1\ndelivered,9,2\n", "flow 9 was delivered twice");
+        has_line("h\nsent,1,2\n", "line 2: expected what,flow,time_ps, got \"sent,1,2\"");
+        has_line("h\ndelivered,1\n", "line 2: expected what,flow,time_ps, got \"delivered,1\"");
     }
 }

@@ -93,9 +93,9 @@ impl Flows {
             if tracks.is_shown(node) {
                 window.events += 1;
                 let name = format!("flow {} {to} {}", id.get(), tracks.name(peer));
-                let said =
+                let content =
                     EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
-                tracks.on_flow(node, way, arrival, end, &said)?;
+                tracks.on_flow(node, way, arrival, end, &content)?;
             }
         }
         Ok(())

@@ -117,13 +117,13 @@ impl Timeline {
         &mut self,
         now: Time,
         end: NodeId,
-        tell: impl FnOnce(&mut dyn FnMut(Phase)),
+        visit: impl FnOnce(&mut dyn FnMut(Phase)),
     ) {
         let Self { window, tracks, phases, .. } = self;
         if self.error.is_some() || !tracks.is_shown(end.get()) {
             return;
         }
-        if let Err(error) = phases.on_phases(now, end.get(), tell, window, tracks) {
+        if let Err(error) = phases.on_phases(now, end.get(), visit, window, tracks) {
             self.error = Some(error);
         }
     }

@@ -35,7 +35,7 @@ impl Phases {
         &mut self,
         now: Time,
         node: u32,
-        tell: impl FnOnce(&mut dyn FnMut(Phase)),
+        visit: impl FnOnce(&mut dyn FnMut(Phase)),
         window: &mut Window,
         tracks: &mut Tracks<W>,
     ) -> io::Result<()> {
@@ -44,7 +44,7 @@ impl Phases {
             return Ok(());
         }
         self.reported.clear();
-        tell(&mut |phase| self.reported.push(phase));
+        visit(&mut |phase| self.reported.push(phase));
         for phase in &self.reported {
             if all.iter().all(|running| running.kind != phase.track) {
                 all.push(CurrentPhase { kind: phase.track, phase: None, since: now, track: None });
@@ -96,6 +96,6 @@ fn end<W: Write>(
     };
     let name = format!("{} {}", phase.name, phase.number);
     let args = [("number", Value::Count(phase.number))];
-    let said = EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
-    tracks.on_phase(track, running.since, now, &said)
+    let content = EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+    tracks.on_phase(track, running.since, now, &content)
 }

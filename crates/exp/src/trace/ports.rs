@@ -77,12 +77,12 @@ impl Arrows {
                 let is_data = packet.payload.len > 0;
                 let row =
                     if is_data { InstantRow::DataReceived } else { InstantRow::ControlReceived };
-                let said = self.packet_annotations(
+                let annotations = self.packet_annotations(
                     packet,
                     arrow,
                     if is_data { DetailLevel::Ends } else { DetailLevel::All },
                 );
-                tracks.add_instant(node, row, at, &said)
+                tracks.add_instant(node, row, at, &annotations)
             }
             PortChange::Drop { handle, packet, reason } => {
                 let arrow = self.end(*handle);
@@ -91,28 +91,33 @@ impl Arrows {
                 }
                 let reason = Value::Word(DropReason::NAMES[*reason as usize]);
                 let kind = Value::Word(packet.header.kind());
-                let said = self.packet_annotations(packet, arrow, DetailLevel::Ends);
-                let args = [&[("reason", reason), ("kind", kind)], said.args].concat();
-                let said = EventContent { label: Label::Word("drop"), args: &args, ..said };
-                tracks.add_port_event(port, at, &said)
+                let annotations = self.packet_annotations(packet, arrow, DetailLevel::Ends);
+                let args = [&[("reason", reason), ("kind", kind)], annotations.args].concat();
+                let annotations =
+                    EventContent { label: Label::Word("drop"), args: &args, ..annotations };
+                tracks.add_port_event(port, at, &annotations)
             }
             PortChange::Mark { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
-                let said = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
+                let annotations = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
                 tracks.add_port_event(
                     port,
                     at,
-                    &EventContent { label: Label::Word("mark"), ..said },
+                    &EventContent { label: Label::Word("mark"), ..annotations },
                 )
             }
             PortChange::CutOff { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
-                let said = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
-                tracks.add_port_event(port, at, &EventContent { label: Label::Word("cut"), ..said })
+                let annotations = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
+                tracks.add_port_event(
+                    port,
+                    at,
+                    &EventContent { label: Label::Word("cut"), ..annotations },
+                )
             }
             PortChange::Consume { handle } => {
                 self.end(*handle);
@@ -137,14 +142,14 @@ impl Arrows {
         if !tracks.is_port_shown(event.port) || !window.count_event(event.at) {
             return Ok(());
         }
-        let said = self.packet_annotations(packet, arrow, DetailLevel::Place);
-        tracks.on_link(event.port, from, until, &said)?;
+        let annotations = self.packet_annotations(packet, arrow, DetailLevel::Place);
+        tracks.on_link(event.port, from, until, &annotations)?;
         let Some(node) = tracks.station(event.port) else { return Ok(()) };
         if packet.payload.len > 0 || !window.holds(from) || !window.count_event(event.at) {
             return Ok(());
         }
-        let said = self.packet_annotations(packet, Arrow::None, DetailLevel::All);
-        tracks.add_instant(node, InstantRow::ControlSent, from, &said)
+        let annotations = self.packet_annotations(packet, Arrow::None, DetailLevel::All);
+        tracks.add_instant(node, InstantRow::ControlSent, from, &annotations)
     }
 
     /// Returns the label and the arguments of a packet's event.
@@ -152,7 +157,7 @@ impl Arrows {
         &mut self,
         packet: &Packet<H>,
         arrow: Arrow,
-        says: DetailLevel,
+        detail: DetailLevel,
     ) -> EventContent<'_> {
         let args = &mut self.args;
         args.clear();
@@ -165,14 +170,14 @@ impl Arrows {
         }
         args.push(("bytes", Value::Count(packet.wire_bytes.into())));
         args.push(("priority", Value::Count(packet.priority.get().into())));
-        if payload.len > 0 && says == DetailLevel::Ends {
+        if payload.len > 0 && detail == DetailLevel::Ends {
             args.push(("payload", Value::Count(payload.len.into())));
         }
-        if payload.len == 0 || says == DetailLevel::Ends {
+        if payload.len == 0 || detail == DetailLevel::Ends {
             args.push(("src", Value::Count(packet.src.get().into())));
             args.push(("dst", Value::Count(packet.dst.get().into())));
         }
-        if says == DetailLevel::All {
+        if detail == DetailLevel::All {
             let mut fields = Vec::new();
             packet.header.fields(&mut |name, part, value| {
                 if part.is_empty() {
@@ -202,6 +207,6 @@ fn on_outage<H, W: Write>(
     if !tracks.is_port_shown(port) || !window.count_event(at) {
         return Ok(());
     }
-    let said = EventContent { label: Label::Word(what), args: &[], arrow: Arrow::None };
-    tracks.add_port_event(port, at, &said)
+    let annotations = EventContent { label: Label::Word(what), args: &[], arrow: Arrow::None };
+    tracks.add_port_event(port, at, &annotations)
 }

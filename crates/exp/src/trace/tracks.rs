@@ -113,7 +113,7 @@ impl<W: Write> Tracks<W> {
         port: u32,
         from: Time,
         until: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
         let track = match self.ports[port as usize].link {
             Some(track) => track,
@@ -122,7 +122,7 @@ impl<W: Write> Tracks<W> {
                 *self.ports[port as usize].link.insert(track)
             }
         };
-        self.writer.slice(track, from, until, said)
+        self.writer.slice(track, from, until, content)
     }
 
     /// Something happens to a packet at a port, or to its link.
@@ -130,7 +130,7 @@ impl<W: Write> Tracks<W> {
         &mut self,
         port: u32,
         at: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
         let track = match self.ports[port as usize].events {
             Some(track) => track,
@@ -139,7 +139,7 @@ impl<W: Write> Tracks<W> {
                 *self.ports[port as usize].events.insert(track)
             }
         };
-        self.writer.instant(track, at, said)
+        self.writer.instant(track, at, content)
     }
 
     /// A port's queue has another length. Outside of the window that is only remembered.
@@ -188,7 +188,7 @@ impl<W: Write> Tracks<W> {
         node: u32,
         row: InstantRow,
         at: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
         let track = match self.nodes[node as usize].rows[row as usize] {
             Some(track) => track,
@@ -203,7 +203,7 @@ impl<W: Write> Tracks<W> {
                 *self.nodes[node as usize].rows[row as usize].insert(track)
             }
         };
-        self.writer.instant(track, at, said)
+        self.writer.instant(track, at, content)
     }
 
     /// A flow that a host sends or receives. Those at the same time are on tracks of one name.
@@ -213,7 +213,7 @@ impl<W: Write> Tracks<W> {
         way: FlowDirection,
         from: Time,
         until: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
         let lanes = &mut self.nodes[node as usize].flow_tracks[way as usize];
         let free = lanes.iter_mut().filter(|(end, _)| *end <= from).max_by_key(|(end, _)| *end);
@@ -233,7 +233,7 @@ impl<W: Write> Tracks<W> {
                 track
             }
         };
-        self.writer.slice(track, from, until, said)
+        self.writer.slice(track, from, until, content)
     }
 
     /// Makes the track of a node's phases of one kind, the `number`th of its kinds.
@@ -248,9 +248,9 @@ impl<W: Write> Tracks<W> {
         track: Track,
         from: Time,
         until: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
-        self.writer.slice(track, from, until, said)
+        self.writer.slice(track, from, until, content)
     }
 
     /// The link of a port has failed or works again. Each link is reported once, by its first port.
@@ -267,8 +267,8 @@ impl<W: Write> Tracks<W> {
             }
         };
         let name = format!("{} {what}", self.names.links[link as usize]);
-        let said = EventContent { label: Label::Text(&name), args: &[], arrow: Arrow::None };
-        self.writer.instant(track, at, &said)
+        let content = EventContent { label: Label::Text(&name), args: &[], arrow: Arrow::None };
+        self.writer.instant(track, at, &content)
     }
 
     /// Hands over everything that is buffered.

@@ -133,9 +133,9 @@ impl<W: Write> TraceWriter<W> {
         track: Track,
         from: Time,
         until: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
-        let event = self.event(track, SLICE_BEGIN, said);
+        let event = self.event(track, SLICE_BEGIN, content);
         self.write_event(from, event)?;
         let end = TrackEvent {
             r#type: Some(SLICE_END),
@@ -150,9 +150,9 @@ impl<W: Write> TraceWriter<W> {
         &mut self,
         track: Track,
         at: Time,
-        said: &EventContent<'_>,
+        content: &EventContent<'_>,
     ) -> io::Result<()> {
-        let event = self.event(track, INSTANT, said);
+        let event = self.event(track, INSTANT, content);
         self.write_event(at, event)
     }
 
@@ -172,17 +172,17 @@ impl<W: Write> TraceWriter<W> {
         self.out.flush()
     }
 
-    fn event(&mut self, track: Track, kind: i32, said: &EventContent<'_>) -> TrackEvent {
-        let (name_iid, name) = match said.label {
+    fn event(&mut self, track: Track, kind: i32, content: &EventContent<'_>) -> TrackEvent {
+        let (name_iid, name) = match content.label {
             Label::Word(word) => {
                 let new = &mut self.interned.event_names;
                 (Some(self.names.number(word, new)), None)
             }
             Label::Text(text) => (None, Some(text.to_owned())),
         };
-        let args = said.args.iter();
+        let args = content.args.iter();
         let debug_annotations = args.map(|(name, value)| self.annotation(name, value)).collect();
-        let (flow_ids, terminating_flow_ids) = match said.arrow {
+        let (flow_ids, terminating_flow_ids) = match content.arrow {
             Arrow::None => (Vec::new(), Vec::new()),
             Arrow::Through(id) => (vec![id], Vec::new()),
             Arrow::Last(id) => (Vec::new(), vec![id]),
@@ -293,12 +293,12 @@ mod tests {
         let trace = written(|writer| {
             let node = writer.node(1, "h0", "")?;
             let track = writer.track(node, "h0>s0", 7)?;
-            let said = EventContent {
+            let content = EventContent {
                 label: Label::Word("data"),
                 args: &[("flow", Value::Count(17)), ("slowdown", Value::Ratio(1.5))],
                 arrow: Arrow::Through(5),
             };
-            writer.slice(track, at(1_000_000_000_001), at(1_000_000_000_002), &said)
+            writer.slice(track, at(1_000_000_000_001), at(1_000_000_000_002), &content)
         });
         let [node, track, begin, end] = &trace.packet[..] else { panic!("{trace:?}") };
         let node = node.track_descriptor.as_ref().unwrap();
@@ -326,9 +326,9 @@ mod tests {
             let track = writer.track(node, "sent", 0)?;
             for n in 0..3 {
                 let args = [("flow", Value::Count(n))];
-                let said =
+                let content =
                     EventContent { label: Label::Word("token"), args: &args, arrow: Arrow::None };
-                writer.instant(track, at(n), &said)?;
+                writer.instant(track, at(n), &content)?;
             }
             Ok(())
         });

@@ -25,14 +25,14 @@ impl ReadTable {
     /// Returns the site that the plan gives the transport: all pairs of hosts have round trips of
     /// the plan.
     pub(super) fn site(&self, site: &Site) -> Site {
-        let mut told = Site { facts: self.with_measured_rtts(&site.facts), ..site.clone() };
-        if let Deployment::Network(network) = &mut told.deployment
-            && told.facts != site.facts
+        let mut measured = Site { facts: self.with_measured_rtts(&site.facts), ..site.clone() };
+        if let Deployment::Network(network) = &mut measured.deployment
+            && measured.facts != site.facts
             && network.pairs.has_round_trips()
         {
             network.pairs = Arc::new(Pairs::clone(&network.pairs).with_round_trips(None));
         }
-        told
+        measured
     }
 
     pub(super) fn table(&self) -> Table {

@@ -92,9 +92,9 @@ fn a_mix_of_changing_load_has_no_warm_up_and_no_intervals() {
     assert!(is_told(&changing) && !is_told(&steady), "{:?}", changing.warnings);
     let interval = |summary: &Summary| summary.slowdown["delivered"].overall.unwrap().mean_ci;
     assert!(interval(&changing).is_none() && interval(&steady).is_some());
-    let asked = plan("dctcp", &mix("load = 0.3\nstart-us = 2000"));
-    let (asked, _) = results(&format!("{asked}[measure]\nwarmup-flows = \"mser-5\"\n"));
-    assert!(asked.warnings.iter().any(|w| w.starts_with("measure.warmup-flows: parts of the")));
+    let requested = plan("dctcp", &mix("load = 0.3\nstart-us = 2000"));
+    let (requested, _) = results(&format!("{requested}[measure]\nwarmup-flows = \"mser-5\"\n"));
+    assert!(requested.warnings.iter().any(|w| w.starts_with("measure.warmup-flows: parts of the")));
 }
 
 #[test]

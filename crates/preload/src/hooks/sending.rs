@@ -28,9 +28,9 @@ fn run(fd: c_int, at: *const c_void, len: usize, flags: c_int) -> Option<ssize_t
         return None;
     }
     let mut piece = |done: usize, left: usize| {
-        let quiet = if done > 0 { MSG_NOSIGNAL } else { 0 };
+        let no_signal = if done > 0 { MSG_NOSIGNAL } else { 0 };
         // SAFETY: the caller's bytes, from the first one that is not sent yet.
-        unsafe { sys::send(fd, at.wrapping_byte_add(done), left, flags | quiet) }
+        unsafe { sys::send(fd, at.wrapping_byte_add(done), left, flags | no_signal) }
     };
     transfer(fd, len, flags & MSG_DONTWAIT != 0, &mut piece).map(bytes)
 }
@@ -75,9 +75,9 @@ unsafe fn parts(fd: c_int, message: *const msghdr, flags: c_int) -> Option<ssize
         // SAFETY: a copy of the caller's.
         let mut rest = unsafe { std::ptr::read(message) };
         (rest.msg_iov, rest.msg_iovlen) = (copy.as_mut_ptr(), n);
-        let quiet = if done > 0 { MSG_NOSIGNAL } else { 0 };
+        let no_signal = if done > 0 { MSG_NOSIGNAL } else { 0 };
         // SAFETY: the remaining parts, which are the caller's.
-        unsafe { sys::sendmsg(fd, &rest, flags | quiet) }
+        unsafe { sys::sendmsg(fd, &rest, flags | no_signal) }
     };
     transfer(fd, len, dont_wait, &mut piece).map(bytes)
 }

@@ -21,7 +21,7 @@ headers! {
             /// Remaining bytes on the wire.
             left: u64 as "Bytes left",
             /// The highest number of an order of this flow that the host has received.
-            heard: u32 as "Latest order heard",
+            acked_order: u32 as "Latest order received",
         },
         /// Controller to host: transmit at this rate.
         17 Grant (control "grant", C to H) "flow {flow} may send at {rate} bit/s" {
@@ -61,7 +61,7 @@ impl From<Control<Rate>> for OrderHeader {
     fn from(control: Control<Rate>) -> Self {
         match control {
             Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
-                Self::Request { flow, dst: dst.get(), left: remaining.get(), heard: acked_order }
+                Self::Request { flow, dst: dst.get(), left: remaining.get(), acked_order }
             }
             Control::Order { number: flow, order, grant: Some(rate) } => {
                 Self::Grant { flow, order, rate: rate.as_bps() }
@@ -75,7 +75,7 @@ impl From<Control<Rate>> for OrderHeader {
 impl From<OrderHeader> for Control<Rate> {
     fn from(header: OrderHeader) -> Self {
         match header {
-            OrderHeader::Request { flow: number, dst, left, heard: acked_order } => {
+            OrderHeader::Request { flow: number, dst, left, acked_order } => {
                 let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
                 Self::Request(Request { number, dst, remaining, acked_order })
             }

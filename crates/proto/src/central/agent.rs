@@ -106,11 +106,11 @@ impl<C: Central> CentralAgent<C> {
         let repeat = self.settings().retransmit_after;
         let Some(flow) = self.requests.get_mut(msg) else { return };
         flow.remaining = left;
-        let (told, at) = flow.last_report;
+        let (reported, at) = flow.last_report;
         let since = now.saturating_since(at);
         let expected = match flow.permission {
-            SendPermission::Rate(rate) => told.saturating_sub(rate.bytes_floor(since).get()),
-            SendPermission::Stopped | SendPermission::Free => told,
+            SendPermission::Rate(rate) => reported.saturating_sub(rate.bytes_floor(since).get()),
+            SendPermission::Stopped | SendPermission::Free => reported,
         };
         if left > expected + slack.max(expected / 2) && since >= repeat {
             self.request(now, msg);

@@ -241,8 +241,8 @@ impl<S: Schedule> Controller<S> {
             entry.query_at = None;
             let changes = match (self.scheduler.remaining(id), before.query_at) {
                 (Some(_), _) => self.scheduler.correct(id, request.remaining),
-                (None, asked) => {
-                    self.stats.late += u64::from(asked.is_some());
+                (None, requesting) => {
+                    self.stats.late += u64::from(requesting.is_some());
                     let Request { dst, remaining: left, .. } = request;
                     self.scheduler.arrive(Arrival { id, src, dst, remaining: left })
                 }

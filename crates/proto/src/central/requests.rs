@@ -87,11 +87,11 @@ impl<C: Central, F> RequestingFlows<C, F> {
     }
 
     pub(super) fn get(&self, msg: MsgId) -> Option<&F> {
-        self.flows.get(&msg).map(|asked| &asked.flow)
+        self.flows.get(&msg).map(|requesting| &requesting.flow)
     }
 
     pub(super) fn get_mut(&mut self, msg: MsgId) -> Option<&mut F> {
-        self.flows.get_mut(&msg).map(|asked| &mut asked.flow)
+        self.flows.get_mut(&msg).map(|requesting| &mut requesting.flow)
     }
 
     /// Returns the number of flows.
@@ -101,23 +101,27 @@ impl<C: Central, F> RequestingFlows<C, F> {
 
     /// Flows by number.
     pub(super) fn flows(&self) -> impl Iterator<Item = (MsgId, &F)> {
-        self.flows.iter().map(|(&msg, asked)| (msg, &asked.flow))
+        self.flows.iter().map(|(&msg, requesting)| (msg, &requesting.flow))
     }
 
     /// Enters a flow. Its first request is up to the owner.
     pub(super) fn insert(&mut self, msg: MsgId, dst: NodeId, flow: F) {
-        let asked = RequestingFlow { flow, dst, last_order: 0, reported: 0, due: Time::NEVER };
-        self.flows.insert(msg, asked);
+        let requesting = RequestingFlow { flow, dst, last_order: 0, reported: 0, due: Time::NEVER };
+        self.flows.insert(msg, requesting);
     }
 
     /// Sends a flow's request with its remaining bytes on the wire, and schedules its repetition.
     pub(super) fn request(&mut self, now: Time, msg: MsgId, left: u64) {
         let controller = self.controller();
-        let Some(asked) = self.flows.get_mut(&msg) else { return };
-        asked.reported = left;
+        let Some(requesting) = self.flows.get_mut(&msg) else { return };
+        requesting.reported = left;
         let (number, left) = (msg.get(), Bytes::new(left));
-        let request =
-            Request { number, dst: asked.dst, remaining: left, acked_order: asked.last_order };
+        let request = Request {
+            number,
+            dst: requesting.dst,
+            remaining: left,
+            acked_order: requesting.last_order,
+        };
         self.send_control(controller, msg, Control::Request(request));
         self.stats.requests += 1;
         self.unanswered.get_or_insert(now);
@@ -130,8 +134,8 @@ impl<C: Central, F> RequestingFlows<C, F> {
     }
 
     fn schedule_timer(&mut self, due: Time, msg: MsgId) {
-        if let Some(asked) = self.flows.get_mut(&msg) {
-            asked.due = due;
+        if let Some(requesting) = self.flows.get_mut(&msg) {
+            requesting.due = due;
             self.timers.push(due, msg);
         }
     }
@@ -141,12 +145,12 @@ impl<C: Central, F> RequestingFlows<C, F> {
     /// [`RequestingFlows::on_order_applied`] must follow.
     pub(super) fn accept_order(&mut self, src: NodeId, flow: u32, order: u32) -> Option<bool> {
         (self.unanswered, self.has_fallen_back) = (None, false);
-        let Some(asked) = self.flows.get_mut(&MsgId::new(flow)) else {
+        let Some(requesting) = self.flows.get_mut(&MsgId::new(flow)) else {
             self.send_control(src, MsgId::new(flow), Control::Done { number: flow });
             return None;
         };
-        let is_new = order > asked.last_order;
-        asked.last_order = asked.last_order.max(order);
+        let is_new = order > requesting.last_order;
+        requesting.last_order = requesting.last_order.max(order);
         Some(is_new)
     }
 
@@ -166,7 +170,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
     /// The next request that is due. To be followed by [`RequestingFlows::request`].
     pub(super) fn poll_due(&mut self, now: Time) -> Option<DueRequest> {
         while let Some((at, msg)) = self.timers.pop_due(now) {
-            if self.flows.get(&msg).is_none_or(|asked| asked.due != at) {
+            if self.flows.get(&msg).is_none_or(|requesting| requesting.due != at) {
                 continue;
             }
             let fallback = self.settings().fallback;
@@ -188,20 +192,20 @@ impl<C: Central, F> RequestingFlows<C, F> {
 
     /// Removes a flow that has completed or failed.
     pub(super) fn remove(&mut self, msg: MsgId) -> Option<F> {
-        let asked = self.flows.remove(&msg)?;
+        let requesting = self.flows.remove(&msg)?;
         self.send_control(self.controller(), msg, Control::Done { number: msg.get() });
         if self.flows.is_empty() {
             self.unanswered = None;
         }
-        Some(asked.flow)
+        Some(requesting.flow)
     }
 
     /// Withdraws the request of a flow until [`RequestingFlows::request`]: notifies the controller,
     /// and repeats nothing.
     pub(super) fn withdraw(&mut self, msg: MsgId) {
         let controller = self.controller();
-        let Some(asked) = self.flows.get_mut(&msg) else { return };
-        asked.due = Time::NEVER;
+        let Some(requesting) = self.flows.get_mut(&msg) else { return };
+        requesting.due = Time::NEVER;
         self.send_control(controller, msg, Control::Done { number: msg.get() });
     }
 

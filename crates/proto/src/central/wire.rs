@@ -81,8 +81,8 @@ impl<O: Header> Header for CentralHeader<O> {
         whichever!(self, header => header.kind())
     }
 
-    fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-        whichever!(self, header => header.fields(tell));
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64)) {
+        whichever!(self, header => header.fields(visit));
     }
 }
 
@@ -102,7 +102,7 @@ impl<O: OrderFormats> Formats for CentralHeader<O> {
         }
     }
 
-    fn values(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
-        whichever!(self, header => header.values(tell));
+    fn values(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64)) {
+        whichever!(self, header => header.values(visit));
     }
 }

@@ -25,7 +25,8 @@ pub struct CoexistingConfig<A, B> {
 }
 
 impl<A, B> CoexistingConfig<A, B> {
-    /// Returns the parameters of both at `site`. The lower transport assumes the network `told`.
+    /// Returns the parameters of both at `site`. The lower transport assumes the network
+    /// `lower_facts`.
     ///
     /// # Errors
     /// A parameter that cannot be used there.
@@ -33,7 +34,7 @@ impl<A, B> CoexistingConfig<A, B> {
         upper: U::Keys,
         lower: L::Keys,
         site: &Site,
-        told: FabricFacts,
+        lower_facts: FabricFacts,
     ) -> Result<Self, BadKey>
     where
         U: RegisteredTransport<Config = A>,
@@ -43,7 +44,7 @@ impl<A, B> CoexistingConfig<A, B> {
         let (payload, header) = site.packet((payload, header));
         let above = Site { lower: Some(payload + header), ..site.clone() };
         let upper = U::configure(upper, &above)?;
-        let site = Site { facts: told, ..site.clone() };
+        let site = Site { facts: lower_facts, ..site.clone() };
         let lower = L::configure(lower, &site).map_err(prefix_lower_key)?;
         Ok(Self { upper: Arc::new(upper), lower: Arc::new(lower) })
     }
@@ -85,10 +86,10 @@ impl<A: Header, B: Header> Header for CoexistingHeader<A, B> {
         }
     }
 
-    fn fields(&self, tell: &mut dyn FnMut(&'static str, &'static str, u64)) {
+    fn fields(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64)) {
         match self {
-            Self::Upper(header) => header.fields(tell),
-            Self::Lower(header) => header.fields(tell),
+            Self::Upper(header) => header.fields(visit),
+            Self::Lower(header) => header.fields(visit),
         }
     }
 

@@ -222,7 +222,7 @@ impl Receiver {
                 && now.saturating_add(cosy.facts.data_rtt) >= flow.state.hold_until,
             route: Route::default(),
         };
-        cx.stats.asked += 1;
+        cx.stats.requested += 1;
         cx.out.send(flow.announcement.src, flow.announcement.msg, header);
     }
 

@@ -6,7 +6,7 @@ counters! {
     /// Counters of a host.
     pub struct CosyStats {
         /// Rsvps sent as a receiver.
-        pub asked: u64,
+        pub requested: u64,
         /// Rsvps that returned because the network had no path.
         pub blocked: u64,
         /// Rsvps that returned because the sender had no slot or nothing to send.

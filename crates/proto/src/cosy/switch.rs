@@ -159,9 +159,9 @@ impl CosySwitch {
         is_indexed
             && ports.all(|port| {
                 let untils = self.links(port).filter_map(|place| Some(reserved(&place)?.lease_end));
-                let (n, quiet) = (untils.clone().count(), untils.min());
+                let (n, earliest) = (untils.clone().count(), untils.min());
                 self.in_use[port as usize] as usize == n
-                    && quiet.is_none_or(|first| self.next_lease_end_min[port as usize] <= first)
+                    && earliest.is_none_or(|first| self.next_lease_end_min[port as usize] <= first)
             })
     }
 

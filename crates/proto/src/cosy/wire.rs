@@ -168,8 +168,8 @@ impl Field for Route {
         route
     }
 
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        tell("count", self.len.into());
-        self.ports().iter().for_each(|&port| tell("port", port.into()));
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64)) {
+        visitor("count", self.len.into());
+        self.ports().iter().for_each(|&port| visitor("port", port.into()));
     }
 }

@@ -181,8 +181,8 @@ impl Endpoint for DcpimHost {
                     &mut self.out,
                 );
             }
-            DcpimHeader::Ack { tx_slot, held } => {
-                self.sender.on_ack(now, tx_slot, msg, held, &self.dcpim);
+            DcpimHeader::Ack { tx_slot, is_paused } => {
+                self.sender.on_ack(now, tx_slot, msg, is_paused, &self.dcpim);
             }
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {

@@ -89,8 +89,8 @@ impl Receiver {
 
     /// Allows requests for a message that was held.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
-        let quiet = paused_probe_interval(dcpim.keepalive);
-        let Some(slot) = self.flows.resume(now, src, msg, quiet) else { return };
+        let probe_interval = paused_probe_interval(dcpim.keepalive);
+        let Some(slot) = self.flows.resume(now, src, msg, probe_interval) else { return };
         self.sources.update(now, slot, &self.flows[slot]);
         if self.links.is_waiting(src) && self.candidate(src, now) == Some(slot) {
             self.links.wake(src, now);
@@ -282,10 +282,10 @@ impl Receiver {
             let (remaining, announced) = (flow.remaining(), self.clock.stamp(flow.state.announced));
             let Pair { channels: most, channel_packets: per_channel, .. } = flow.state.pair;
             let free = unmatched.min(most.saturating_sub(self.links.matched(src)));
-            let wanted = match dcpim.config.demand {
+            let requested_channels = match dcpim.config.demand {
                 Demand::SmallestFlow => {
-                    let wanted = remaining.div_ceil(per_channel);
-                    u64::from(wanted.saturating_sub(self.links.n_channels_from(src)))
+                    let requested_channels = remaining.div_ceil(per_channel);
+                    u64::from(requested_channels.saturating_sub(self.links.n_channels_from(src)))
                 }
                 Demand::Source => {
                     let missing = self.sources.missing(src, &self.flows);
@@ -293,10 +293,10 @@ impl Receiver {
                     missing.saturating_sub(promised).div_ceil(u64::from(per_channel))
                 }
             };
-            if wanted == 0 || free == 0 {
+            if requested_channels == 0 || free == 0 {
                 continue;
             }
-            let channels = wanted.min(u64::from(free)) as u8;
+            let channels = requested_channels.min(u64::from(free)) as u8;
             let prompt = match dcpim.config.idle_capacity {
                 IdleCapacity::Prompt => channels.min(k.saturating_sub(self.busy)),
                 IdleCapacity::Unused => 0,
@@ -387,5 +387,5 @@ impl Receiver {
 
 /// Returns the acknowledgement of a flow's notification.
 fn ack(flow: &ArrivingFlow<Progress>) -> DcpimHeader {
-    DcpimHeader::Ack { tx_slot: flow.announcement.tx_slot, held: flow.is_paused }
+    DcpimHeader::Ack { tx_slot: flow.announcement.tx_slot, is_paused: flow.is_paused }
 }

@@ -150,8 +150,8 @@ mod matching {
                 asked.iter().enumerate().map(|(i, a)| offer(i as u32, a.0, a.1)).collect();
             choose(&mut offers, order, Capacity { channels, prompt }, &mut rng(seed));
             let given: u32 = offers.iter().map(|o| u32::from(o.fields.channels)).sum();
-            let wanted: u32 = asked.iter().map(|a| u32::from(a.0)).sum();
-            prop_assert_eq!(given, wanted.min(channels.into()));
+            let total_channels: u32 = asked.iter().map(|a| u32::from(a.0)).sum();
+            prop_assert_eq!(given, total_channels.min(channels.into()));
             let started: u32 = offers.iter().map(|o| u32::from(o.fields.prompt)).sum();
             prop_assert!(started <= prompt.into());
             for o in &offers {

@@ -62,7 +62,7 @@ headers! {
             /// The flow's slot at the sender.
             tx_slot: u32,
             /// True if the receiver has no room for the message now.
-            held: bool as "Held back for want of room",
+            is_paused: bool as "Paused by the receiver",
         },
         /// Sender to receiver: one packet that a token requested.
         3 Data (data "data", S to R) "flow slot {rx_slot}, packet {seq}, token {number}" {

@@ -176,8 +176,8 @@ impl SlotArbiter {
             client.granted += len as u32;
             let allocation = FastpassHeader::Allocation {
                 incarnation: client.incarnation,
-                heard: client.last_request,
-                given: client.granted,
+                last_request: client.last_request,
+                granted: client.granted,
                 first: self.next_batch,
                 slots,
             };

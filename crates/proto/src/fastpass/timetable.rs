@@ -105,9 +105,9 @@ impl Timetable {
     }
 
     fn mark_dirty(&mut self, dst: u16) {
-        let wanted = self.demands.entry(dst).or_default();
-        if !wanted.is_dirty {
-            wanted.is_dirty = true;
+        let demand = self.demands.entry(dst).or_default();
+        if !demand.is_dirty {
+            demand.is_dirty = true;
             self.dirty.push_back(dst);
         }
     }
@@ -119,18 +119,18 @@ impl Timetable {
             (self.attempts, self.answers) = (0, 0);
         }
         self.unsent += packets;
-        let wanted = self.demands.entry(dst).or_default();
-        wanted.unsent += packets;
-        wanted.total += packets;
+        let demand = self.demands.entry(dst).or_default();
+        demand.unsent += packets;
+        demand.total += packets;
         self.mark_dirty(dst);
     }
 
     /// Removes packets whose flow has ended from those that wait. Slots already requested stay
     /// unused.
     pub(super) fn remove_demand(&mut self, dst: u16, packets: u32) {
-        if let Some(wanted) = self.demands.get_mut(&dst) {
-            let packets = packets.min(wanted.unsent);
-            wanted.unsent -= packets;
+        if let Some(demand) = self.demands.get_mut(&dst) {
+            let packets = packets.min(demand.unsent);
+            demand.unsent -= packets;
             self.unsent -= packets;
         }
     }
@@ -146,14 +146,14 @@ impl Timetable {
             self.number += 1;
             let mut demands = List::default();
             while let Some(&dst) = self.dirty.front() {
-                let Some(wanted) = self.demands.get_mut(&dst) else {
+                let Some(demand) = self.demands.get_mut(&dst) else {
                     self.dirty.pop_front();
                     continue;
                 };
-                if !demands.push(Demand { dst, total: wanted.total }) {
+                if !demands.push(Demand { dst, total: demand.total }) {
                     break;
                 }
-                wanted.is_dirty = false;
+                demand.is_dirty = false;
                 self.dirty.pop_front();
             }
             self.send(demands, fastpass, out);
@@ -182,7 +182,7 @@ impl Timetable {
         fastpass: &Fastpass,
         stats: &mut FastpassStats,
     ) {
-        let &FastpassHeader::Allocation { incarnation, heard, given: granted, first, slots } =
+        let &FastpassHeader::Allocation { incarnation, last_request, granted, first, slots } =
             header
         else {
             return;
@@ -196,7 +196,7 @@ impl Timetable {
             return;
         }
         self.answers = if slots.as_slice().is_empty() { self.answers + 1 } else { 0 };
-        self.answered_request = self.answered_request.max(heard);
+        self.answered_request = self.answered_request.max(last_request);
         self.granted = self.granted.max(granted);
         let excess = self.excess_lead(now, first, fastpass);
         for &Slot { dst, offset, path } in slots.as_slice() {
@@ -259,10 +259,10 @@ impl Timetable {
         let mut dsts: Vec<u16> = self.demands.keys().copied().collect();
         dsts.sort_unstable();
         for dst in dsts {
-            let Some(wanted) = self.demands.get_mut(&dst) else { continue };
-            wanted.total = wanted.unsent.saturating_sub(wanted.n_slots);
-            match wanted.total {
-                0 if wanted.unsent == 0 && wanted.n_slots == 0 && !wanted.is_dirty => {
+            let Some(demand) = self.demands.get_mut(&dst) else { continue };
+            demand.total = demand.unsent.saturating_sub(demand.n_slots);
+            match demand.total {
+                0 if demand.unsent == 0 && demand.n_slots == 0 && !demand.is_dirty => {
                     self.demands.remove(&dst);
                 }
                 0 => {}
@@ -305,10 +305,10 @@ impl Timetable {
         }
         self.slots.pop();
         self.n_slots -= 1;
-        if let Some(wanted) = self.demands.get_mut(&dst) {
-            wanted.n_slots -= 1;
-            if wanted.unsent > 0 {
-                wanted.unsent -= 1;
+        if let Some(demand) = self.demands.get_mut(&dst) {
+            demand.n_slots -= 1;
+            if demand.unsent > 0 {
+                demand.unsent -= 1;
                 self.unsent -= 1;
             }
         }

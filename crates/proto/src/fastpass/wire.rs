@@ -76,9 +76,9 @@ headers! {
             /// The host's incarnation that the slots count for.
             incarnation: u32,
             /// The latest request of it that has been received.
-            heard: u32 as "Latest request heard",
+            last_request: u32 as "Latest request received",
             /// Slots given to it so far, these included.
-            given: u32 as "Slots given in all",
+            granted: u32 as "Slots granted in all",
             /// The number of the batch's first slot.
             first: u64 as "First slot of the batch",
             /// The slots.

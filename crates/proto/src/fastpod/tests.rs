@@ -146,9 +146,10 @@ fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
     let config = FastpodConfig { clock_ppb: 100_000, optimistic: false, ..config() };
     let fastpod = alike(config, 4, 4);
     let (slots, slot) = (&fastpod.slots, fastpod.slot.as_ps());
-    let asked = Time::from_ps(slot * 100);
-    let heard = asked + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (slots.control + CABLE + HOST);
-    let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
+    let sent_at = Time::from_ps(slot * 100);
+    let arrives_at =
+        sent_at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (slots.control + CABLE + HOST);
+    let decided = fastpod.timing(0).tick_after(0, i128::from(arrives_at.as_ps())).unwrap();
     // The last instant, by all clocks, at which a message may have the second cell of the slot.
     let second = Time::from_ps(slot * (decided + fastpod.lead_slots)) + slots.cell_at(1, (0, 1));
     let last = (second + fastpod.late_max).as_ps() * 10_000 / 10_001;
@@ -157,7 +158,7 @@ fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
     for at in (last - 50..last + 550).step_by(4) {
         let mut run = Run::new(&fastpod, 1);
         run.clocks.iter_mut().for_each(|clock| clock.1 = 100_000);
-        run.submit(asked, 0, 5, 1_000);
+        run.submit(sent_at, 0, 5, 1_000);
         run.submit(Time::from_ps(at), 0, 5, 2_000);
         run.run(us(200));
         let FastpodStats { packets_late, timeouts, slots_unused, .. } = run.stats();
@@ -205,9 +206,9 @@ fn a_scheduled_message_waits_for_its_slot() {
     let msg = run.submit(at, 0, 5, 1_000);
     run.run(ONE_MS);
     assert_all_fine(&run);
-    let heard =
+    let arrives_at =
         at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
-    let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
+    let decided = fastpod.timing(0).tick_after(0, i128::from(arrives_at.as_ps())).unwrap();
     let used = decided + fastpod.lead_slots;
     let leaves = Time::from_ps(slot * used) + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;

@@ -101,9 +101,9 @@ headers! {
             /// The host's incarnation that the arbiter has.
             incarnation: u32,
             /// The latest RTS of it up to which all have been received.
-            heard: u32 as "Latest RTS heard",
+            last_rts: u32 as "Latest RTS received",
             /// Slots given to it so far, this one included.
-            given: u32 as "Slots given in all",
+            granted: u32 as "Slots granted in all",
             /// Not zero if the slot is for a probe, and not among those that were requested.
             probe: u8 as "The slot is for a probe",
             /// Messages of the host that have arrived.
@@ -143,14 +143,14 @@ headers! {
             /// The switch's incarnation that the arbiter has.
             incarnation: u32,
             /// The latest RTS of it up to which all have been received.
-            heard: u32,
+            last_rts: u32,
             /// Slots given to it so far, this one included.
-            given: u32,
+            granted: u32,
             /// Messages to hosts of the pod that have arrived, for the pods of their sources.
             relays as relay: List<Relay, RELAYS_MAX>,
         },
         /// Host to arbiter: what it has seen of its slots, and messages that have arrived.
-        7 Report (control "report", H to A) "slots up to {slot}: sent {sent}, got {got}" {
+        7 Report (control "report", H to A) "slots up to {slot}: sent {sent}, received {received}" {
             /// The latest epoch that the host has received.
             epoch: u32,
             /// The latest slot of which all has arrived, less whole multiples of 2^32.
@@ -158,7 +158,7 @@ headers! {
             /// The slots up to it in which the host sent by schedule, the latest in bit 0.
             sent: u64 as "Slots in which the host sent, latest in bit 0",
             /// The slots up to it in which something scheduled arrived, the latest in bit 0.
-            got: u64 as "Slots in which something arrived, latest in bit 0",
+            received: u64 as "Slots in which something arrived, latest in bit 0",
             /// Messages to the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,
         },
@@ -171,9 +171,9 @@ headers! {
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose destinations have room for all.
-        9 Hold (control "hold", D to S) "held {held}" {
+        9 Hold (control "hold", D to S) "paused {is_paused}" {
             /// True if flow control pauses the message.
-            held: bool as "Waits for room",
+            is_paused: bool as "Paused by the receiver",
         },
         /// Source to destination: is there room for the message now?
         10 Ask (control "ask", S to D) "flow {flow} of {size} bytes" {

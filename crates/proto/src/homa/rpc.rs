@@ -52,9 +52,9 @@ impl Requests {
 
     /// The request that a message for `dst` answers.
     pub(super) fn take_answered(&mut self, dst: NodeId) -> Option<Announcement> {
-        let asked = self.unanswered.get_mut(&dst.get())?;
-        let of = asked.pop_front();
-        if asked.is_empty() {
+        let unanswered_of = self.unanswered.get_mut(&dst.get())?;
+        let of = unanswered_of.pop_front();
+        if unanswered_of.is_empty() {
             self.unanswered.remove(&dst.get());
         }
         of
@@ -64,8 +64,8 @@ impl Requests {
     pub(super) fn next_due(&mut self, now: Time) -> Option<Announcement> {
         while self.deadline() <= now {
             let (_, src, flow) = self.due.pop_front()?;
-            let Some(asked) = self.unanswered.get_mut(&src.get()) else { continue };
-            if asked.front().is_some_and(|of| of.flow == flow) {
+            let Some(unanswered_of) = self.unanswered.get_mut(&src.get()) else { continue };
+            if unanswered_of.front().is_some_and(|of| of.flow == flow) {
                 return self.take_answered(src);
             }
         }

@@ -284,9 +284,10 @@ mod receiving {
         let later = host.poll_timeout();
         assert_eq!(later, before + homa.timeout);
         host.handle_timeout(later);
-        let asked: Vec<HomaHeader> = sent(&mut host, later).iter().map(|p| p.header).collect();
+        let sent_headers: Vec<HomaHeader> =
+            sent(&mut host, later).iter().map(|p| p.header).collect();
         let resend = |seq, count| HomaHeader::Resend { tx_slot: 0, rx_slot: 0, seq, count };
-        assert_eq!(asked, [resend(1, 2), resend(4, 3)]);
+        assert_eq!(sent_headers, [resend(1, 2), resend(4, 3)]);
     }
 
     #[test]

@@ -101,10 +101,10 @@ impl Item for Record {
         Self([half(), half(), half(), half(), half(), half(), half()])
     }
 
-    fn visit(&self, tell: &mut dyn FnMut(&'static str, u64)) {
-        tell("time", self.word(0).into());
-        tell("sent", self.word(2).into());
-        tell("queued", self.queued().into());
-        tell("rate", self.0[6].into());
+    fn visit(&self, visitor: &mut dyn FnMut(&'static str, u64)) {
+        visitor("time", self.word(0).into());
+        visitor("sent", self.word(2).into());
+        visitor("queued", self.queued().into());
+        visitor("rate", self.0[6].into());
     }
 }

@@ -43,7 +43,7 @@ fn arrival(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
 }
 
 /// Flows with their paths; `None` for those that stop.
-fn said(changes: &[Change<PathGrant>]) -> Vec<(u64, Option<Option<u16>>)> {
+fn as_paths(changes: &[Change<PathGrant>]) -> Vec<(u64, Option<Option<u16>>)> {
     changes.iter().map(|change| (change.flow.0, change.grant.map(|grant| grant.path))).collect()
 }
 
@@ -65,16 +65,16 @@ fn a_flow_takes_its_access_links_and_those_of_its_path() {
 #[test]
 fn flows_use_different_paths_and_wait_without_a_free_one() {
     let mut scheduler = new(10);
-    assert_eq!(said(scheduler.arrive(arrival(1, 0, 4, 100))), [(1, Some(Some(0)))]);
-    assert_eq!(said(scheduler.arrive(arrival(2, 1, 5, 200))), [(2, Some(Some(1)))]);
-    assert_eq!(said(scheduler.arrive(arrival(3, 2, 6, 300))), []);
+    assert_eq!(as_paths(scheduler.arrive(arrival(1, 0, 4, 100))), [(1, Some(Some(0)))]);
+    assert_eq!(as_paths(scheduler.arrive(arrival(2, 1, 5, 200))), [(2, Some(Some(1)))]);
+    assert_eq!(as_paths(scheduler.arrive(arrival(3, 2, 6, 300))), []);
     // Within a rack nothing is missing; the way back is free.
-    assert_eq!(said(scheduler.arrive(arrival(4, 2, 3, 400))), [(4, Some(None))]);
-    assert_eq!(said(scheduler.arrive(arrival(5, 4, 0, 500))), [(5, Some(Some(0)))]);
+    assert_eq!(as_paths(scheduler.arrive(arrival(4, 2, 3, 400))), [(4, Some(None))]);
+    assert_eq!(as_paths(scheduler.arrive(arrival(5, 4, 0, 500))), [(5, Some(Some(0)))]);
     // The flow with the largest remaining size is stopped, and the other keeps its path.
     let shorter = scheduler.arrive(arrival(6, 3, 7, 50));
-    assert_eq!(said(shorter), [(2, None), (6, Some(Some(1)))]);
-    assert_eq!(said(scheduler.complete(FlowId(1))), [(2, Some(Some(0)))]);
+    assert_eq!(as_paths(shorter), [(2, None), (6, Some(Some(1)))]);
+    assert_eq!(as_paths(scheduler.complete(FlowId(1))), [(2, Some(Some(0)))]);
 }
 
 /// Core links of 25 Gbit/s carry two flows. The fuller path is taken, so that one path has room for
@@ -82,8 +82,9 @@ fn flows_use_different_paths_and_wait_without_a_free_one() {
 #[test]
 fn faster_core_links_carry_several_flows() {
     let mut scheduler = new(25);
-    let paths: Vec<_> =
-        (0..4).map(|n| said(scheduler.arrive(arrival(n, n as u32, 4 + n as u32, 100)))).collect();
+    let paths: Vec<_> = (0..4)
+        .map(|n| as_paths(scheduler.arrive(arrival(n, n as u32, 4 + n as u32, 100))))
+        .collect();
     let path = |flow, path| vec![(flow, Some(Some(path)))];
     assert_eq!(paths, [path(0, 0), path(1, 0), path(2, 1), path(3, 1)]);
 }
@@ -105,8 +106,8 @@ fn sent_bytes_count_towards_the_next_completion() {
     assert_eq!(scheduler.next_completion(), Some((us(100), FlowId(1))));
     scheduler.advance(us(90));
     assert_eq!(scheduler.remaining(FlowId(1)), Some(RemainingSize::from_bytes(Bytes::new(12_500))));
-    assert_eq!(said(scheduler.arrive(arrival(2, 0, 5, 25))), []);
-    assert_eq!(said(scheduler.correct(FlowId(1), Bytes::new(26_000))).len(), 2);
+    assert_eq!(as_paths(scheduler.arrive(arrival(2, 0, 5, 25))), []);
+    assert_eq!(as_paths(scheduler.correct(FlowId(1), Bytes::new(26_000))).len(), 2);
     assert_eq!(scheduler.next_completion(), Some((us(110), FlowId(2))));
 }
 
@@ -119,8 +120,9 @@ fn a_window_delays_completions_and_nothing_else() {
     assert_eq!(scheduler.next_completion(), Some((us(200), FlowId(1))));
     scheduler.advance(us(80));
     assert_eq!(scheduler.remaining(FlowId(1)), Some(RemainingSize::from_bytes(Bytes::new(75_000))));
-    let paths = [(2, 1, 5), (3, 2, 6)]
-        .map(|(id, src, dst)| said(scheduler.arrive(arrival(id, src, dst, 500)))[0].1.flatten());
+    let paths = [(2, 1, 5), (3, 2, 6)].map(|(id, src, dst)| {
+        as_paths(scheduler.arrive(arrival(id, src, dst, 500)))[0].1.flatten()
+    });
     assert_eq!(paths, [Some(0), Some(1)]);
 }
 
@@ -185,7 +187,7 @@ struct World {
     arrivals: u64,
     flows: BTreeMap<FlowId, (NodeId, NodeId)>,
     /// Grants of hosts, from the changes that they received.
-    told: BTreeMap<FlowId, PathGrant>,
+    ordered: BTreeMap<FlowId, PathGrant>,
 }
 
 impl World {
@@ -264,7 +266,7 @@ impl World {
         }
         for (&id, &(src, dst)) in &self.flows {
             let grant = scheduler.grant(id);
-            prop_assert_eq!(self.told.get(&id).copied(), grant, "{:?} was told otherwise", id);
+            prop_assert_eq!(self.ordered.get(&id).copied(), grant, "{:?} was told otherwise", id);
             let count = scheduler.paths().count(src, dst);
             let paths: Vec<Option<u16>> =
                 if count == 0 { vec![None] } else { (0..count).map(Some).collect() };
@@ -305,20 +307,20 @@ proptest! {
         };
         let mut world = World::default();
         for step in &steps {
-            let before = world.told.clone();
+            let before = world.ordered.clone();
             let changes = world.step(&mut scheduler, step);
             prop_assert!(changes.is_sorted_by_key(|change| change.grant.is_some()));
             for Change { flow, grant } in changes {
                 let before = match grant {
-                    Some(grant) => world.told.insert(flow, grant),
-                    None => world.told.remove(&flow),
+                    Some(grant) => world.ordered.insert(flow, grant),
+                    None => world.ordered.remove(&flow),
                 };
                 prop_assert_ne!(before, grant, "{:?} is told nothing new", flow);
             }
             let flows = &world.flows;
-            world.told.retain(|id, _| flows.contains_key(id));
+            world.ordered.retain(|id, _| flows.contains_key(id));
             world.check(&scheduler)?;
-            for (&id, after) in &world.told {
+            for (&id, after) in &world.ordered {
                 if let Some(before) = before.get(&id).filter(|before| before.path != after.path) {
                     let has_room = world.has_room(&scheduler, id, before.path);
                     prop_assert!(!has_room, "{:?} left path {:?}", id, before.path);

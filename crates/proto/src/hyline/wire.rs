@@ -22,7 +22,7 @@ headers! {
             /// Remaining bytes on the wire.
             left: u64 as "Bytes left",
             /// The highest number of an order of this flow that the host has received.
-            heard: u32 as "Latest order heard",
+            acked_order: u32 as "Latest order received",
         },
         /// Controller to host: transmit at this rate, by this path.
         17 Grant (control "go", C to H) "flow {flow} may send at {rate} bit/s by path {path}" {
@@ -67,7 +67,7 @@ impl From<Control<PathGrant>> for SignalHeader {
     fn from(control: Control<PathGrant>) -> Self {
         match control {
             Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
-                Self::Request { flow, dst: dst.get(), left: remaining.get(), heard: acked_order }
+                Self::Request { flow, dst: dst.get(), left: remaining.get(), acked_order }
             }
             Control::Order { number: flow, order, grant: Some(PathGrant { rate, path }) } => {
                 Self::Grant { flow, order, rate: rate.as_bps(), path: path.unwrap_or(NO_PATH) }
@@ -81,7 +81,7 @@ impl From<Control<PathGrant>> for SignalHeader {
 impl From<SignalHeader> for Control<PathGrant> {
     fn from(header: SignalHeader) -> Self {
         match header {
-            SignalHeader::Request { flow: number, dst, left, heard: acked_order } => {
+            SignalHeader::Request { flow: number, dst, left, acked_order } => {
                 let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
                 Self::Request(Request { number, dst, remaining, acked_order })
             }

@@ -46,14 +46,14 @@ impl MixedHost {
         mut poll: impl FnMut(&mut dyn AnyHost, &Member) -> Option<Packet<MixedHeader>>,
     ) -> Option<Packet<MixedHeader>> {
         // A bit for each transport that has been polled: there are eight at most.
-        let mut asked = 0_u8;
+        let mut polled = 0_u8;
         loop {
             let ready = |&number: &usize| {
-                asked & 1 << number == 0 && self.parts[number].host.wants_transmit()
+                polled & 1 << number == 0 && self.parts[number].host.wants_transmit()
             };
             let sent = |&number: &usize| self.parts[number].sent.max(self.floor);
             let number = (0..self.parts.len()).filter(ready).min_by_key(sent)?;
-            asked |= 1 << number;
+            polled |= 1 << number;
             let part = &mut self.parts[number];
             if let Some(packet) = poll(&mut *part.host, &self.config.members[number]) {
                 part.sent = part.sent.max(self.floor);

@@ -67,8 +67,8 @@ impl Endpoint for PfabricHost {
                 self.sender.on_ack(now, tx_slot, msg, &ack, &self.pfabric, &mut self.out);
                 return Receipt::Control;
             }
-            PfabricHeader::Hold { held } => {
-                self.sender.set_paused(now, src, msg, held, &self.pfabric);
+            PfabricHeader::Hold { is_paused } => {
+                self.sender.set_paused(now, src, msg, is_paused, &self.pfabric);
                 return Receipt::Control;
             }
         };
@@ -77,7 +77,7 @@ impl Endpoint for PfabricHost {
         let (forget, out) = (self.pfabric.forget_timeout, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
             if arrived.is_paused && seq.is_none() {
-                return PfabricHeader::Hold { held: true };
+                return PfabricHeader::Hold { is_paused: true };
             }
             let (cumulative, sack) = (arrived.cumulative, arrived.received.map_or(0, sack_bits));
             PfabricHeader::Ack { tx_slot, cumulative, sack }
@@ -86,12 +86,12 @@ impl Endpoint for PfabricHost {
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.pause(src, msg);
-        self.out.send(src, msg, PfabricHeader::Hold { held: true });
+        self.out.send(src, msg, PfabricHeader::Hold { is_paused: true });
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.resume(now, src, msg, self.pfabric.paused_probe_interval);
-        self.out.send(src, msg, PfabricHeader::Hold { held: false });
+        self.out.send(src, msg, PfabricHeader::Hold { is_paused: false });
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

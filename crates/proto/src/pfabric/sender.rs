@@ -168,7 +168,7 @@ impl Sender {
         now: Time,
         dst: NodeId,
         msg: MsgId,
-        held: bool,
+        is_paused: bool,
         pfabric: &Pfabric,
     ) {
         let Some(slot) = self.flows.slot(msg) else { return };
@@ -176,14 +176,14 @@ impl Sender {
         if flow.dst != dst {
             return;
         }
-        let pause = if held { pfabric.paused_probe_interval } else { pfabric.rto_to(dst) };
-        match (flow.is_paused, held) {
+        let pause = if is_paused { pfabric.paused_probe_interval } else { pfabric.rto_to(dst) };
+        match (flow.is_paused, is_paused) {
             (false, false) => return,
             (true, true) => return self.flows.on_response(slot, now + pause),
             (false, true) => {}
             (true, false) => flow.state.on_timeout(now),
         }
-        flow.is_paused = held;
+        flow.is_paused = is_paused;
         flow.retry.reset();
         self.flows.start_timer(slot, now + pause);
         self.update(slot, pfabric);
@@ -256,7 +256,7 @@ impl Sender {
     }
 
     /// Restarts flows without a packet for a timeout with a window of one (§4.3). Those that are
-    /// held probe their receivers, at intervals.
+    /// is_paused probe their receivers, at intervals.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -50,9 +50,9 @@ headers! {
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose receivers have room for all.
         4 Hold (control "hold", D to S)
-        "held {held}" {
+        "paused {is_paused}" {
             /// True if flow control pauses the message.
-            held: bool as "Waits for room",
+            is_paused: bool as "Paused by the receiver",
         },
     }
 

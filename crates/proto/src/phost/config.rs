@@ -307,14 +307,14 @@ impl PhostConfig {
         let free_tokens = self.free_tokens.unwrap_or(bdp + 1);
         let downgrade = self.downgrade_packets.unwrap_or(3 * free_tokens + 1);
         let resend = self.resend_packets.unwrap_or(free_tokens + 1);
-        let life = self.token_lifetime_milli.unwrap_or(TOKEN_LIFETIME_MILLI);
+        let lifetime_milli = self.token_lifetime_milli.unwrap_or(TOKEN_LIFETIME_MILLI);
         Pair {
             mtu_time,
             free_tokens,
             threshold: self.downgrade_threshold.unwrap_or(free_tokens.max(1)),
             downgrade_time: mtu_time * u64::from(downgrade),
             resend_wait: mtu_time * u64::from(resend),
-            token_lifetime: mtu_time.scale_floor(life.into(), 1_000),
+            token_lifetime: mtu_time.scale_floor(lifetime_milli.into(), 1_000),
             rtt: facts.data_rtt,
         }
     }

@@ -111,8 +111,8 @@ impl Endpoint for PhostHost {
                 self.receiver.on_rts(now, of, deadline, tenant, is_retransmission, phost, out);
             }
             PhostHeader::Ack { tx_slot } => self.sender.on_ack(tx_slot, msg, &mut self.out),
-            PhostHeader::RtsAck { tx_slot, held } => {
-                self.sender.on_response(now, tx_slot, msg, held, &self.phost);
+            PhostHeader::RtsAck { tx_slot, is_paused } => {
+                self.sender.on_response(now, tx_slot, msg, is_paused, &self.phost);
             }
         }
         Receipt::Control

@@ -119,8 +119,8 @@ impl Receiver {
 
     /// Releases a held message, which may have tokens.
     pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
-        let quiet = paused_probe_interval(phost.keepalive);
-        if let Some(slot) = self.flows.resume(now, src, msg, quiet) {
+        let probe_interval = paused_probe_interval(phost.keepalive);
+        if let Some(slot) = self.flows.resume(now, src, msg, probe_interval) {
             self.selector.insert(slot, &self.flows[slot], phost.config.policy);
             self.start(now);
         }

@@ -72,7 +72,7 @@ headers! {
             /// The flow's slot at the source.
             tx_slot: u32,
             /// True if the destination has no room for the message now.
-            held: bool as "Held back for want of room",
+            is_paused: bool as "Paused by the receiver",
         },
     }
 }

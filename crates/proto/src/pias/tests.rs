@@ -49,8 +49,8 @@ fn a_flow_above_its_threshold_changes_its_class() {
     let tcp = PiasConfig::with_thresholds([1, 2, 2, 2, 3, 4, 5]).derive(&facts()).unwrap();
     let class = |sent| tcp.class(sent);
     let expected = [(0, 0), (1_460, 0), (1_461, 1), (2_920, 1), (2_921, 4), (1 << 40, 7)];
-    for (sent, wanted) in expected {
-        assert_eq!(class(sent), Priority::new(wanted), "{sent} bytes");
+    for (sent, priority) in expected {
+        assert_eq!(class(sent), Priority::new(priority), "{sent} bytes");
     }
     let long = PiasConfig {
         tcp: TcpConfig { payload: Bytes::new(8_960), ..TcpConfig::dctcp() },

@@ -415,8 +415,8 @@ mod accounting {
                 }
                 Step::Arrive { pick, csn, ce } if !self.open.is_empty() => {
                     let (mut packet, _) = self.open.swap_remove(pick % self.open.len());
-                    if let SirdHeader::Data { csn: told, .. } = &mut packet.header {
-                        *told = csn;
+                    if let SirdHeader::Data { csn: signalled, .. } = &mut packet.header {
+                        *signalled = csn;
                     }
                     packet.marks = if ce { Marks::CONGESTION } else { Marks::NONE };
                     self.host.handle_packet(self.now, &packet);

@@ -426,12 +426,14 @@ impl Connection {
     pub(super) fn on_ack(
         &mut self,
         now: Time,
-        told: &Acknowledgement<'_>,
+        acknowledgement: &Acknowledgement<'_>,
         tcp: &Tcp,
         stats: &mut TcpStats,
     ) -> AckOutcome {
         let una = self.board.una();
-        let Some(ack) = unwrap(told.ack, self.initial, una) else { return AckOutcome::Ignored };
+        let Some(ack) = unwrap(acknowledgement.ack, self.initial, una) else {
+            return AckOutcome::Ignored;
+        };
         if ack > self.board.next() {
             self.n_beyond += 1;
             let is_last = self.n_beyond == CONFLICTS_MAX;
@@ -442,9 +444,9 @@ impl Connection {
         }
         self.n_beyond = 0;
         let was_shut = self.is_window_closed();
-        self.window_end = ack + u64::from(told.window);
+        self.window_end = ack + u64::from(acknowledgement.window);
         let (initial, flight) = (self.initial, self.flight());
-        let offsets = told.sack.iter().filter_map(|block| -> Option<Range> {
+        let offsets = acknowledgement.sack.iter().filter_map(|block| -> Option<Range> {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
         });
         let told_of = self.board.on_ack(now, ack, offsets);
@@ -471,7 +473,7 @@ impl Connection {
         let (in_flight, mss) = (self.board.in_flight(), tcp.start.mss);
         self.prr.on_ack(told_of.delivered, in_flight, self.control.ssthresh(), mss);
         self.end_recovery();
-        if told.ece {
+        if acknowledgement.ece {
             self.on_echo(now, flight, stats);
         }
         let is_fast = matches!(self.recovery, Recovery::Fast(_));
@@ -485,7 +487,7 @@ impl Connection {
                 RoundTrips::Milliseconds => self.rtt.smoothed(),
             },
             smoothed: self.rtt.smoothed(),
-            is_marked: told.ece,
+            is_marked: acknowledgement.ece,
             is_limited: una <= self.limited_end,
             in_recovery: was_fast || is_fast,
         });

@@ -80,9 +80,9 @@ impl Endpoint for TcpHost {
                 return self.receiver.on_data(now, &arrival, &self.tcp, out);
             }
             TcpHeader::Ack { conn, ack, window, ece, sack } => {
-                let told = Acknowledgement { ack, window, ece, sack: sack.as_slice() };
+                let acknowledgement = Acknowledgement { ack, window, ece, sack: sack.as_slice() };
                 let (tcp, stats) = (&self.tcp, &mut self.stats);
-                self.sender.on_ack(now, src, conn, &told, tcp, out, stats);
+                self.sender.on_ack(now, src, conn, &acknowledgement, tcp, out, stats);
             }
             TcpHeader::Syn { conn, seq, ecn } => {
                 let syn = Syn { src, msg, conn, seq, ecn };

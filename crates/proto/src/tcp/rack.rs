@@ -85,11 +85,11 @@ impl Rack {
     }
 
     /// Learns from an acknowledgement (RFC 8985 §6.2, steps 1 to 4).
-    pub(super) fn on_ack(&mut self, now: Time, told: &AckReport, board: &Scoreboard) {
-        if let Some(rtt) = told.rtt {
+    pub(super) fn on_ack(&mut self, now: Time, report: &AckReport, board: &Scoreboard) {
+        if let Some(rtt) = report.rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
         }
-        if let Some(latest) = told.latest {
+        if let Some(latest) = report.latest {
             let rtt = now.saturating_since(latest.sent_at);
             // A segment that was retransmitted and is acknowledged at once was not lost.
             let is_early = latest.sends > 1 && self.rtt_min.is_some_and(|min| rtt < min);
@@ -97,8 +97,8 @@ impl Rack {
                 (self.latest, self.rtt) = (latest.sent_key(), rtt);
             }
         }
-        self.has_reordered |= told.is_reordered;
-        if told.has_duplicate && board.una() > self.widened_until {
+        self.has_reordered |= report.is_reordered;
+        if report.has_duplicate && board.una() > self.widened_until {
             (self.reo_wnd_quarters, self.reo_wnd_persist) =
                 (self.reo_wnd_quarters.saturating_add(1), REO_WND_PERSIST);
             self.widened_until = board.next();
@@ -162,12 +162,12 @@ impl Rack {
 
     /// Returns whether an acknowledgement shows that the probe has repaired a loss (RFC 8985
     /// §7.4.2): then the window must be reduced.
-    pub(super) fn has_repaired(&mut self, told: &AckReport, board: &Scoreboard) -> bool {
+    pub(super) fn has_repaired(&mut self, report: &AckReport, board: &Scoreboard) -> bool {
         let Some((end, is_sent_before)) = self.probe else { return false };
         if board.una() < end {
             return false;
         }
         self.probe = None;
-        is_sent_before && !told.has_duplicate && told.cumulative > 0
+        is_sent_before && !report.has_duplicate && report.cumulative > 0
     }
 }

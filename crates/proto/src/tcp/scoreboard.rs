@@ -250,7 +250,7 @@ impl Scoreboard {
         ack: u64,
         sacks: impl Iterator<Item = Range>,
     ) -> AckReport {
-        let mut told = AckReport::default();
+        let mut report = AckReport::default();
         while let Some(&segment) = self.segments.front().filter(|segment| segment.end() <= ack) {
             self.segments.pop_front();
             let len = u64::from(segment.len);
@@ -263,26 +263,26 @@ impl Scoreboard {
                 Fate::InFlight => {}
             }
             if segment.fate != Fate::Sacked {
-                self.record_delivery(now, segment, &mut told);
+                self.record_delivery(now, segment, &mut report);
             }
         }
         // An acknowledgement within a segment counts up to its start: receivers take whole
         // segments.
         let ack = self.segments.front().map_or(ack, |segment| ack.min(segment.start));
-        told.cumulative = ack - self.una;
+        report.cumulative = ack - self.una;
         self.una = ack;
         self.fack = self.fack.max(ack);
         for (start, end) in sacks {
             if end <= ack || start < ack {
-                told.has_duplicate = true;
+                report.has_duplicate = true;
                 continue;
             }
-            self.sack(now, (start, end), &mut told);
+            self.sack(now, (start, end), &mut report);
         }
-        told
+        report
     }
 
-    fn sack(&mut self, now: Time, (start, end): Range, told: &mut AckReport) {
+    fn sack(&mut self, now: Time, (start, end): Range, report: &mut AckReport) {
         let touches = |known: &Range| known.0 <= end && start <= known.1;
         let place = self.known.iter().position(touches).unwrap_or(KNOWN - 1);
         self.known[..=place].rotate_right(1);
@@ -292,15 +292,15 @@ impl Scoreboard {
         }
         let is_part = touches(&known) && start <= known.0 && known.1 <= end;
         if is_part {
-            self.sack_new(now, (start, known.0), told);
-            self.sack_new(now, (known.1, end), told);
+            self.sack_new(now, (start, known.0), report);
+            self.sack_new(now, (known.1, end), report);
         } else {
-            self.sack_new(now, (start, end), told);
+            self.sack_new(now, (start, end), report);
         }
         self.known[0] = (start, end.min(self.next));
     }
 
-    fn sack_new(&mut self, now: Time, (start, end): Range, told: &mut AckReport) {
+    fn sack_new(&mut self, now: Time, (start, end): Range, report: &mut AckReport) {
         if start >= end {
             return;
         }
@@ -317,21 +317,21 @@ impl Scoreboard {
             (segment.fate, segment.is_double) = (Fate::Sacked, false);
             (self.sacked, self.n_sacked) = (self.sacked + len, self.n_sacked + 1);
             let segment = *segment;
-            self.record_delivery(now, segment, told);
+            self.record_delivery(now, segment, report);
         }
     }
 
-    fn record_delivery(&mut self, now: Time, segment: Segment, told: &mut AckReport) {
-        told.delivered += u64::from(segment.len);
+    fn record_delivery(&mut self, now: Time, segment: Segment, report: &mut AckReport) {
+        report.delivered += u64::from(segment.len);
         if segment.sends == 1 {
-            told.is_reordered |= segment.end() < self.fack;
-            if told.latest.is_none_or(|latest| latest.sent_key() <= segment.sent_key()) {
-                told.rtt = Some(now.saturating_since(segment.sent_at));
+            report.is_reordered |= segment.end() < self.fack;
+            if report.latest.is_none_or(|latest| latest.sent_key() <= segment.sent_key()) {
+                report.rtt = Some(now.saturating_since(segment.sent_at));
             }
         }
         self.fack = self.fack.max(segment.end());
-        if told.latest.is_none_or(|latest| latest.sent_key() <= segment.sent_key()) {
-            told.latest = Some(segment);
+        if report.latest.is_none_or(|latest| latest.sent_key() <= segment.sent_key()) {
+            report.latest = Some(segment);
         }
     }
 

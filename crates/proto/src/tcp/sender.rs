@@ -178,7 +178,7 @@ impl Sender {
         now: Time,
         src: NodeId,
         conn: u32,
-        told: &Acknowledgement<'_>,
+        acknowledgement: &Acknowledgement<'_>,
         tcp: &Tcp,
         out: &mut Output<TcpHeader>,
         stats: &mut TcpStats,
@@ -188,18 +188,18 @@ impl Sender {
         if !connection.is_open {
             return;
         }
-        let heard = connection.on_ack(now, told, tcp, stats);
-        if heard == AckOutcome::Ignored {
+        let outcome = connection.on_ack(now, acknowledgement, tcp, stats);
+        if outcome == AckOutcome::Ignored {
             return;
         }
-        if heard == AckOutcome::Conflict {
+        if outcome == AckOutcome::Conflict {
             let msg = first_message(connection);
             self.fail(slot, out);
             out.send(src, msg, TcpHeader::Reset { conn });
             return;
         }
         self.complete(slot, tcp, out);
-        if heard == AckOutcome::FinAck {
+        if outcome == AckOutcome::FinAck {
             self.remove(slot);
         } else {
             self.update(now, slot, tcp);
@@ -387,8 +387,8 @@ impl Sender {
             let connection = self.connections.get_mut(slot).filter(|c| c.number == number);
             let Some(connection) = connection else { continue };
             connection.is_probe_queued = false;
-            let asks = connection.is_window_closed() && connection.deadline() <= now;
-            if asks {
+            let probes = connection.is_window_closed() && connection.deadline() <= now;
+            if probes {
                 self.window_probes.count(now, tcp.window_probe_gap, true);
                 self.on_timer(now, slot, tcp, out, stats);
             } else {

@@ -227,14 +227,20 @@ impl<T> ArrivingFlows<T> {
         self.set_paused(src, msg, true)
     }
 
-    /// Releases a message that was held. Its sender may be unresponsive for `quiet` more. Returns
-    /// its slot if it was held and has been entered.
-    pub fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, quiet: Span) -> Option<u32> {
+    /// Releases a message that was held. Its sender may be unresponsive for `probe_interval` more.
+    /// Returns its slot if it was held and has been entered.
+    pub fn resume(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        msg: MsgId,
+        probe_interval: Span,
+    ) -> Option<u32> {
         if !self.cold.paused.remove(src, msg) {
             return None;
         }
         let slot = self.set_paused(src, msg, false)?;
-        self.flows[slot].last_packet_at = now.saturating_add(quiet);
+        self.flows[slot].last_packet_at = now.saturating_add(probe_interval);
         Some(slot)
     }
 

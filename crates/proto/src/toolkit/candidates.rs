@@ -111,7 +111,7 @@ mod tests {
             for (slot, step) in steps {
                 waiting.remove(&slot);
                 let before = awake.remove(&slot);
-                let said = match step {
+                let outcome = match step {
                     Step::Wake(key) => {
                         awake.insert(slot, key);
                         candidates.make_ready(&mut places, slot, key)
@@ -122,7 +122,7 @@ mod tests {
                     }
                     Step::Remove => candidates.remove(&mut places, slot),
                 };
-                prop_assert_eq!(said, before);
+                prop_assert_eq!(outcome, before);
                 prop_assert_eq!(candidates.key(&places, slot), awake.get(&slot).copied());
             }
             let lowest = awake.iter().map(|(&slot, &key)| (key, slot)).min();

@@ -125,15 +125,15 @@ mod tests {
     fn held_flows_repeat_at_four_times_the_interval() {
         let mut repeats = RetransmitQueue::default();
         (0..1_000).for_each(|key| repeats.push(key, true));
-        let mut asked = 0;
+        let mut n_requested = 0;
         while repeats.next_at() <= at(10_000) {
             let now = repeats.next_at();
             repeats.pop(now).expect("1000 flows wait");
             repeats.count(now, GAP, true);
-            asked += 1;
+            n_requested += 1;
         }
         // A thousand intervals, and those of the burst.
-        assert_eq!(asked, (1_000 + BURST) / PAUSED_GAPS + 1);
+        assert_eq!(n_requested, (1_000 + BURST) / PAUSED_GAPS + 1);
     }
 
     #[test]

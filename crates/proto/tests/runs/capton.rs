@@ -105,8 +105,8 @@ fn over_three_of_four_uplinks(keys: &CaptonConfig) -> Vec<f64> {
 fn the_controller_reckons_with_the_links_that_routing_uses() {
     let packets = 3_000_000_f64 / 1460.0;
     let message = packets * 1500.0 * 8.0 / 10e3;
-    let told = over_three_of_four_uplinks(&CaptonConfig::paper());
-    for (delivered, place) in told.iter().zip(0..) {
+    let warned = over_three_of_four_uplinks(&CaptonConfig::paper());
+    for (delivered, place) in warned.iter().zip(0..) {
         let rounds = f64::from(place / 3 + 1);
         assert!(*delivered > rounds * message, "{place}: {delivered} us");
         assert!(*delivered < rounds * message * 1.05, "{place}: {delivered} us");

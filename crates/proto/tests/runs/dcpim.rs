@@ -169,7 +169,7 @@ mod matching {
     /// for r from 1 to 4. A bound below zero proves nothing.
     #[test]
     fn matchings_are_at_least_as_large_as_theorem_1_requires() {
-        let mut said = 0;
+        let mut n_warned = 0;
         for (n, degree, runs) in [(144, 1, 4), (144, 2, 4), (144, 5, 4), (1024, 5, 1)] {
             let mean = |rounds| {
                 let sizes = (1..=runs).map(|seed| matched(n, degree, rounds, seed));
@@ -183,7 +183,7 @@ mod matching {
                 let size = mean(rounds);
                 let what = format!("n {n}, d {mean_degree:.2}, r {rounds}: {size}");
                 println!("{what} of {converged}, theorem {bound:.1}");
-                said += u32::from(bound > 0.0);
+                n_warned += u32::from(bound > 0.0);
                 assert!(size >= bound, "{what}, theorem {bound}");
             }
             // No maximal matching is more than twice as large as another.
@@ -191,6 +191,6 @@ mod matching {
             let any = any as f64 / runs as f64;
             assert!(2.0 * converged >= any, "{converged}, {any} in any order");
         }
-        assert!(said >= 11, "{said} bounds above 0");
+        assert!(n_warned >= 11, "{n_warned} bounds above 0");
     }
 }

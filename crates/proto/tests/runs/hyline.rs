@@ -83,7 +83,7 @@ fn messages_up_to_the_threshold_do_not_wait() {
     let keys = HylineConfig { threshold_bytes: size, ..HylineConfig::paper() };
     let alone = delivered(&keys, vec![arrival(0, 0, 4, size)])[0];
     let long = arrival(0, 0, 5, 20_000_000);
-    let beside = delivered(&keys, vec![long, arrival(1_000_000_000, 0, 4, size)])[1];
+    let with_long_flow = delivered(&keys, vec![long, arrival(1_000_000_000, 0, 4, size)])[1];
     // They share the source's link.
-    assert!(beside < 2.5 * alone, "{beside} us, alone {alone}");
+    assert!(with_long_flow < 2.5 * alone, "{with_long_flow} us, alone {alone}");
 }

@@ -98,8 +98,8 @@ impl Endpoint for ScriptedHost {
             let host = Py::new(py, Host::new(&config, node, rng.bits()))?;
             let class = config.endpoint.bind(py).getattr(intern!(py, "func"))?;
             let base = py.import(intern!(py, "rampmeter.endpoint"))?.getattr("Endpoint")?;
-            let wants = intern!(py, "wants_transmit");
-            let has_wants_transmit = !class.getattr(wants)?.is(base.getattr(wants)?);
+            let wants_method = intern!(py, "wants_transmit");
+            let has_wants_transmit = !class.getattr(wants_method)?.is(base.getattr(wants_method)?);
             let object = config.endpoint.bind(py).call1((&host,))?;
             let deadline = deadline_of(&object)?.max(now);
             Ok((object.unbind(), host, has_wants_transmit, deadline))
@@ -113,9 +113,9 @@ impl Endpoint for ScriptedHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        let told = self.host.get().open(&message);
+        let opened = self.host.get().open(&message);
         Python::attach(|py| {
-            self.call(py, now, intern!(py, "submit"), (now.as_ps(), told));
+            self.call(py, now, intern!(py, "submit"), (now.as_ps(), opened));
         });
     }
 
@@ -140,9 +140,9 @@ impl Endpoint for ScriptedHost {
                 }
             }
         };
-        let told = PyPacket::arrived(packet, receipt == Receipt::Fresh);
+        let opened = PyPacket::arrived(packet, receipt == Receipt::Fresh);
         Python::attach(|py| {
-            self.call(py, now, intern!(py, "on_packet"), (now.as_ps(), told));
+            self.call(py, now, intern!(py, "on_packet"), (now.as_ps(), opened));
         });
         receipt
     }

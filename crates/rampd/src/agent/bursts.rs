@@ -60,8 +60,8 @@ impl Bursts {
     /// # Errors
     /// Errors of the system.
     pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
-        for said in self.programs.read_notes(now)? {
-            match said {
+        for note in self.programs.read_notes(now)? {
+            match note {
                 ProgramEvent::BurstStarted { program, slot } => {
                     self.begin(now, program, slot, agent)?
                 }
@@ -142,7 +142,7 @@ impl Bursts {
             slot = number,
             ?order,
             held = burst.last_activity.0,
-            asked = slot.unsent_bytes(),
+            requested = slot.unsent_bytes(),
             "order"
         );
         let may_send = verdict != SendPermission::Stopped;

@@ -30,9 +30,9 @@ impl Burst {
         if seen != self.last_activity {
             (self.last_activity, self.changed_at) = (seen, now);
         }
-        let quiet = now.saturating_since(self.changed_at);
+        let idle_time = now.saturating_since(self.changed_at);
         let is_all_sent = held == 0 && slot.unsent_bytes() == 0;
-        is_all_sent || (self.may_send && quiet >= STALL)
+        is_all_sent || (self.may_send && idle_time >= STALL)
     }
 }
 

@@ -116,14 +116,14 @@ impl Programs {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut said = Vec::new();
+        let mut notes_read = Vec::new();
         for event in &events {
             match event.data.u64() {
                 LISTENER => self.admit(now)?,
-                program => self.take_notes(program, &mut said),
+                program => self.take_notes(program, &mut notes_read),
             }
         }
-        Ok(said)
+        Ok(notes_read)
     }
 
     /// Accepts programs. Without free descriptors it stops accepting for [`ACCEPT_PAUSE`].
@@ -173,7 +173,7 @@ impl Programs {
         Ok(region)
     }
 
-    fn take_notes(&mut self, number: u64, said: &mut Vec<ProgramEvent>) {
+    fn take_notes(&mut self, number: u64, notes_read: &mut Vec<ProgramEvent>) {
         let Some(program) = self.programs.get_mut(&number) else { return };
         for _ in 0..NOTES {
             let (note, gate) = match receive(&program.socket) {
@@ -181,7 +181,7 @@ impl Programs {
                 Err(Errno::WOULDBLOCK | Errno::INTR) => return,
                 // A program that violates the protocol is removed, like one that has ended.
                 Ok(None) | Err(_) => {
-                    said.push(ProgramEvent::Exited { program: number });
+                    notes_read.push(ProgramEvent::Exited { program: number });
                     return;
                 }
             };
@@ -190,7 +190,7 @@ impl Programs {
                     if program.region.slot(slot).is_none()
                         || program.connections.contains_key(&slot) =>
                 {
-                    said.push(ProgramEvent::Exited { program: number });
+                    notes_read.push(ProgramEvent::Exited { program: number });
                     return;
                 }
                 (SlotNote::Connected { slot, tuple }, Some(gate)) => {
@@ -201,10 +201,10 @@ impl Programs {
                 }
                 (SlotNote::Connected { .. }, None) => {}
                 (SlotNote::BurstStarted { slot }, _) => {
-                    said.push(ProgramEvent::BurstStarted { program: number, slot })
+                    notes_read.push(ProgramEvent::BurstStarted { program: number, slot })
                 }
                 (SlotNote::Closed { slot }, _) => {
-                    said.push(ProgramEvent::Closed { program: number, slot })
+                    notes_read.push(ProgramEvent::Closed { program: number, slot })
                 }
             }
         }

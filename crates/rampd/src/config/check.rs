@@ -218,8 +218,8 @@ impl Check<'_> {
         node: &NodeTable,
         socket: Option<&PathBuf>,
     ) -> Result<Option<PathBuf>, ConfigError> {
-        let beside = || socket.map(|path| path.with_extension("status"));
-        match node.status.clone().or_else(beside) {
+        let status_default = || socket.map(|path| path.with_extension("status"));
+        match node.status.clone().or_else(status_default) {
             Some(path) if Some(&path) == socket => {
                 Err(self.bad("node.status", "a path other than node.socket", path.display()))
             }
@@ -436,11 +436,11 @@ impl Check<'_> {
         }
     }
 
-    fn arbiters(&self, wanted: u32, n: u32) -> Result<(), ConfigError> {
-        if n == wanted {
+    fn arbiters(&self, required: u32, n: u32) -> Result<(), ConfigError> {
+        if n == required {
             return Ok(());
         }
-        let expected = format!("{wanted} with arbiter = true, as the transport has");
+        let expected = format!("{required} with arbiter = true, as the transport has");
         Err(self.bad("peer", &expected, n))
     }
 }

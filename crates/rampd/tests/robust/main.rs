@@ -215,13 +215,13 @@ fn the_watchdog_monitors_the_thread_of_the_node() {
     bed.environment("NOTIFY_SOCKET", path.to_str().unwrap());
     bed.environment("WATCHDOG_USEC", "8000000");
     bed.start(0);
-    let mut said = Vec::new();
+    let mut lines_read = Vec::new();
     let mut bytes = [0; 1_000];
-    while !said.iter().any(|text: &String| text.contains("WATCHDOG=1")) {
+    while !lines_read.iter().any(|text: &String| text.contains("WATCHDOG=1")) {
         let n = socket.recv(&mut bytes).unwrap();
-        said.push(String::from_utf8_lossy(&bytes[..n]).into_owned());
+        lines_read.push(String::from_utf8_lossy(&bytes[..n]).into_owned());
     }
-    assert!(said[0].contains("READY=1"), "{said:?}");
+    assert!(lines_read[0].contains("READY=1"), "{lines_read:?}");
 }
 
 /// A path that narrows while nodes run, as the node's own interface reports: bulk traffic continues

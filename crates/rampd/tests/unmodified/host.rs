@@ -247,7 +247,7 @@ impl Receiver {
 /// Checks words, each of which holds its position in the stream.
 fn check(all: &[u8]) {
     for (k, word) in all.chunks(4).enumerate() {
-        let wanted = (k as u32).wrapping_mul(2_654_435_761).to_ne_bytes();
-        assert_eq!(word, &wanted[..word.len()], "word {k} of {}", all.len() / 4);
+        let expected = (k as u32).wrapping_mul(2_654_435_761).to_ne_bytes();
+        assert_eq!(word, &expected[..word.len()], "word {k} of {}", all.len() / 4);
     }
 }

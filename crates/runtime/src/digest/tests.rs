@@ -64,8 +64,9 @@ impl Sender {
         let mut datagram = vec![0; head + len];
         self.memory.copy_to(from as usize, &mut datagram[head..]);
         count_out(&self.digest, &self.memory, &fragment, len, &mut datagram);
-        let told = datagram[Envelope::DATA_LEN..].first_chunk().map(|b| u32::from_be_bytes(*b));
-        let fragment = Fragment { digest: fragment.digest.and(told), ..fragment };
+        let sent_digest =
+            datagram[Envelope::DATA_LEN..].first_chunk().map(|b| u32::from_be_bytes(*b));
+        let fragment = Fragment { digest: fragment.digest.and(sent_digest), ..fragment };
         PacketInFlight { fragment, payload: datagram.split_off(head) }
     }
 }
@@ -196,8 +197,8 @@ proptest! {
             }
             receiver.take(&packet);
         }
-        let (whole, told) = (receiver.whole().unwrap(), receiver.digest.sender_digest);
-        let is_what_was_told = told == Some(crc32c::crc32c(&whole));
+        let (whole, sent_digest) = (receiver.whole().unwrap(), receiver.digest.sender_digest);
+        let is_what_was_told = sent_digest == Some(crc32c::crc32c(&whole));
         prop_assert_eq!(receiver.digest.matches(sender.size()), is_what_was_told);
         if !in_memory {
             prop_assert_eq!(is_what_was_told, whole == bytes);

@@ -159,7 +159,7 @@ mod tests {
                 let header = |slot, is_short| if is_short {
                     PhostHeader::Ack { tx_slot: slot }
                 } else {
-                    PhostHeader::RtsAck { tx_slot: slot, held: false }
+                    PhostHeader::RtsAck { tx_slot: slot, is_paused: false }
                 };
                 let mut n_new = 0;
                 for &(dst, slot, is_short) in &packets {

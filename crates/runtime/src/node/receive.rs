@@ -336,8 +336,15 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
     /// its earlier incarnation may have delivered them; the others are submitted again. A bound
     /// counts from the first submission, so that messages with one fail as well.
-    fn on_hello_reply(&mut self, now: Time, src: NodeId, rail: u8, nonce: u32, life: Incarnation) {
-        match self.peers.on_hello_reply(now, src, rail, nonce, life) {
+    fn on_hello_reply(
+        &mut self,
+        now: Time,
+        src: NodeId,
+        rail: u8,
+        nonce: u32,
+        replier: Incarnation,
+    ) {
+        match self.peers.on_hello_reply(now, src, rail, nonce, replier) {
             HelloOutcome::Unmatched => return,
             HelloOutcome::SameIncarnation | HelloOutcome::FirstIncarnation => {}
             HelloOutcome::Restarted => {

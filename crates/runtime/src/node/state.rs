@@ -67,8 +67,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         n_rails: u8,
         now: Time,
     ) -> Self {
-        let life = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
-        let rng = |purpose| Rng::new(config.seed, life, purpose);
+        let identity = u64::from(config.incarnation.get()) << 32 | u64::from(config.node.get());
+        let rng = |purpose| Rng::new(config.seed, identity, purpose);
         let mut endpoint = E::new(protocol, config.node, rng(Purpose::Endpoint), now);
         endpoint.limit_arriving(NodeConfig::ARRIVING_MAX);
         if let Some(promise) = endpoint.latency_bound() {

@@ -83,11 +83,11 @@ impl<P> Peers<P> {
         node: NodeId,
         rail: u8,
         nonce: u32,
-        life: Incarnation,
+        peer_incarnation: Incarnation,
     ) -> HelloOutcome {
         let Some(peer) = self.get_mut(node) else { return HelloOutcome::Unmatched };
         let (before, were_up) = (peer.mtu.limit(), peer.up());
-        if peer.incarnation == Some(life) && peer.mtu.is_probe(nonce) {
+        if peer.incarnation == Some(peer_incarnation) && peer.mtu.is_probe(nonce) {
             peer.awaited_rails = peer.awaited_rails.without(rail);
             if peer.awaited_rails.intersection(peer.up()).is_empty() {
                 peer.mtu.on_answer(now, nonce);
@@ -97,7 +97,7 @@ impl<P> Peers<P> {
             self.have_limits_changed |= limit != before;
             return HelloOutcome::Unmatched;
         }
-        if peer.incarnation == Some(life)
+        if peer.incarnation == Some(peer_incarnation)
             && let Some(liveness) = &mut peer.liveness
             && liveness.on_answer(nonce)
         {
@@ -115,9 +115,9 @@ impl<P> Peers<P> {
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
-        let learned = match peer.incarnation.replace(life) {
+        let learned = match peer.incarnation.replace(peer_incarnation) {
             None => HelloOutcome::FirstIncarnation,
-            Some(before) if before == life => HelloOutcome::SameIncarnation,
+            Some(before) if before == peer_incarnation => HelloOutcome::SameIncarnation,
             Some(_) => HelloOutcome::Restarted,
         };
         if learned != HelloOutcome::SameIncarnation {

@@ -18,8 +18,11 @@ fn run(peers: &mut Peers<()>, from: Time, end: Time, answers: bool) -> u32 {
         peers.fire(now, |_, sent, _| nonce = Some(sent), |_, _| {});
         n += u32::from(nonce.is_some());
         if let Some(nonce) = nonce.filter(|_| answers) {
-            let life = Incarnation::new(7);
-            assert_ne!(peers.on_hello_reply(now, OTHER, 0, nonce, life), HelloOutcome::Restarted);
+            let incarnation = Incarnation::new(7);
+            assert_ne!(
+                peers.on_hello_reply(now, OTHER, 0, nonce, incarnation),
+                HelloOutcome::Restarted
+            );
         }
         now = peers.deadline().max(now + Span::from_us(1));
     }

@@ -41,7 +41,7 @@ pub(crate) struct MemNode<E: Endpoint> {
     pub(crate) node: Node<E, MemDatapath, Hub>,
     pub(crate) port: Port,
     pub(crate) handle: HubHandle,
-    pub(crate) life: u32,
+    pub(crate) restart: u32,
 }
 
 /// Events that every application of a test has received.
@@ -54,10 +54,10 @@ pub(crate) struct ApplicationEvents {
 }
 
 impl ApplicationEvents {
-    pub(crate) fn note(&mut self, node: u32, life: u32, completion: Completion) {
+    pub(crate) fn note(&mut self, node: u32, restart: u32, completion: Completion) {
         match completion {
             Completion::Finished { ticket, outcome } => {
-                let before = self.outcomes.insert((node, life, ticket.0), outcome);
+                let before = self.outcomes.insert((node, restart, ticket.0), outcome);
                 assert_eq!(before, None, "message {} of node {node} ended twice", ticket.0);
             }
             Completion::Received(received) => {
@@ -79,7 +79,7 @@ pub(crate) struct MemBed<E: Endpoint> {
     pub(crate) seen: ApplicationEvents,
     protocol: Arc<E::Config>,
     rate: Rate,
-    lives: u32,
+    n_incarnations: u32,
     next: Vec<Time>,
     /// Configuration of the ports of nodes that start.
     pub(crate) port: PortConfig,
@@ -113,7 +113,7 @@ impl<E: Endpoint> MemBed<E> {
             seen: ApplicationEvents::default(),
             protocol: Arc::new(protocol),
             rate: facts.access_rate,
-            lives: 0,
+            n_incarnations: 0,
             next: vec![now; n],
             port: PortConfig::default(),
             deaf: None,
@@ -125,13 +125,14 @@ impl<E: Endpoint> MemBed<E> {
     /// Starts a node that is not running: a new incarnation.
     pub(crate) fn start(&mut self, node: usize) {
         assert!(self.nodes[node].is_none());
-        self.lives += 1;
+        self.n_incarnations += 1;
         let config = self.config(node);
         let (hub, handle) = Hub::new().unwrap();
         let port = handle.open(SERVICE, self.port).unwrap();
         let datapath = self.net.datapath(config.node);
         let node_of = Node::new(config, Arc::clone(&self.protocol), datapath, hub, self.now);
-        self.nodes[node] = Some(MemNode { node: node_of, port, handle, life: self.lives });
+        self.nodes[node] =
+            Some(MemNode { node: node_of, port, handle, restart: self.n_incarnations });
         self.next[node] = self.now;
     }
 
@@ -140,7 +141,7 @@ impl<E: Endpoint> MemBed<E> {
         NodeConfig {
             node: NodeId::new(node as u32),
             transport: TransportId(1),
-            incarnation: Incarnation::new(self.lives),
+            incarnation: Incarnation::new(self.n_incarnations),
             rate: self.rate,
             burst: Bytes::new(3_000),
             spray: rampmeter_core::fabric::Spray::Random,
@@ -185,7 +186,7 @@ impl<E: Endpoint> MemBed<E> {
         number: u64,
     ) -> bool {
         let Some(node) = &mut self.nodes[src] else { return false };
-        let bytes = message(src as u32, node.life, number, size);
+        let bytes = message(src as u32, node.restart, number, size);
         let Ok(ticket) = node.port.submit(NodeId::new(dst as u32), service, bytes) else {
             return false;
         };
@@ -214,7 +215,7 @@ impl<E: Endpoint> MemBed<E> {
             while self.deaf != Some(idx)
                 && let Some(completion) = node.port.try_next()
             {
-                self.seen.note(idx as u32, node.life, completion);
+                self.seen.note(idx as u32, node.restart, completion);
             }
         }
         self.now = self.now.max(end);
@@ -229,7 +230,7 @@ impl<E: Endpoint> MemBed<E> {
                 let Some(node) = node else { continue };
                 node.node.turn(self.now).unwrap();
                 while let Some(completion) = node.port.try_next() {
-                    self.seen.note(idx as u32, node.life, completion);
+                    self.seen.note(idx as u32, node.restart, completion);
                 }
             }
         }

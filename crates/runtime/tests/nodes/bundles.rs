@@ -19,7 +19,7 @@ fn node(gather: Span) -> FedNode<PhostHost> {
 }
 
 /// Sends requests for the state of flows of the peer: each is answered at once.
-fn ask(fed: &mut FedNode<PhostHost>, flows: std::ops::Range<u32>) {
+fn submit_flows(fed: &mut FedNode<PhostHost>, flows: std::ops::Range<u32>) {
     for flow in flows {
         let rts = PhostHeader::Rts {
             flow,
@@ -48,7 +48,7 @@ fn answers(fed: &mut FedNode<PhostHost>) -> (usize, usize) {
 #[test]
 fn answers_of_an_iteration_are_sent_in_one_datagram() {
     let mut fed = node(Span::ZERO);
-    ask(&mut fed, 0..10);
+    submit_flows(&mut fed, 0..10);
     fed.now += Span::from_us(1);
     fed.node.turn(fed.now).unwrap();
     assert_eq!(answers(&mut fed), (1, 10));
@@ -58,7 +58,7 @@ fn answers_of_an_iteration_are_sent_in_one_datagram() {
 fn few_answers_do_not_wait() {
     let mut fed = node(GATHER);
     for flow in 0..100 {
-        ask(&mut fed, flow..flow + 1);
+        submit_flows(&mut fed, flow..flow + 1);
         fed.now += Span::from_us(10);
         fed.node.turn(fed.now).unwrap();
         assert_eq!(answers(&mut fed).1, 1);
@@ -69,17 +69,17 @@ fn few_answers_do_not_wait() {
 #[test]
 fn many_answers_wait_for_others_and_not_for_long() {
     let mut fed = node(GATHER);
-    let (mut asked, mut n_datagrams, mut n_answers) = (0, 0, 0);
+    let (mut n_submitted, mut n_datagrams, mut n_answers) = (0, 0, 0);
     for _ in 0..100 {
-        ask(&mut fed, asked..asked + 4);
-        asked += 4;
+        submit_flows(&mut fed, n_submitted..n_submitted + 4);
+        n_submitted += 4;
         fed.now += Span::from_us(10);
         let next = fed.node.turn(fed.now).unwrap();
         let (datagrams, answers) = answers(&mut fed);
         n_datagrams += datagrams;
         n_answers += answers;
         // Waiting packets are sent by the iteration that the node requests.
-        let waiting = asked as usize - n_answers;
+        let waiting = n_submitted as usize - n_answers;
         assert!(waiting == 0 || next <= fed.now + GATHER, "{waiting} wait until {next:?}");
         assert!(waiting <= 4 * 4, "{waiting} wait");
     }

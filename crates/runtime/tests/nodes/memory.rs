@@ -265,8 +265,8 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
                 bed.start(1);
             }
             bed.run_until(end);
-            let life = bed.nodes[0].as_ref().unwrap().life;
-            let outcome = bed.seen.outcomes.get(&(0, life, number));
+            let incarnation = bed.nodes[0].as_ref().unwrap().restart;
+            let outcome = bed.seen.outcomes.get(&(0, incarnation, number));
             let outcome = outcome.unwrap_or_else(|| panic!("{starts_us} us: {number} has none"));
             counts[usize::from(*outcome == Outcome::Completed)] += 1;
         }
@@ -439,7 +439,7 @@ fn a_long_message_to_the_same_node_delays_no_other() {
     let node = bed.nodes[0].as_mut().unwrap();
     assert_eq!(node.node.turn(bed.now).unwrap(), bed.now, "the node has more to copy");
     while let Some(completion) = node.port.try_next() {
-        bed.seen.note(0, node.life, completion);
+        bed.seen.note(0, node.restart, completion);
     }
     let first: Vec<u64> = bed.seen.outcomes.keys().map(|(_, _, number)| *number).collect();
     assert_eq!(first, [1], "the short message completes after one poll, the long one does not");

@@ -31,7 +31,7 @@ enum Act {
     },
     /// The peer has another incarnation.
     Stranger {
-        life: u32,
+        incarnation: u32,
         body: Vec<u8>,
     },
     Refuse(u32),
@@ -73,7 +73,8 @@ fn acts<H: Header + 'static>() -> impl Strategy<Value = Vec<Act>> {
         6 => (0u32..4, bodies::<H>()).prop_map(|(msg, body)| Act::Control { msg, body }),
         6 => (0u32..4, fragment, bodies::<H>())
             .prop_map(|(msg, fragment, body)| Act::Data { msg, fragment, body }),
-        1 => (1u32..4, bodies::<H>()).prop_map(|(life, body)| Act::Stranger { life, body }),
+        1 => (1u32..4, bodies::<H>())
+            .prop_map(|(incarnation, body)| Act::Stranger { incarnation, body }),
         1 => (0u32..4).prop_map(Act::Refuse),
         1 => (0u32..4).prop_map(Act::Spoil),
         1 => any::<u32>().prop_map(Act::Answer),
@@ -103,9 +104,9 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
                 }
                 good(Kind::Data { msg: MsgId::new(msg), fragment }, &body)
             }
-            Act::Stranger { life, body } => {
+            Act::Stranger { incarnation, body } => {
                 let kind = Kind::Control { msg: MsgId::new(0) };
-                Some(datagram_of(Incarnation::new(life), kind, &body))
+                Some(datagram_of(Incarnation::new(incarnation), kind, &body))
             }
             Act::Refuse(msg) => good(Kind::Refused { msg: MsgId::new(msg) }, &[]),
             Act::Spoil(msg) => good(Kind::Corrupt { msg: MsgId::new(msg) }, &[]),

@@ -250,12 +250,12 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 
     /// The port of the next switch whose link a packet is on too.
-    fn port_ahead(&self, port: u32, handle: Handle, life: u32, now: Time) -> Option<u32> {
+    fn port_ahead(&self, port: u32, handle: Handle, incarnation: u32, now: Time) -> Option<u32> {
         let switch = self.ports[port as usize].far_end.checked_sub(self.n_stations)? as usize;
         (self.first_ports[switch]..self.first_ports[switch + 1]).find(|&next| {
             let on_it = &self.occupancy.last[next as usize];
             let is_busy = self.ports[next as usize].busy_until > now;
-            is_busy && on_it.handle == handle && on_it.generation == life
+            is_busy && on_it.handle == handle && on_it.generation == incarnation
         })
     }
 

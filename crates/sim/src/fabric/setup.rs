@@ -47,8 +47,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             port.is_faulty = faulty;
         }
         let by_ingress = P::COUNTS_INGRESS || config.counts_ingress || config.pfc.is_some();
-        let asked = P::HANDLES_FORWARD || by_ingress;
-        let opposite = if asked { routes.peer_ports(&topology) } else { Vec::new() };
+        let needs_opposite = P::HANDLES_FORWARD || by_ingress;
+        let opposite = if needs_opposite { routes.peer_ports(&topology) } else { Vec::new() };
         let has_ramp = marking.iter().any(Marking::has_ramp);
         let mut fabric = Self {
             queues: vec![Queues::EMPTY; ports.len()],

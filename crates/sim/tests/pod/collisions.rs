@@ -52,7 +52,7 @@ fn packets_of_a_schedule_that_meet_are_violations_of_their_kind() {
         kinds[kind as usize] = 1;
         assert_eq!(collisions.kinds, kinds);
         assert_eq!(dropped(&sim), [("collision", 1)]);
-        assert_eq!(script::heard(&sim).iter().map(|h| h.id).collect::<Vec<_>>(), [0]);
+        assert_eq!(script::received(&sim).iter().map(|h| h.id).collect::<Vec<_>>(), [0]);
     }
 }
 
@@ -71,11 +71,11 @@ fn unscheduled_packets_yield_to_all_others() {
         let collisions = sim.fabric().stats().collisions.clone().unwrap();
         assert_eq!((collisions.kinds, collisions.violations), ([0, 0, 0, 1], vec![]));
         assert_eq!(dropped(&sim), [(reason, 1)]);
-        let heard = script::heard(&sim);
-        assert_eq!(heard.iter().map(|h| h.id).collect::<Vec<_>>(), [survivor]);
+        let received = script::received(&sim);
+        assert_eq!(received.iter().map(|h| h.id).collect::<Vec<_>>(), [survivor]);
         let winner = [first, second][survivor as usize];
         let late = if survivor == 1 { Span::from_ns(1) } else { Span::ZERO };
-        assert_eq!(heard[0].at, at(0) + late + latency(2, winner.bytes.into()));
+        assert_eq!(received[0].at, at(0) + late + latency(2, winner.bytes.into()));
     }
 }
 
@@ -105,8 +105,8 @@ fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
     };
     // Hosts 0 and 1 are of one rack, 2 of another.
     let sim = run(spec(topology(0.0)), vec![to(0), to(2), to(1)]);
-    let heard = script::heard(&sim);
-    assert_eq!(heard.iter().map(|h| (h.id, h.at)).collect::<Vec<_>>(), {
+    let received = script::received(&sim);
+    assert_eq!(received.iter().map(|h| (h.id, h.at)).collect::<Vec<_>>(), {
         let at = at(0) + latency(2, 64);
         [(0, at), (1, at)]
     });
@@ -148,7 +148,7 @@ fn other_fabrics_drop_stumps_at_once_or_have_none() {
     let rival_stored = Send { at: late + BYTE * 1_500, ..rival };
     let sim = run(stored, vec![victim, rival_stored]);
     assert_eq!(dropped(&sim), [("cut-off", 1)]);
-    assert_eq!(script::heard(&sim).iter().map(|h| h.id).collect::<Vec<_>>(), [1]);
+    assert_eq!(script::received(&sim).iter().map(|h| h.id).collect::<Vec<_>>(), [1]);
     let downs = sim.fabric().tier_stats();
     let bytes = |name: &str| downs.iter().find(|tier| tier.name == name).unwrap().bytes;
     assert_eq!(bytes("spine-down"), 64);
@@ -156,6 +156,6 @@ fn other_fabrics_drop_stumps_at_once_or_have_none() {
     let mut roomy = spec(topology(0.0));
     roomy.fabric.buffer = Buffer::PerPort(Bytes::new(10_000));
     let sim = run(roomy, vec![victim, rival]);
-    assert_eq!((script::heard(&sim).len(), dropped(&sim)), (2, vec![]));
+    assert_eq!((script::received(&sim).len(), dropped(&sim)), (2, vec![]));
     assert!(sim.fabric().stats().collisions.is_none());
 }

@@ -120,7 +120,7 @@ fn check(case: Case) {
     let mut spec = spec(topology(0.0));
     spec.fabric.unscheduled = if goes_on { PacketFate::CutOff } else { PacketFate::Vanish };
     let sim = run(spec, sends.into());
-    let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
+    let received: Vec<u64> = script::received(&sim).iter().map(|received| received.id).collect();
     // Until it is cut off, the whole victim is to be sent.
     let planned = head(seen) + BYTE * BYTES as u64;
     let passes = match busy {
@@ -128,7 +128,7 @@ fn check(case: Case) {
         Some((_, end)) => time >= end,
         None => true,
     };
-    assert_eq!(heard, if passes { vec![1, 2] } else { vec![1] }, "{case:?}");
+    assert_eq!(received, if passes { vec![1, 2] } else { vec![1] }, "{case:?}");
     let mut drops = vec![("cut-off", 1)];
     if !passes {
         drops.insert(0, ("collision", 1));
@@ -197,8 +197,9 @@ fn a_stump_can_be_cut_again() {
             looks_at(&pod, 3, Time::from_ps(end.as_ps() - early)),
         ];
         let sim = run(spec(topology(0.0)), sends.into());
-        let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
-        assert_eq!(heard, if early == 1 { vec![1, 2] } else { vec![1, 2, 3] });
+        let received: Vec<u64> =
+            script::received(&sim).iter().map(|received| received.id).collect();
+        assert_eq!(received, if early == 1 { vec![1, 2] } else { vec![1, 2, 3] });
         assert!(dropped(&sim).contains(&("cut-off", 1)));
         assert_eq!(sent_on(&sim, 0), 40_000);
         assert_eq!(sent_on(&sim, 1), first + 64);
@@ -223,8 +224,8 @@ fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let after = Send { at: next.at + Span::from_ns(10), ..next };
     let rival = meets(&pod, 1, head(1) + BYTE * 30_000);
     let sim = run(spec(topology(0.0)), vec![victim, blocks, rival, next, after]);
-    let heard: Vec<u64> = script::heard(&sim).iter().map(|heard| heard.id).collect();
-    assert_eq!(heard, [1, 2, 3, 4]);
+    let received: Vec<u64> = script::received(&sim).iter().map(|received| received.id).collect();
+    assert_eq!(received, [1, 2, 3, 4]);
     assert_eq!(dropped(&sim), [("collision", 1)]);
     assert_eq!((sent_on(&sim, 1), sent_on(&sim, 2)), (30_000 + 64, 9_000));
 }

@@ -12,7 +12,7 @@ use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod, Source
 use rampmeter_core::{Bytes, Span, Time};
 use rampmeter_sim::*;
 
-use script::{Heard, ScriptSim, Send, run};
+use script::{ReceivedPacket, ScriptSim, Send, run};
 
 /// Bytes of a header, which a switch receives before it forwards.
 const HEADER: u64 = 64;
@@ -90,12 +90,15 @@ fn source_routes_reach_every_host_by_every_path_in_constant_time() {
         }
     }
     let sim = run(spec(topology(0.0)), sends.clone());
-    let heard = script::heard(&sim);
-    assert_eq!(heard.len(), sends.len());
+    let received = script::received(&sim);
+    assert_eq!(received.len(), sends.len());
     for (id, send) in (0..).zip(&sends) {
         // Three switches, also within a rack.
         let at = send.at + latency(4, send.bytes.into());
-        assert_eq!(heard[id], Heard { at, by: send.dst, id: id as u64, bytes: send.bytes });
+        assert_eq!(
+            received[id],
+            ReceivedPacket { at, by: send.dst, id: id as u64, bytes: send.bytes }
+        );
     }
     let sent =
         |tier: &str| sim.fabric().tier_stats().iter().find(|t| t.name == tier).unwrap().bytes;
@@ -115,13 +118,13 @@ fn longer_cables_add_their_delay() {
         Send { path: to_arbiter, ..Send::new(at(9_000_000), 1, ARBITER) },
         Send { path: route(&[pod.hosts[2].port]), ..Send::new(at(9_000_000), ARBITER, 2) },
     ];
-    let heard = script::heard(&run(spec(topology), sends.into()));
+    let received = script::received(&run(spec(topology), sends.into()));
     let short = Span::from_ns(1_000);
     let more = |cable: Span| cable.saturating_sub(short);
-    assert_eq!(heard[0].at, at(0) + latency(4, 1_500) + more(from) + more(to));
+    assert_eq!(received[0].at, at(0) + latency(4, 1_500) + more(from) + more(to));
     let last = |cable: Span| at(9_000_000) + latency(2, 64) + more(cable);
-    assert_eq!(heard[1].at, last(from) + more(pod.arbiter_propagation[0][0]));
-    assert_eq!(heard[2].at, last(to) + more(pod.arbiter_propagation[1][0]));
+    assert_eq!(received[1].at, last(from) + more(pod.arbiter_propagation[0][0]));
+    assert_eq!(received[2].at, last(to) + more(pod.arbiter_propagation[1][0]));
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
     let (from, until) = (Time::from_ps(1), Time::NEVER);
     spec.faults.outages.push(Outage { target: Target::Link(link), from, until });
     let sim = run(spec, sends.into());
-    assert_eq!(script::heard(&sim).iter().map(|heard| heard.id).collect::<Vec<_>>(), [2]);
+    assert_eq!(script::received(&sim).iter().map(|received| received.id).collect::<Vec<_>>(), [2]);
     assert_eq!(dropped(&sim), [("link-down", 1), ("no-route", 1)]);
 }
 

@@ -67,9 +67,10 @@ proptest! {
                 LinkFault { loss: 0.05, reorder: 0.05, duplicate: 0.0, delay_max };
         }
         let sim = run(spec, sends.clone());
-        let heard = script::heard(&sim);
-        let n_heard = |is_free: bool| {
-            heard.iter().filter(|h| sends[h.id as usize].is_unscheduled == is_free).count() as u64
+        let received = script::received(&sim);
+        let n_received = |is_free: bool| {
+            let packets = received.iter().map(|packet| &sends[packet.id as usize]);
+            packets.filter(|sent| sent.is_unscheduled == is_free).count() as u64
         };
         let n_sent = |is_free| sends.iter().filter(|s| s.is_unscheduled == is_free).count() as u64;
         let of = |name| {
@@ -79,19 +80,19 @@ proptest! {
         let kinds = sim.fabric().stats().collisions.clone().unwrap().kinds;
         let violations: u64 = kinds[..3].iter().sum();
         // Whole packets only, each of them once.
-        prop_assert!(heard.windows(2).all(|pair| pair[0].id < pair[1].id));
-        prop_assert!(heard.iter().all(|h| h.bytes == sends[h.id as usize].bytes));
-        let lost = sends.len() as u64 - heard.len() as u64;
+        prop_assert!(received.windows(2).all(|pair| pair[0].id < pair[1].id));
+        prop_assert!(received.iter().all(|h| h.bytes == sends[h.id as usize].bytes));
+        let lost = sends.len() as u64 - received.len() as u64;
         prop_assert_eq!(lost, of("collision") + of("cut-off") + of("loss"));
         if !is_lossy {
             let pod = topology(300.0).pod(Bytes::new(HEADER)).unwrap();
             let times = unhindered(&sends, &pod);
-            for h in &heard {
+            for h in &received {
                 prop_assert_eq!(h.at, times[h.id as usize], "{}", h.id);
             }
             // Only those of a schedule that met others of one are lost.
-            prop_assert_eq!(n_sent(false) - n_heard(false), violations);
-            let free_lost = n_sent(true) - n_heard(true);
+            prop_assert_eq!(n_sent(false) - n_received(false), violations);
+            let free_lost = n_sent(true) - n_received(true);
             prop_assert_eq!(free_lost, of("cut-off") + of("collision") - violations);
             prop_assert!(kinds[3] >= free_lost);
         }
@@ -102,6 +103,6 @@ proptest! {
         // The bytes that links to hosts have carried are those that hosts received, and stumps.
         let downs = sim.fabric().tier_stats();
         let down = downs.iter().find(|tier| tier.name == "tor-down").unwrap().bytes;
-        prop_assert!(down >= bytes(&mut heard.iter().map(|h| h.bytes)));
+        prop_assert!(down >= bytes(&mut received.iter().map(|h| h.bytes)));
     }
 }

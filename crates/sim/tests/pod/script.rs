@@ -57,7 +57,7 @@ impl Send {
 
 /// A packet that was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedPacket {
     pub(crate) at: Time,
     pub(crate) by: u32,
     pub(crate) id: u64,
@@ -89,7 +89,7 @@ pub(crate) struct Station {
     node: NodeId,
     later: VecDeque<(Time, Packet<BlastHeader>)>,
     due: VecDeque<Packet<BlastHeader>>,
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) received: Vec<ReceivedPacket>,
 }
 
 impl Endpoint for Station {
@@ -100,7 +100,7 @@ impl Endpoint for Station {
         let own = (0..).zip(config.iter()).filter(|(_, send)| send.src == node.get());
         let mut later: Vec<_> = own.map(|(id, send)| (send.at, send.packet(id))).collect();
         later.sort_by_key(|(at, _)| *at);
-        Self { node, later: later.into(), due: VecDeque::new(), heard: Vec::new() }
+        Self { node, later: later.into(), due: VecDeque::new(), received: Vec::new() }
     }
 
     fn submit(&mut self, _now: Time, _message: Message) {}
@@ -110,7 +110,7 @@ impl Endpoint for Station {
     fn handle_packet(&mut self, at: Time, packet: &Packet<BlastHeader>) -> Receipt {
         assert_eq!(packet.dst, self.node);
         let (id, bytes) = (packet.payload.offset, packet.wire_bytes);
-        self.heard.push(Heard { at, by: self.node.get(), id, bytes });
+        self.received.push(ReceivedPacket { at, by: self.node.get(), id, bytes });
         Receipt::Ignored
     }
 
@@ -165,11 +165,11 @@ pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> ScriptSim {
 }
 
 /// Returns the packets that all ends have received, in the order of packets' numbers.
-pub(crate) fn heard(sim: &ScriptSim) -> Vec<Heard> {
+pub(crate) fn received(sim: &ScriptSim) -> Vec<ReceivedPacket> {
     let topology = sim.fabric().topology();
-    let hosts = (0..topology.n_hosts()).flat_map(|host| &sim.endpoint(host).heard);
-    let arbiters = (0..topology.n_arbiters()).flat_map(|arbiter| &sim.arbiter(arbiter).heard);
-    let mut heard: Vec<Heard> = hosts.chain(arbiters).copied().collect();
-    heard.sort_by_key(|heard| heard.id);
-    heard
+    let hosts = (0..topology.n_hosts()).flat_map(|host| &sim.endpoint(host).received);
+    let arbiters = (0..topology.n_arbiters()).flat_map(|arbiter| &sim.arbiter(arbiter).received);
+    let mut received: Vec<ReceivedPacket> = hosts.chain(arbiters).copied().collect();
+    received.sort_by_key(|received| received.id);
+    received
 }

@@ -10,7 +10,7 @@ struct Controller {
     number: u32,
     node: NodeId,
     to_call: Vec<NodeId>,
-    heard: Vec<NodeId>,
+    received: Vec<NodeId>,
 }
 
 impl Endpoint for Controller {
@@ -18,7 +18,7 @@ impl Endpoint for Controller {
     type Config = Segmentation;
 
     fn new(_config: Arc<Segmentation>, node: NodeId, _rng: Rng, _now: Time) -> Self {
-        Self { number: u32::MAX, node, to_call: Vec::new(), heard: Vec::new() }
+        Self { number: u32::MAX, node, to_call: Vec::new(), received: Vec::new() }
     }
 
     fn submit(&mut self, _now: Time, _message: Message) {}
@@ -26,7 +26,7 @@ impl Endpoint for Controller {
     fn cancel(&mut self, _now: Time, _msg: MsgId) {}
 
     fn handle_packet(&mut self, _now: Time, packet: &Packet<BlastHeader>) -> Receipt {
-        self.heard.push(packet.src);
+        self.received.push(packet.src);
         Receipt::Control
     }
 
@@ -126,10 +126,10 @@ fn bytes(sim: &TestSim<ControlledTransport>, tier: &str) -> u64 {
 fn each_packet_uses_the_nearest_arbiter_link_in_both_directions() {
     let sim = run(spec());
     assert_eq!((sim.arbiter(0).number, sim.arbiter(1).number), (0, 1));
-    let mut heard = sim.arbiter(0).heard.clone();
-    heard.sort_unstable();
-    assert!(heard.into_iter().eq((0..N_HOSTS).map(NodeId::new)));
-    assert!(sim.arbiter(1).heard.is_empty());
+    let mut received = sim.arbiter(0).received.clone();
+    received.sort_unstable();
+    assert!(received.into_iter().eq((0..N_HOSTS).map(NodeId::new)));
+    assert!(sim.arbiter(1).received.is_empty());
     // No packet took a spine.
     assert_eq!((bytes(&sim, "tor-up"), bytes(&sim, "spine-down")), (0, 0));
     assert_eq!(bytes(&sim, "arbiter-up"), 64 * u64::from(N_HOSTS));
@@ -144,7 +144,7 @@ fn a_link_that_fails_is_replaced_by_the_next_nearest() {
     spec.faults.outages.push(Outage { target: Target::Link(12), from, until });
     let sim = run(spec);
     // The calls were sent before; the answers of the first rack take a spine.
-    assert_eq!(sim.arbiter(0).heard.len(), 4 + 2 - lost(&sim));
+    assert_eq!(sim.arbiter(0).received.len(), 4 + 2 - lost(&sim));
     assert_eq!(bytes(&sim, "tor-up"), 40 * (2 - lost(&sim) as u64));
 }
 
@@ -159,6 +159,6 @@ fn a_restarted_arbiter_keeps_its_number_and_loses_its_state() {
     let (from, until) = (Time::from_ps(20_000_000), Time::from_ps(25_000_000));
     spec.faults.outages.push(Outage { target: Target::Arbiter(0), from, until });
     let sim = run(spec);
-    assert_eq!((sim.arbiter(0).number, sim.arbiter(0).heard.len()), (0, 6));
+    assert_eq!((sim.arbiter(0).number, sim.arbiter(0).received.len()), (0, 6));
     assert!((0..N_HOSTS).all(|host| sim.endpoint(host).beats == 2));
 }

@@ -109,8 +109,9 @@ type Groups = BTreeMap<String, Vec<usize>>;
 
 /// Returns the groups of the file of groups, or else those of `process_group:init` nodes.
 fn groups(source: &Source<'_>, ranks: &[Rank]) -> Result<Groups, TraceError> {
-    let beside = source.path.with_file_name("comm_group.json");
-    let file = source.options.groups.clone().or_else(|| beside.is_file().then_some(beside));
+    let groups_file = source.path.with_file_name("comm_group.json");
+    let file =
+        source.options.groups.clone().or_else(|| groups_file.is_file().then_some(groups_file));
     let mut groups = Groups::new();
     if let Some(file) = file {
         let name = file.display().to_string();

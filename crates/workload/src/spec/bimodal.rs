@@ -295,7 +295,7 @@ mod tests {
         }
         // A load of 1 sends 8.33 packets each microsecond.
         let loads = counts.map(|count| count as f64 / cycles / 8.333);
-        let near = |want: f64| loads.iter().filter(|&&load| (load - want).abs() < 0.08).count();
+        let near = |target: f64| loads.iter().filter(|&&load| (load - target).abs() < 0.08).count();
         // Two bins of a microsecond contain a change of the rate.
         assert!(near(1.3) >= 9 && near(0.1) >= 29, "{loads:?}");
     }

@@ -116,13 +116,13 @@ mod tests {
         };
         for transport in ["homa", "dctcp", "ndp"] {
             let found = warnings_of_delays(transport, &spines(50_000.0));
-            let told = |start: &str, end: &str| {
+            let warning_text = |start: &str, end: &str| {
                 found.iter().any(|line| line.starts_with(start) && line.contains(end))
             };
             let start = "topology: the shortest paths from a to c take 2.0";
-            assert!(told(start, "links s0-s3 and s1-s3 are up to 50."), "{found:?}");
+            assert!(warning_text(start, "links s0-s3 and s1-s3 are up to 50."), "{found:?}");
             let start = "topology: round trips take 2.0";
-            assert!(told(start, "from a to c over links s0-s3 and s1-s3"), "{found:?}");
+            assert!(warning_text(start, "from a to c over links s0-s3 and s1-s3"), "{found:?}");
             let equal = warnings_of_delays(transport, &spines(500.0));
             assert!(!equal.iter().any(|line| line.contains(" take ")), "{equal:?}");
         }

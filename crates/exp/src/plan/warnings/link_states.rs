@@ -228,12 +228,12 @@ mod tests {
         let short = format!("{down}, rerouting-us = 90000.0");
         assert!(warnings(0.9, 2, &short).is_empty());
         let slow = "changes = [{ link = 's0-s2', at-us = 5.0, gbps = 50.0 }]";
-        let [told] = &warnings(0.5, 1, slow)[..] else { panic!("one warning") };
+        let [warned] = &warnings(0.5, 1, slow)[..] else { panic!("one warning") };
         assert!(
-            told.ends_with(
+            warned.ends_with(
                 "link s0-s2 is full in the direction from s0 after faults.changes at 5 us"
             ),
-            "{told}"
+            "{warned}"
         );
         assert!(warnings(0.2, 1, slow).is_empty());
     }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(found.len(), usize::from(is_told), "{found:?}");
             let part = "carry 50.0 % of";
             let state = "while s0-s2 is down from 0 us on";
-            assert!(found.iter().all(|told| told.contains(part) && told.contains(state)));
+            assert!(found.iter().all(|warned| warned.contains(part) && warned.contains(state)));
             // All paths, and a host: other warnings.
             let none = "outages = [{ switch = 's2', from-us = 0.0 }, \
                         { switch = 's3', from-us = 0.0 }]";
@@ -328,9 +328,9 @@ mod tests {
     fn a_faster_core_is_reported_if_the_transport_schedules_it() {
         let changes = "{ link = 's0-s1', at-us = 20, gbps = 40 }";
         for transport in Registry::builtin().about().iter().map(|about| about.name) {
-            let told = risen(transport, changes).len();
+            let warned = risen(transport, changes).len();
             let expected = usize::from(["capton", "hyline"].contains(&transport));
-            assert_eq!(told, expected, "{transport}");
+            assert_eq!(warned, expected, "{transport}");
         }
     }
 }

@@ -200,7 +200,7 @@ mod tests {
             let core = [("s0", "s2"), ("s0", "s3"), ("s1", "s2"), ("s1", "s3")];
             topology(4, &[&HOSTS[..], &core.map(|(a, b)| (a, b, gbps))].concat())
         };
-        let told = |transport: &str, fabric: &str, gbps| {
+        let warned = |transport: &str, fabric: &str, gbps| {
             let found = warnings_of(transport, fabric, &spines(gbps));
             let expected = format!(
                 "topology: a message of {transport} from a to c has one path, of 40 Gbit/s at most \
@@ -210,15 +210,15 @@ mod tests {
             found.contains(&expected)
         };
         for transport in ["tcp", "dctcp", "pias", "hyline", "hpcc"] {
-            assert!(told(transport, "", 40.0), "{transport}");
-            assert!(!told(transport, "", 100.0), "{transport}");
+            assert!(warned(transport, "", 40.0), "{transport}");
+            assert!(!warned(transport, "", 100.0), "{transport}");
         }
         for transport in ["homa", "dcpim", "phost"] {
-            assert!(!told(transport, "", 40.0), "{transport}");
-            assert!(told(transport, "spray = 'ecmp'", 40.0), "{transport}");
+            assert!(!warned(transport, "", 40.0), "{transport}");
+            assert!(warned(transport, "spray = 'ecmp'", 40.0), "{transport}");
         }
         for fabric in ["", "spray = 'ecmp'"] {
-            assert!(!told("ndp", fabric, 40.0), "{fabric}");
+            assert!(!warned("ndp", fabric, 40.0), "{fabric}");
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn path_choices_of_both_the_plan_and_the_transport_are_reported() {
         let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
         let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
-        let told = |transport: &str, fabric: &str, topology: &str| {
+        let warned = |transport: &str, fabric: &str, topology: &str| {
             let found = warnings_of(transport, fabric, topology);
             let own = format!("fabric.spray: {transport} chooses paths without the fabric");
             found.iter().any(|line| line.starts_with(&own))
@@ -253,31 +253,31 @@ mod tests {
             }
             let chooses = choosers.contains(&name);
             for spray in ["spray = 'ecmp'", "spray = 'ecmp-pair'", "spray = 'random'"] {
-                assert_eq!(told(name, spray, spines), chooses, "{name}, {spray}");
-                assert!(!told(name, spray, one), "{name}, {spray}");
+                assert_eq!(warned(name, spray, spines), chooses, "{name}, {spray}");
+                assert!(!warned(name, spray, one), "{name}, {spray}");
             }
             for usual in ["", "spray = 'source-round-robin'"] {
-                assert!(!told(name, usual, spines), "{name}, {usual}");
+                assert!(!warned(name, usual, spines), "{name}, {usual}");
             }
         }
         // Cells of Fastpod have source routes in pods alone.
         let pod = "kind = 'pod', k = 4";
-        assert!(told("fastpod", "spray = 'ecmp'", pod) && !told("fastpod", "", pod));
+        assert!(warned("fastpod", "spray = 'ecmp'", pod) && !warned("fastpod", "", pod));
     }
 
     #[test]
     fn packet_spraying_is_reported_for_transports_that_require_order() {
         let spines = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 2";
         let one = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 2, spines = 1";
-        let told = |transport: &str, fabric: &str, topology: &str| {
+        let warned = |transport: &str, fabric: &str, topology: &str| {
             let found = warnings_of(transport, fabric, topology);
             found.iter().any(|line| line.starts_with("fabric.spray: random sends"))
         };
         for transport in ["hpcc", "tcp", "dctcp", "pias"] {
-            assert!(told(transport, "spray = 'random'", spines), "{transport}");
-            assert!(!told(transport, "spray = 'ecmp'", spines), "{transport}");
-            assert!(!told(transport, "spray = 'random'", one), "{transport}");
+            assert!(warned(transport, "spray = 'random'", spines), "{transport}");
+            assert!(!warned(transport, "spray = 'ecmp'", spines), "{transport}");
+            assert!(!warned(transport, "spray = 'random'", one), "{transport}");
         }
-        assert!(!told("ndp", "spray = 'random'", spines));
+        assert!(!warned("ndp", "spray = 'random'", spines));
     }
 }

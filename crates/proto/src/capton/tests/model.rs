@@ -136,20 +136,20 @@ proptest! {
         let (now, flows, arrivals) = (Time::ZERO, Vec::new(), 0);
         let mut model = Model { network, now, flows, arrivals };
         // The state of hosts after the changes that they have received.
-        let mut told: BTreeMap<FlowId, Rate> = BTreeMap::new();
+        let mut ordered: BTreeMap<FlowId, Rate> = BTreeMap::new();
         for step in &steps {
             for Change { flow, grant: rate } in model.step(&mut scheduler, step) {
                 let before = match rate {
-                    Some(rate) => told.insert(flow, rate),
-                    None => told.remove(&flow),
+                    Some(rate) => ordered.insert(flow, rate),
+                    None => ordered.remove(&flow),
                 };
                 prop_assert_ne!(before, rate, "{:?} is told nothing new", flow);
             }
-            told.retain(|id, _| model.flows.iter().any(|flow| flow.0 == *id));
+            ordered.retain(|id, _| model.flows.iter().any(|flow| flow.0 == *id));
             prop_assert_eq!(scheduler.len(), model.flows.len());
             for &(id, flow, rate) in &model.flows {
                 prop_assert_eq!(scheduler.rate(id), rate, "{:?} {:?} after {:?}", id, flow, step);
-                prop_assert_eq!(told.get(&id).copied(), rate, "{:?} was told otherwise", id);
+                prop_assert_eq!(ordered.get(&id).copied(), rate, "{:?} was told otherwise", id);
                 prop_assert_eq!(scheduler.remaining(id), Some(flow.remaining));
             }
             let next = scheduler.next_completion();

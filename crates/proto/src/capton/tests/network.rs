@@ -91,19 +91,19 @@ fn racks_without_known_links_keep_their_capacity() {
 
 #[test]
 fn levels_that_do_not_fit_together_are_refused_with_the_place() {
-    let said = |levels: &[Vec<Member>]| {
+    let as_numbers = |levels: &[Vec<Member>]| {
         Network::new(levels, NarrowCorePolicy::Shrink).unwrap_err().to_string()
     };
-    assert_eq!(said(&[]), "levels: expected 1 to 4, got 0");
-    assert_eq!(said(&[vec![]]), "level 0: expected 1 to 2^28 members, got 0");
+    assert_eq!(as_numbers(&[]), "levels: expected 1 to 4, got 0");
+    assert_eq!(as_numbers(&[vec![]]), "level 0: expected 1 to 2^28 members, got 0");
     let hosts = vec![member(0), member(2)];
     assert_eq!(
-        said(&[hosts, vec![member(0); 2]]),
+        as_numbers(&[hosts, vec![member(0); 2]]),
         "member 1 of level 0: expected a group below 2, got 2"
     );
     let fast = Member { up: rampmeter_core::Rate::from_bps(1 << 57), ..member(0) };
     assert_eq!(
-        said(&[vec![fast]]),
+        as_numbers(&[vec![fast]]),
         "member 0 of level 0: expected at most 72057594037927936 bit/s, got 144115188075855872"
     );
 }

@@ -20,11 +20,11 @@ proptest! {
         seed in demands(24),
     ) {
         let mut allocator = Allocator::new(n.into(), batch);
-        let mut wanted: BTreeMap<(u16, u16), u32> = BTreeMap::new();
+        let mut demanded: BTreeMap<(u16, u16), u32> = BTreeMap::new();
         for (src, dst, slots) in seed {
             let (src, dst) = (src % n, dst % n);
             allocator.request(src, dst, slots);
-            *wanted.entry((src, dst)).or_default() += slots;
+            *demanded.entry((src, dst)).or_default() += slots;
         }
         for _ in 0..20 {
             let mut out = Vec::new();
@@ -34,11 +34,11 @@ proptest! {
             for a in &out {
                 prop_assert!(srcs[usize::from(a.slot)].insert(a.src), "a source sends twice");
                 prop_assert!(dsts[usize::from(a.slot)].insert(a.dst), "two to one destination");
-                let left = wanted.get_mut(&(a.src, a.dst)).unwrap();
+                let left = demanded.get_mut(&(a.src, a.dst)).unwrap();
                 prop_assert!(*left > 0, "more than was asked for");
                 *left -= 1;
             }
-            for (&(src, dst), &left) in &wanted {
+            for (&(src, dst), &left) in &demanded {
                 prop_assert_eq!(allocator.demand(src, dst), left);
                 for slot in 0..batch as usize {
                     let is_blocked = srcs[slot].contains(&src) || dsts[slot].contains(&dst);

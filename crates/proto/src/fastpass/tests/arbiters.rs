@@ -92,7 +92,8 @@ fn slots_of_a_clock_that_is_ahead_begin_at_once() {
     let mut slots = List::default();
     (0..n as u8).for_each(|offset| assert!(slots.push(Slot { dst: 1, offset, path: 0 })));
     let first = Span::from_us(3_600_000_000).div_floor(fastpass.slot);
-    let header = FastpassHeader::Allocation { incarnation: 1, heard: 1, given: 16, first, slots };
+    let header =
+        FastpassHeader::Allocation { incarnation: 1, last_request: 1, granted: 16, first, slots };
     host.handle_packet(Time::ZERO, &packet(ARBITER, NodeId::new(0), header));
     let (mut now, mut n_sent) = (Time::ZERO, 0);
     while now < Time::ZERO + fastpass.slot * n {
@@ -117,8 +118,9 @@ fn slots_beyond_the_capacity_of_the_link_are_deferred() {
     for batch in 0..25 {
         let mut slots = List::default();
         (0..16).for_each(|offset| assert!(slots.push(Slot { dst: 1, offset, path: 0 })));
-        let (given, first) = (16 * (batch + 1), 16 * u64::from(batch));
-        let header = FastpassHeader::Allocation { incarnation: 1, heard: 1, given, first, slots };
+        let (granted, first) = (16 * (batch + 1), 16 * u64::from(batch));
+        let header =
+            FastpassHeader::Allocation { incarnation: 1, last_request: 1, granted, first, slots };
         host.handle_packet(Time::ZERO, &packet(ARBITER, NodeId::new(0), header));
     }
     let mut now = Time::ZERO + fastpass.rto * 100;
@@ -153,14 +155,14 @@ fn an_acknowledgement_ends_a_hold() {
     };
     host.handle_packet(Time::ZERO, &from_peer(FastpassHeader::Hold { held: true }));
     while host.poll_transmit(Time::ZERO).is_some() {}
-    let wanted = |host: &mut FastpassHost, now: Time| {
+    let n_demanded = |host: &mut FastpassHost, now: Time| {
         let sent = std::iter::from_fn(|| host.poll_transmit(now));
         sent.filter(|p| matches!(p.header, FastpassHeader::Request { .. })).count()
     };
-    assert_eq!(wanted(&mut host, Time::ZERO), 0);
+    assert_eq!(n_demanded(&mut host, Time::ZERO), 0);
     let ack = FastpassHeader::Ack { tx_slot: 0, cumulative: 1, seq: 0 };
     host.handle_packet(Time::ZERO, &from_peer(ack));
-    assert_eq!(wanted(&mut host, Time::ZERO), 1);
+    assert_eq!(n_demanded(&mut host, Time::ZERO), 1);
 }
 
 /// The allocations are sent when they have been computed, early enough that the host has them
@@ -215,10 +217,10 @@ fn a_standby_gives_no_slots_until_the_arbiter_has_missed_four_watchdogs() {
     standby.handle_packet(now, &request(STANDBY, 1, 1));
     let now = standby.poll_timeout();
     standby.handle_timeout(now);
-    let FastpassHeader::Allocation { given, slots, .. } = answer(&mut standby, now) else {
+    let FastpassHeader::Allocation { granted, slots, .. } = answer(&mut standby, now) else {
         panic!("expected slots");
     };
-    assert_eq!((given, slots.as_slice().len()), (5, 5));
+    assert_eq!((granted, slots.as_slice().len()), (5, 5));
     // The arbiter is back: clients of the standby will send requests to the arbiter.
     standby.handle_packet(now, &packet(ARBITER, STANDBY, FastpassHeader::Watchdog));
     standby.handle_packet(now, &request(STANDBY, 1, 2));
@@ -238,14 +240,14 @@ fn a_host_selects_the_standby_after_three_unanswered_requests() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
     host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(9_000)));
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     for repetition in 0..4 {
         let now = Time::ZERO + fastpass.retry * repetition;
         host.handle_timeout(now);
         while let Some(packet) = host.poll_transmit(now) {
-            asked.push(packet.dst);
+            requests.push(packet.dst);
         }
     }
-    assert_eq!(asked, [ARBITER, ARBITER, ARBITER, STANDBY]);
+    assert_eq!(requests, [ARBITER, ARBITER, ARBITER, STANDBY]);
     assert_eq!(host.stats().fail_overs, 1);
 }

@@ -203,8 +203,8 @@ impl PodPort {
             slot,
             dst,
             incarnation: known,
-            heard: answered_rts,
-            given: granted,
+            last_rts: answered_rts,
+            granted,
             relays,
         } = header
         else {

@@ -127,9 +127,17 @@ impl Bench {
     /// Delivers a packet of a pod's arbiter whose clock is ahead by `offset`.
     fn schd(&mut self, now: Time, pod: u16, offset: i64, of: Schd) -> Verdict {
         let stamp = (now.as_ps() - HOP.as_ps() * 2).wrapping_add_signed(offset);
-        let Schd { epoch, slot, dst, incarnation, heard, given, relays } = of;
-        let header =
-            FastpodHeader::CoreSchd { epoch, stamp, slot, dst, incarnation, heard, given, relays };
+        let Schd { epoch, slot, dst, incarnation, last_rts, granted, relays } = of;
+        let header = FastpodHeader::CoreSchd {
+            epoch,
+            stamp,
+            slot,
+            dst,
+            incarnation,
+            last_rts,
+            granted,
+            relays,
+        };
         self.give(now, pod, self.control(self.fastpod.arbiter(pod, 0), header))
     }
 
@@ -151,14 +159,14 @@ struct Schd {
     slot: u32,
     dst: u16,
     incarnation: u32,
-    heard: u32,
-    given: u32,
+    last_rts: u32,
+    granted: u32,
     relays: List<Relay, 2>,
 }
 
 fn nothing() -> Schd {
-    let (slot, incarnation, heard, given) = (0, 0, 0, 0);
-    Schd { epoch: 2, slot, dst: NO_DST, incarnation, heard, given, relays: list(&[]) }
+    let (slot, incarnation, last_rts, granted) = (0, 0, 0, 0);
+    Schd { epoch: 2, slot, dst: NO_DST, incarnation, last_rts, granted, relays: list(&[]) }
 }
 
 fn list(relays: &[Relay]) -> List<Relay, 2> {
@@ -204,9 +212,9 @@ fn instants_are_those_of_the_arbiters_slots() {
     assert_eq!(packet.dst, bench.fastpod.arbiter(1, 0));
     assert_eq!(SourceRoute::split(packet.path), (2 * N, 0));
     assert_eq!(bench.sent, [], "what is asked for is not asked for again");
-    let given =
-        Schd { slot: 60, dst: dst as u16, incarnation: 28, heard: 1, given: 1, ..nothing() };
-    bench.schd(at(18_000_000), 1, 5_000_000, given);
+    let granted =
+        Schd { slot: 60, dst: dst as u16, incarnation: 28, last_rts: 1, granted: 1, ..nothing() };
+    bench.schd(at(18_000_000), 1, 5_000_000, granted);
     bench.run(at(19_000_000));
     // From place 2 to place 1: three cells, with a gap before the second, and one for the RTS.
     let start = 60 * SLOT + HOP.as_ps() - 5_000_000;
@@ -238,8 +246,9 @@ fn short_packets_share_cells() {
     let FastpodHeader::CoreRts { demands, incarnation, .. } = rts.header else { panic!("{rts:?}") };
     // 3 100 bytes: three packets, one packet, and a whole cell.
     assert_eq!(demands.as_slice(), [Demand { dst: dst as u16, total: 1 }]);
-    let given = Schd { slot: 60, dst: dst as u16, incarnation, heard: 1, given: 1, ..nothing() };
-    bench.schd(at(18_000_000), 1, 5_000_000, given);
+    let granted =
+        Schd { slot: 60, dst: dst as u16, incarnation, last_rts: 1, granted: 1, ..nothing() };
+    bench.schd(at(18_000_000), 1, 5_000_000, granted);
     bench.run(at(19_000_000));
     let start = 60 * SLOT + HOP.as_ps() - 5_000_000;
     let when: Vec<Time> = bench.sent.iter().map(|sent| sent.0).collect();
@@ -287,13 +296,13 @@ fn acknowledgements_pass_to_the_pod_of_their_source() {
     bench.schd(at(11_000_000), 1, 0, Schd { relays, ..nothing() });
     bench.schd(at(12_000_000), 1, 0, Schd { relays: list(&wrong), ..nothing() });
     bench.run(at(14_000_000));
-    let told = bench.sent.iter().filter_map(|(_, port, packet)| match packet.header {
+    let notified = bench.sent.iter().filter_map(|(_, port, packet)| match packet.header {
         FastpodHeader::CoreRts { relays, .. } if !relays.as_slice().is_empty() => {
             Some((*port, relays.as_slice().to_vec()))
         }
         _ => None,
     });
-    assert_eq!(told.collect::<Vec<_>>(), [(0, vec![relay])]);
+    assert_eq!(notified.collect::<Vec<_>>(), [(0, vec![relay])]);
 }
 
 /// A clock that may be further off than guard bands allow is not used.
@@ -301,9 +310,9 @@ fn acknowledgements_pass_to_the_pod_of_their_source() {
 fn a_port_without_contact_to_its_arbiter_sends_nothing() {
     let fastpod = fastpod(FastpodConfig { clock_ppb: 50_000, ..FastpodConfig::paper() }, 2);
     let mut bench = Bench::new(&fastpod);
-    let heard = at(10_000_000);
-    bench.schd(heard, 1, 0, nothing());
-    let end = heard + fastpod.clock_lifetime;
+    let last_rts = at(10_000_000);
+    bench.schd(last_rts, 1, 0, nothing());
+    let end = last_rts + fastpod.clock_lifetime;
     bench.run(end + fastpod.clock_lifetime * 9);
     let last = bench.sent.iter().map(|(at, ..)| *at).max().unwrap();
     assert!(last < end && last + fastpod.slot * 65 > end, "{last} of {end}");
@@ -357,8 +366,8 @@ fn misdirected_packets_are_dropped() {
             slot: 1,
             dst: 20,
             incarnation: 0,
-            heard: 0,
-            given: 0,
+            last_rts: 0,
+            granted: 0,
             relays: list(&[]),
         };
         Packet { header, src: fastpod.arbiter(of, 0), ..rts }

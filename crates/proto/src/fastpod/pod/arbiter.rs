@@ -167,12 +167,12 @@ impl FastpodArbiter {
     /// Decides the content of a slot's SCHDs.
     fn decide(&mut self, slot: u64, at: Time) {
         // RTSs of several racks arrive at the same instant: their order is that of hosts.
-        let n_heard = self.inbox.iter().take_while(|(heard, _)| *heard < at).count();
-        let heard = &mut self.inbox.make_contiguous()[..n_heard];
-        heard.sort_by_key(|(heard, packet)| (*heard, packet.src));
-        for (heard, packet) in self.inbox.drain(..n_heard) {
+        let n_heard = self.inbox.iter().take_while(|(received_at, _)| *received_at < at).count();
+        let received_at = &mut self.inbox.make_contiguous()[..n_heard];
+        received_at.sort_by_key(|(received_at, packet)| (*received_at, packet.src));
+        for (received_at, packet) in self.inbox.drain(..n_heard) {
             let (src, header) = (packet.src, &packet.header);
-            self.clients.on_rts(slot, heard, self.number, src, header, &self.fastpod);
+            self.clients.on_rts(slot, received_at, self.number, src, header, &self.fastpod);
         }
         let given = slot + self.timing().lead_slots;
         let plan = self.clients.allocate_slot(slot, &self.fastpod);
@@ -241,8 +241,8 @@ impl FastpodArbiter {
                 slot,
                 dst,
                 incarnation,
-                heard: answered_rts,
-                given: granted,
+                last_rts: answered_rts,
+                granted,
                 relays,
             };
             let mut packet = routes::control(&self.fastpod, own, self.fastpod.core(core), header);
@@ -257,8 +257,8 @@ impl FastpodArbiter {
             dst,
             agg,
             incarnation,
-            heard: answered_rts,
-            given: granted,
+            last_rts: answered_rts,
+            granted,
             probe,
             acks,
         };

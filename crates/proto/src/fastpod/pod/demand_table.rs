@@ -155,7 +155,7 @@ impl DemandTable {
     pub(super) fn on_rts(
         &mut self,
         slot: u64,
-        heard: Time,
+        received_at: Time,
         arbiter: u32,
         from: NodeId,
         header: &FastpodHeader,
@@ -172,7 +172,7 @@ impl DemandTable {
             (Some(_), FastpodHeader::Rts { incarnation, number, seen, demands, acks, .. }) => {
                 if let Some(failures) = &mut self.failures {
                     let timing = fastpod.timing(self.pod);
-                    let about = timing.rts_sent_about(arbiter, end, heard);
+                    let about = timing.rts_sent_about(arbiter, end, received_at);
                     let report = of_brief(seen, about, timing.settled);
                     if let Some((of, sent, got)) = report {
                         failures.on_brief(slot, end, of, sent, got);
@@ -181,10 +181,10 @@ impl DemandTable {
                 self.on_acks(node, acks.as_slice(), fastpod);
                 self.on_demands(end, incarnation, number, demands.as_slice(), fastpod);
             }
-            (Some(_), FastpodHeader::Report { slot: latest, sent, got, acks, .. }) => {
+            (Some(_), FastpodHeader::Report { slot: latest, sent, received, acks, .. }) => {
                 self.on_acks(node, acks.as_slice(), fastpod);
                 if let Some(failures) = &mut self.failures {
-                    failures.on_report(slot, end, latest, sent, got);
+                    failures.on_report(slot, end, latest, sent, received);
                 }
             }
             (None, FastpodHeader::CoreRts { incarnation, number, open, demands, relays, .. }) => {
@@ -224,9 +224,9 @@ impl DemandTable {
         let failures = self.failures.as_ref()?;
         let n = self.len() - self.n_hosts;
         let order = (0..n).map(|i| (self.next_relay + i) % n);
-        let heard = order.filter(|core| !failures.is_gone(self.n_hosts + core));
+        let received_at = order.filter(|core| !failures.is_gone(self.n_hosts + core));
         let has_room = |core: &u16| self.has_core_space(*core, pod);
-        let core = heard.clone().find(has_room).or_else(|| heard.clone().next())?;
+        let core = received_at.clone().find(has_room).or_else(|| received_at.clone().next())?;
         self.next_relay = (core + 1) % n;
         Some(self.n_hosts + core)
     }

@@ -71,8 +71,8 @@ impl FastpodHost {
             let length = self.fastpod.tx_time(packet.wire_bytes);
             let control = self.fastpod.slots.control;
             let longer = i128::from(length.as_ps()) - i128::from(control.as_ps());
-            let heard = instant(now) + offset - longer;
-            self.observations.on_arrival(self.pod, self.end, heard, &self.fastpod);
+            let received_at = instant(now) + offset - longer;
+            self.observations.on_arrival(self.pod, self.end, received_at, &self.fastpod);
         }
     }
 
@@ -106,7 +106,7 @@ impl FastpodHost {
     }
 
     fn on_schd(&mut self, now: Time, from: NodeId, header: &FastpodHeader) {
-        let FastpodHeader::Schd { incarnation, heard: answered_rts, given: granted, .. } = *header
+        let FastpodHeader::Schd { incarnation, last_rts: answered_rts, granted, .. } = *header
         else {
             return;
         };
@@ -254,9 +254,9 @@ impl Endpoint for FastpodHost {
                 self.on_scheduled_packet(now, packet);
                 Receipt::Control
             }
-            FastpodHeader::Hold { held } => {
+            FastpodHeader::Hold { is_paused } => {
                 let (src, msg) = (packet.src, packet.payload.msg);
-                if let Some(dst) = self.queues.set_paused(now, src, msg, held, &self.fastpod) {
+                if let Some(dst) = self.queues.set_paused(now, src, msg, is_paused, &self.fastpod) {
                     self.requests.begin(now);
                     self.request_slots(now, dst);
                 }
@@ -284,14 +284,14 @@ impl Endpoint for FastpodHost {
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.pause(src, msg);
-            self.out.send(src, msg, FastpodHeader::Hold { held: true });
+            self.out.send(src, msg, FastpodHeader::Hold { is_paused: true });
         }
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.resume(now, src, msg, self.fastpod.paused_probe_interval);
-            self.out.send(src, msg, FastpodHeader::Hold { held: false });
+            self.out.send(src, msg, FastpodHeader::Hold { is_paused: false });
         }
     }
 

@@ -377,7 +377,7 @@ impl Queues {
         now: Time,
         dst: NodeId,
         msg: MsgId,
-        held: bool,
+        is_paused: bool,
         fastpod: &Fastpod,
     ) -> Option<u16> {
         let slot = self.flows.slot(msg)?;
@@ -386,16 +386,16 @@ impl Queues {
             return None;
         }
         let pause = now + fastpod.paused_probe_interval;
-        if flow.is_paused == held {
-            if held {
+        if flow.is_paused == is_paused {
+            if is_paused {
                 self.flows.on_response(slot, pause);
             }
             return None;
         }
-        flow.is_paused = held;
+        flow.is_paused = is_paused;
         flow.retry.reset();
         self.dequeue(slot);
-        if held {
+        if is_paused {
             self.flows.start_timer(slot, pause);
             return None;
         }
@@ -403,7 +403,7 @@ impl Queues {
         Some(self.flows[slot].state.target)
     }
 
-    /// Probes the receiver of a message that is held.
+    /// Probes the receiver of a message that is is_paused.
     fn probe_receiver(&self, slot: u32, out: &mut Output<FastpodHeader>) {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Ask { flow: flow.flow, tx_slot: slot, size: flow.size };
@@ -411,7 +411,8 @@ impl Queues {
     }
 
     /// Queues messages that were sent and not acknowledged for retransmission, and requests room
-    /// for those that are held. Returns the destination of the next; `None` if no other is due.
+    /// for those that are is_paused. Returns the destination of the next; `None` if no other is
+    /// due.
     pub(crate) fn handle_timeout(
         &mut self,
         now: Time,

@@ -67,8 +67,8 @@ impl Receiver {
             FlowStatus::Delivered => self.acknowledge(of),
             FlowStatus::Abandoned => {}
             FlowStatus::Arriving(_) | FlowStatus::New => {
-                let held = self.flows.is_paused(of.src, of.msg);
-                out.send(of.src, of.msg, FastpodHeader::Hold { held });
+                let is_paused = self.flows.is_paused(of.src, of.msg);
+                out.send(of.src, of.msg, FastpodHeader::Hold { is_paused });
             }
         }
     }

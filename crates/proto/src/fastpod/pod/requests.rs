@@ -113,14 +113,14 @@ impl HostDemands {
     pub(crate) fn set_demand(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
         let need = cells.div_ceil(fastpod.slots.cells().into());
         let need = u32::try_from(need).unwrap_or(u32::MAX);
-        let wanted = self.demands.entry(dst).or_default();
-        let have = wanted.total.saturating_sub(wanted.granted).saturating_add(wanted.n_slots);
+        let demand = self.demands.entry(dst).or_default();
+        let have = demand.total.saturating_sub(demand.granted).saturating_add(demand.n_slots);
         if need <= have {
-            return wanted.is_dirty;
+            return demand.is_dirty;
         }
-        wanted.total = wanted.total.saturating_add(need - have);
-        if !wanted.is_dirty {
-            wanted.is_dirty = true;
+        demand.total = demand.total.saturating_add(need - have);
+        if !demand.is_dirty {
+            demand.is_dirty = true;
             self.dirty.push_back(dst);
         }
         true
@@ -136,14 +136,14 @@ impl HostDemands {
     pub(crate) fn take_demands<const N: usize>(&mut self, now: Time) -> List<Demand, N> {
         let mut demands = List::default();
         while let Some(&dst) = self.dirty.front() {
-            let Some(wanted) = self.demands.get_mut(&dst) else {
+            let Some(demand) = self.demands.get_mut(&dst) else {
                 self.dirty.pop_front();
                 continue;
             };
-            if !demands.push(Demand { dst, total: wanted.total }) {
+            if !demands.push(Demand { dst, total: demand.total }) {
                 break;
             }
-            wanted.is_dirty = false;
+            demand.is_dirty = false;
             self.dirty.pop_front();
         }
         if !demands.as_slice().is_empty() {
@@ -163,9 +163,9 @@ impl HostDemands {
         {
             self.grants.insert(slot, grant);
             self.granted_at = now;
-            let wanted = self.demands.entry(grant.dst).or_default();
-            wanted.n_slots += 1;
-            wanted.granted += u32::from(is_of_this);
+            let demand = self.demands.entry(grant.dst).or_default();
+            demand.n_slots += 1;
+            demand.granted += u32::from(is_of_this);
         }
         if !is_of_this {
             return;
@@ -213,8 +213,8 @@ impl HostDemands {
     pub(crate) fn take_grant(&mut self, slot: u64) -> Option<(u64, Grant)> {
         let first = self.grants.first_entry().filter(|first| *first.key() <= slot)?;
         let (slot, grant) = first.remove_entry();
-        if let Some(wanted) = self.demands.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
-            wanted.n_slots -= 1;
+        if let Some(demand) = self.demands.get_mut(&grant.dst).filter(|_| !grant.is_probe) {
+            demand.n_slots -= 1;
         }
         Some((slot, grant))
     }
@@ -226,9 +226,9 @@ impl HostDemands {
         self.received = SeqSet::default();
         (self.missing_since, self.unanswered_since) = (Time::NEVER, Time::NEVER);
         self.dirty.clear();
-        self.demands.retain(|_, wanted| {
-            *wanted = DestinationDemand { n_slots: wanted.n_slots, ..DestinationDemand::default() };
-            wanted.n_slots > 0
+        self.demands.retain(|_, demand| {
+            *demand = DestinationDemand { n_slots: demand.n_slots, ..DestinationDemand::default() };
+            demand.n_slots > 0
         });
     }
 
@@ -244,9 +244,9 @@ impl HostDemands {
         let backoff = 1 << self.attempts.min(BACKOFF_MAX);
         let doubled = |wait: Span| fastpod.attempt_limit.double_interval(wait * backoff, wait);
         let after = |since: Time, wait: Span| since.saturating_add(doubled(wait));
-        let quiet = self.unanswered_since.min(self.missing_since);
-        let answer =
-            after(quiet, fastpod.retry).min(after(self.last_packet_at, fastpod.unresponsive_after));
+        let unresponsive_since = self.unanswered_since.min(self.missing_since);
+        let answer = after(unresponsive_since, fastpod.retry)
+            .min(after(self.last_packet_at, fastpod.unresponsive_after));
         // In case that the totals of both ends have parted.
         answer.min(self.granted_at.saturating_add(fastpod.retry * RETRIES_WITHOUT_SLOT))
     }
@@ -309,8 +309,8 @@ mod tests {
         FastpodConfig::paper().derive(&facts, None).unwrap()
     }
 
-    fn take(asking: &mut HostDemands, now: Time) -> List<Demand, 3> {
-        asking.take_demands(now)
+    fn take(demands_of_host: &mut HostDemands, now: Time) -> List<Demand, 3> {
+        demands_of_host.take_demands(now)
     }
 
     fn answer(incarnation: u32, answered_rts: u32, granted: u32) -> SchdAnswer {
@@ -322,68 +322,80 @@ mod tests {
     /// Three cells fit a slot; requested slots are not requested twice.
     #[test]
     fn totals_cover_exactly_the_queued_packets() {
-        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        assert!(asking.set_demand(1, 4, &fastpod));
-        assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 2 }]);
-        assert!(!asking.set_demand(1, 6, &fastpod));
-        assert!(asking.set_demand(1, 7, &fastpod));
-        assert_eq!(take(&mut asking, Time::ZERO).as_slice(), [Demand { dst: 1, total: 3 }]);
+        let (fastpod, mut demands_of_host) = (fastpod(), HostDemands::new(Time::ZERO, 1));
+        assert!(demands_of_host.set_demand(1, 4, &fastpod));
+        assert_eq!(
+            take(&mut demands_of_host, Time::ZERO).as_slice(),
+            [Demand { dst: 1, total: 2 }]
+        );
+        assert!(!demands_of_host.set_demand(1, 6, &fastpod));
+        assert!(demands_of_host.set_demand(1, 7, &fastpod));
+        assert_eq!(
+            take(&mut demands_of_host, Time::ZERO).as_slice(),
+            [Demand { dst: 1, total: 3 }]
+        );
         // One is given: two are outstanding, and that one.
-        asking.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
-        assert!(!asking.set_demand(1, 9, &fastpod));
-        assert_eq!(asking.take_grant(50), Some((50, GRANT)));
-        assert!(!asking.set_demand(1, 6, &fastpod) && asking.set_demand(1, 7, &fastpod));
+        demands_of_host.on_schd(Time::ZERO, answer(1, 2, 1), Some((50, GRANT)));
+        assert!(!demands_of_host.set_demand(1, 9, &fastpod));
+        assert_eq!(demands_of_host.take_grant(50), Some((50, GRANT)));
+        assert!(
+            !demands_of_host.set_demand(1, 6, &fastpod)
+                && demands_of_host.set_demand(1, 7, &fastpod)
+        );
     }
 
     #[test]
     fn a_host_repeats_demands_after_a_lost_rts_or_a_missing_slot() {
-        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.set_demand(1, 3, &fastpod);
-        take(&mut asking, Time::ZERO);
+        let (fastpod, mut demands_of_host) = (fastpod(), HostDemands::new(Time::ZERO, 1));
+        demands_of_host.set_demand(1, 3, &fastpod);
+        take(&mut demands_of_host, Time::ZERO);
         let late = Time::ZERO + fastpod.retry;
-        asking.on_schd(late, answer(0, 0, 0), None);
-        assert_eq!(asking.deadline(true, &fastpod), late);
-        assert_eq!(asking.handle_timeout(late, &fastpod), Outcome::RequestAgain);
-        assert_eq!(asking.stamp(), (2, 0));
-        asking.set_demand(1, 3, &fastpod);
-        take(&mut asking, late);
+        demands_of_host.on_schd(late, answer(0, 0, 0), None);
+        assert_eq!(demands_of_host.deadline(true, &fastpod), late);
+        assert_eq!(demands_of_host.handle_timeout(late, &fastpod), Outcome::RequestAgain);
+        assert_eq!(demands_of_host.stamp(), (2, 0));
+        demands_of_host.set_demand(1, 3, &fastpod);
+        take(&mut demands_of_host, late);
         // The request was received, but the SCHD with the slot is lost.
-        asking.on_schd(late, answer(2, 1, 1), None);
-        assert!(asking.deadline(true, &fastpod) <= late + fastpod.retry * 2);
+        demands_of_host.on_schd(late, answer(2, 1, 1), None);
+        assert!(demands_of_host.deadline(true, &fastpod) <= late + fastpod.retry * 2);
         let later = late + fastpod.retry * 2;
-        assert_eq!(asking.handle_timeout(later, &fastpod), Outcome::RequestAgain);
+        assert_eq!(demands_of_host.handle_timeout(later, &fastpod), Outcome::RequestAgain);
     }
 
     /// A broken arbiter gives one slot twice: the first grant holds.
     #[test]
     fn a_slot_that_is_given_twice_is_held_once() {
-        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.set_demand(1, 3, &fastpod);
-        take(&mut asking, Time::ZERO);
-        asking.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
-        asking.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, ..GRANT })));
-        assert_eq!(asking.take_grant(50), Some((50, GRANT)));
-        assert_eq!(asking.take_grant(50), None);
+        let (fastpod, mut demands_of_host) = (fastpod(), HostDemands::new(Time::ZERO, 1));
+        demands_of_host.set_demand(1, 3, &fastpod);
+        take(&mut demands_of_host, Time::ZERO);
+        demands_of_host.on_schd(Time::ZERO, answer(1, 1, 1), Some((50, GRANT)));
+        demands_of_host.on_schd(Time::ZERO, answer(1, 1, 2), Some((50, Grant { dst: 2, ..GRANT })));
+        assert_eq!(demands_of_host.take_grant(50), Some((50, GRANT)));
+        assert_eq!(demands_of_host.take_grant(50), None);
     }
 
     /// It does so regardless of the totals at both ends.
     #[test]
     fn a_host_repeats_a_demand_after_a_long_wait() {
-        let (fastpod, mut asking) = (fastpod(), HostDemands::new(Time::ZERO, 1));
-        asking.set_demand(1, 6, &fastpod);
-        take(&mut asking, Time::ZERO);
+        let (fastpod, mut demands_of_host) = (fastpod(), HostDemands::new(Time::ZERO, 1));
+        demands_of_host.set_demand(1, 6, &fastpod);
+        take(&mut demands_of_host, Time::ZERO);
         for given in [1, 2] {
-            asking.on_schd(Time::ZERO, answer(1, 1, given), Some((50, GRANT)));
-            asking.take_grant(50);
+            demands_of_host.on_schd(Time::ZERO, answer(1, 1, given), Some((50, GRANT)));
+            demands_of_host.take_grant(50);
         }
         let wait = fastpod.retry * RETRIES_WITHOUT_SLOT;
         let mut now = Time::ZERO;
         while now + fastpod.unresponsive_after / 2 < Time::ZERO + wait {
             now += fastpod.unresponsive_after / 2;
-            asking.on_schd(now, answer(1, 1, 2), None);
-            assert_eq!(asking.handle_timeout(now, &fastpod), Outcome::None);
+            demands_of_host.on_schd(now, answer(1, 1, 2), None);
+            assert_eq!(demands_of_host.handle_timeout(now, &fastpod), Outcome::None);
         }
-        assert_eq!(asking.handle_timeout(Time::ZERO + wait, &fastpod), Outcome::RequestAgain);
-        assert!(asking.set_demand(1, 3, &fastpod));
+        assert_eq!(
+            demands_of_host.handle_timeout(Time::ZERO + wait, &fastpod),
+            Outcome::RequestAgain
+        );
+        assert!(demands_of_host.set_demand(1, 3, &fastpod));
     }
 }

@@ -121,8 +121,8 @@ impl Timing {
         // From the start of the slot of an SCHD at its sender to the start of the one given. Ends
         // receive the last SCHD of a slot, and then send.
         let way = (ups(hosts) + across + downs(hosts)).max(ups(cores) + downs(cores));
-        let heard = way + slots.length() + slots.error * 2;
-        let lead_slots = heard.div_floor(slots.length()) + slack;
+        let to_arbiter_max = way + slots.length() + slots.error * 2;
+        let lead_slots = to_arbiter_max.div_floor(slots.length()) + slack;
         let (up, down) = (ups(&ends), downs(&ends));
         let rts = slots.length() * 2 + up + to_arbiter;
         let answer_time = rts + compute + slots.length() * 2 + up_arbiter + across + up + down;
@@ -130,8 +130,8 @@ impl Timing {
         // sends an RTS within two slots. Let m be the last slot that the arbiter decides before it
         // receives that RTS. So m - a is less than this time in slots, and one; cells of slots a to
         // m + ahead arrive.
-        let told = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
-        let on_way = told + compute + up_arbiter + downs(cores);
+        let to_host_max = slots.length() * 2 + ups(cores) + to_arbiter + slots.error * 2;
+        let on_way = to_host_max + compute + up_arbiter + downs(cores);
         let in_flight_to_core = match cores {
             [] => 0,
             _ => on_way.div_floor(slots.length()) + 2 + lead_slots,
@@ -271,8 +271,8 @@ impl Timing {
     pub(crate) fn schd_after_report(&self, arbiter: u32, end: u16, sent: Instant) -> Instant {
         let End { leaf, place, up, .. } = self.ends[usize::from(end)];
         let down = self.leaves[usize::from(leaf)].arbiters[arbiter as usize].1;
-        let heard = sent + ps(up) + ps(down);
-        let slot = self.tick_after(arbiter, heard).unwrap_or(0);
+        let to_arbiter_max = sent + ps(up) + ps(down);
+        let slot = self.tick_after(arbiter, to_arbiter_max).unwrap_or(0);
         let schd = self.schd_at(arbiter, end, slot, self.slots.idle_gap(place));
         schd + ps(self.schd_delay(arbiter, end))
     }

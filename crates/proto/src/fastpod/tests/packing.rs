@@ -35,7 +35,7 @@ fn send_all(fastpod: &Fastpod, sizes: &[u64]) -> (u64, Vec<SentPacket>) {
         let message = Message::new(MsgId::new(number), NodeId::new(1), Bytes::new(size));
         queues.submit(Time::ZERO, &message, fastpod);
     }
-    let wanted = queues.cells_wanted(1, fastpod);
+    let n_cells = queues.cells_wanted(1, fastpod);
     let (mut cell, mut sent) = (0, Vec::new());
     while queues.waiting(1) > 0 {
         let mut time = CellTime::default();
@@ -48,7 +48,7 @@ fn send_all(fastpod: &Fastpod, sizes: &[u64]) -> (u64, Vec<SentPacket>) {
         cell += 1;
     }
     assert!(!queues.has_waiting() && queues.cells_wanted(1, fastpod) == 0);
-    (wanted, sent)
+    (n_cells, sent)
 }
 
 proptest! {
@@ -64,11 +64,11 @@ proptest! {
     ) {
         let order = if fifo { Order::Fifo } else { Order::Srpt };
         let fastpod = alike(FastpodConfig { order, clock_ppb, ..packed() }, 2, 2);
-        let (wanted, sent) = send_all(&fastpod, &sizes);
+        let (n_cells, sent) = send_all(&fastpod, &sizes);
         let cells = sent.last().unwrap().0 + 1;
         // As many cells are requested as are used, or fewer if there are many messages.
-        prop_assert!(wanted <= cells, "{wanted} of {cells}");
-        prop_assert!(sizes.len() > 64 || wanted == cells, "{wanted} of {cells}");
+        prop_assert!(n_cells <= cells, "{n_cells} of {cells}");
+        prop_assert!(sizes.len() > 64 || n_cells == cells, "{n_cells} of {cells}");
         let mut offsets = vec![0; sizes.len()];
         let mut end = Span::ZERO;
         for (n, &(cell, begin, bytes, (msg, offset, len))) in sent.iter().enumerate() {
@@ -119,7 +119,7 @@ proptest! {
         let (timing, slots) = (fastpod.timing(0), &fastpod.slots);
         // Host `j` of the second rack.
         let end = 4 + j;
-        let heard = |p: u16, begin: Span, error: i128| {
+        let arrival_of = |p: u16, begin: Span, error: i128| {
             let position = slots.cell_at(p, (i, j)) + begin;
             let delay = timing.schd_delay(0, end).as_ps();
             timing.schd_at(0, end, slot, position) + i128::from(delay) + error
@@ -133,7 +133,8 @@ proptest! {
         }
         for p in 0..slots.cells() {
             for (begin, error) in [(Span::ZERO, -early), (last, (early + clock - 1).max(0))] {
-                let of = timing.slot_of_arrival(end, heard(p, begin, error)).map(|(slot, _)| slot);
+                let arrival = arrival_of(p, begin, error);
+                let of = timing.slot_of_arrival(end, arrival).map(|(slot, _)| slot);
                 prop_assert_eq!(of, Some(slot), "cell {}, error {}", p, error);
             }
         }
@@ -152,9 +153,9 @@ fn short_messages_share_a_cell() {
     // Three acknowledgements fit an RTS, so that the last ones wait for three more.
     assert_all_fine(&run);
     assert_eq!(run.stats().slots_unused, 0);
-    let heard =
+    let arrival_of =
         at + (RATE.tx_time(HEADER) + CABLE + SWITCH) + (fastpod.slots.control + CABLE + HOST);
-    let decided = fastpod.timing(0).tick_after(0, i128::from(heard.as_ps())).unwrap();
+    let decided = fastpod.timing(0).tick_after(0, i128::from(arrival_of.as_ps())).unwrap();
     let begins =
         Time::from_ps(slot * (decided + fastpod.lead_slots)) + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;

@@ -83,7 +83,7 @@ impl Receiver {
                     // The source has too many flows in flight. This one waits until others have
                     // ended.
                     if repeated {
-                        out.send(of.src, of.msg, PhostHeader::RtsAck { tx_slot, held: true });
+                        out.send(of.src, of.msg, PhostHeader::RtsAck { tx_slot, is_paused: true });
                     }
                     return;
                 };
@@ -116,7 +116,7 @@ impl Receiver {
             out.send(
                 of.src,
                 of.msg,
-                PhostHeader::RtsAck { tx_slot, held: self.flows[slot].is_paused },
+                PhostHeader::RtsAck { tx_slot, is_paused: self.flows[slot].is_paused },
             );
         }
     }

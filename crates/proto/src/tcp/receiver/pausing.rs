@@ -25,9 +25,9 @@ impl Receiver {
         out: &mut Output<TcpHeader>,
     ) {
         self.paused.places.entry((src, msg)).or_insert(None);
-        let asked =
-            self.paused.last_query.take().filter(|asked| (asked.src, asked.msg) == (src, msg));
-        let Some(arrival) = asked else { return };
+        let probed =
+            self.paused.last_query.take().filter(|probed| (probed.src, probed.msg) == (src, msg));
+        let Some(arrival) = probed else { return };
         let conn = arrival.conn;
         let Some(slot) = self.connection_of(now, src, conn, msg, tcp, out) else { return };
         self.connections[slot].last_segment_at = now;

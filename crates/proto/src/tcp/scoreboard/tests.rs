@@ -16,12 +16,12 @@ fn sent(n: u64) -> Scoreboard {
 #[test]
 fn segments_received_above_a_hole_are_not_in_flight() {
     let mut board = sent(5);
-    let told = board.on_ack(at(10), 1, [(201, 401)].into_iter());
-    assert_eq!((told.delivered, told.rtt), (200, Some(Span::from_us(7))));
+    let report = board.on_ack(at(10), 1, [(201, 401)].into_iter());
+    assert_eq!((report.delivered, report.rtt), (200, Some(Span::from_us(7))));
     assert_eq!((board.in_flight(), board.n_sacked()), (300, 2));
-    let told = board.on_ack(at(12), 401, [].into_iter());
-    assert_eq!((told.cumulative, told.delivered, board.in_flight()), (400, 200, 100));
-    assert!(told.is_reordered);
+    let report = board.on_ack(at(12), 401, [].into_iter());
+    assert_eq!((report.cumulative, report.delivered, board.in_flight()), (400, 200, 100));
+    assert!(report.is_reordered);
 }
 
 #[test]
@@ -55,16 +55,16 @@ fn retransmitted_segments_give_no_samples() {
     let mut board = sent(2);
     board.mark_lost_if(|segment| Some(segment.start == 1));
     board.resend(at(5), 1);
-    let told = board.on_ack(at(9), 101, [].into_iter());
-    assert_eq!((told.rtt, told.latest.map(|segment| segment.sends)), (None, Some(2)));
+    let report = board.on_ack(at(9), 101, [].into_iter());
+    assert_eq!((report.rtt, report.latest.map(|segment| segment.sends)), (None, Some(2)));
     assert_eq!(board.on_ack(at(9), 201, [].into_iter()).rtt, Some(Span::from_us(8)));
 }
 
 #[test]
 fn a_range_below_the_acknowledgement_reports_a_duplicate() {
     let mut board = sent(3);
-    let told = board.on_ack(at(9), 201, [(1, 101)].into_iter());
-    assert!(told.has_duplicate);
+    let report = board.on_ack(at(9), 201, [(1, 101)].into_iter());
+    assert!(report.has_duplicate);
 }
 
 /// Reference scoreboard with a list of all segments.
@@ -127,9 +127,9 @@ proptest! {
                         blocks.push_front((start, end));
                         blocks.truncate(3);
                     }
-                    let told: Vec<Range> = blocks.iter().copied().take(n + 1).collect();
-                    board.on_ack(now, board.una(), told.clone().into_iter());
-                    naive.on_ack(board.una(), &told);
+                    let report: Vec<Range> = blocks.iter().copied().take(n + 1).collect();
+                    board.on_ack(now, board.una(), report.clone().into_iter());
+                    naive.on_ack(board.una(), &report);
                     board.mark_overtaken_lost(3);
                     naive.lose_overtaken(3);
                 }

@@ -80,17 +80,17 @@ fn data_sent_beyond_a_reduced_window_waits() {
     assert!(script.sent().is_empty());
     // One segment probes, after a timeout that doubles. It is answered, and so the connection is
     // kept.
-    let mut asked = 0;
+    let mut n_probes = 0;
     for us in (1_000..2_000_000).step_by(1_000) {
         let sent = script.at(us).sent();
         assert!(sent.len() <= 1, "{sent:?}");
         if !sent.is_empty() {
             assert_eq!(sent, segments(2, 1));
             script.ack(after(2), &[]);
-            asked += 1;
+            n_probes += 1;
         }
     }
-    assert!((20..=60).contains(&asked), "{asked}");
+    assert!((20..=60).contains(&n_probes), "{n_probes}");
     assert_eq!(script.stats().recoveries, 0);
     script.window = all;
     script.ack(after(2), &[]);

@@ -77,8 +77,8 @@ fn calls_to_abandon_all(
         search(&mut flows, &mut out);
         (calls, most) = (calls + 1, most.max(before - flows.len()));
     }
-    let told = std::iter::from_fn(|| out.next_event()).count();
-    assert_eq!((told, flows.len()), (1_000, 0));
+    let n_events = std::iter::from_fn(|| out.next_event()).count();
+    assert_eq!((n_events, flows.len()), (1_000, 0));
     (calls, most)
 }
 

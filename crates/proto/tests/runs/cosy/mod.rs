@@ -191,8 +191,8 @@ fn mixed(topology: &Topology, load: f64, flows: u64, seed: u64) -> Vec<Arrival> 
 /// `RAMPMETER_PACKETS` is the number of packets that must have been admitted in all.
 #[test]
 fn every_promise_is_kept_up_to_saturation_and_beyond() {
-    let wanted = std::env::var("RAMPMETER_PACKETS").ok().and_then(|n| n.parse().ok());
-    let wanted: u64 = wanted.unwrap_or(1_000_000);
+    let n_packets_max = std::env::var("RAMPMETER_PACKETS").ok().and_then(|n| n.parse().ok());
+    let n_packets_max: u64 = n_packets_max.unwrap_or(1_000_000);
     let fat_tree = TopologySpec::FatTree(topologies::FatTree {
         pods: None,
         k: 8,
@@ -210,7 +210,7 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
         let config = if rng.bernoulli(0.2) { CosyConfig::rsvp() } else { config };
         let topology = topologies[seed as usize % 2].clone();
         let load = 0.2 + rng.uniform_unit();
-        let arrivals = mixed(&topology, load, (wanted / 1_000).clamp(1_000, 20_000), seed);
+        let arrivals = mixed(&topology, load, (n_packets_max / 1_000).clamp(1_000, 20_000), seed);
         let mut spec = SimSpec { paranoid: false, ..spec(topology, seed) };
         let seen = match rng.uniform_below(4) {
             0 => assert_promises_kept_beside(config, spec, arrivals),
@@ -233,7 +233,7 @@ fn every_promise_is_kept_up_to_saturation_and_beyond() {
         total.packets += seen.packets;
         total.tightest = total.tightest.max(seen.tightest);
         total.fullest = total.fullest.max(seen.fullest);
-        if total.packets >= wanted {
+        if total.packets >= n_packets_max {
             break;
         }
     }

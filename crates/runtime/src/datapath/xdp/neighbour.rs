@@ -135,9 +135,10 @@ impl Neighbours {
         let Some(Some(peer)) = self.peers.get_mut(peer) else { return Ok(()) };
         let Ok(hop) = self.netlink.hop(peer.ip) else { return Ok(()) };
         if hop.interface != self.link.index {
-            let (ip, got, want) = (peer.ip, hop.interface, self.link.index);
-            let why =
-                format!("peer {ip} is reached through interface {got}, the datapath's is {want}");
+            let (ip, got, expected) = (peer.ip, hop.interface, self.link.index);
+            let why = format!(
+                "peer {ip} is reached through interface {got}, the datapath's is {expected}"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         peer.hop = Some(hop.next);

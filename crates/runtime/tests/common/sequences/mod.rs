@@ -228,7 +228,7 @@ struct Bed {
     wire: Rc<RefCell<Wire>>,
     now: Time,
     /// Incarnation of the hostile node.
-    life: u32,
+    restart: u32,
     packets_left: u32,
     events_left: u32,
     template: Option<Template>,
@@ -267,7 +267,7 @@ impl Bed {
             apps,
             wire,
             now: Time::ZERO,
-            life: 1,
+            restart: 1,
             packets_left: PACKETS,
             events_left: EVENTS,
             template: None,
@@ -317,7 +317,7 @@ impl Bed {
         (self.packets_left, self.is_touched) = (left, true);
         let (src, dst) = (self.src, NodeId::new(0));
         let src_incarnation = match src {
-            HOSTILE => Incarnation::new(1_000 + self.life),
+            HOSTILE => Incarnation::new(1_000 + self.restart),
             arbiter => Incarnation::new(10 + arbiter.get()),
         };
         let dst_incarnation = Some(Incarnation::new(10));
@@ -376,7 +376,7 @@ impl Bed {
                 transport: TRANSPORT,
                 src: HOSTILE,
                 dst,
-                src_incarnation: Incarnation::new(1_000 + self.life),
+                src_incarnation: Incarnation::new(1_000 + self.restart),
                 dst_incarnation: Some(Incarnation::new(10 + dst.get())),
                 kind: Kind::HelloAck { nonce },
                 protection: Protection::Unprotected,
@@ -413,11 +413,11 @@ impl Bed {
             live <= FIXED + A_BYTE * seen.bytes + submitted,
             "{live} bytes held after {seen:?}"
         );
-        let (asked, calls) = (total - before.total, calls - before.calls);
+        let (n_asked, calls) = (total - before.total, calls - before.calls);
         let allowed = FIXED + 2 * (held + live) + A_BYTE * 1_500 * packets;
         assert!(
-            asked <= allowed,
-            "{asked} bytes asked for where {held} were held, with {packets} packets"
+            n_asked <= allowed,
+            "{n_asked} bytes asked for where {held} were held, with {packets} packets"
         );
         assert!(
             calls <= CALLS + CALLS_A_PACKET * (packets + messages) + held / BYTES_A_CALL,

@@ -42,7 +42,7 @@ impl Bed {
                 };
             }
             _ => {
-                self.life += u32::from(input.u8() < 64);
+                self.restart += u32::from(input.u8() < 64);
                 let nonce = input.u32();
                 self.send(Kind::Hello { nonce }, &[]);
                 self.wait(Span::from_us(100));

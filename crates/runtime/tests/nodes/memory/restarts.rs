@@ -24,8 +24,8 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
             let src = rng.uniform_below(3);
             let dst = (src + 1 + rng.uniform_below(2)) % 3;
             if bed.submit(src, dst, mixed_size(&mut rng), numbers[src]) {
-                let life = bed.nodes[src].as_ref().unwrap().life;
-                submitted.push((src as u32, life, numbers[src]));
+                let incarnation = bed.nodes[src].as_ref().unwrap().restart;
+                submitted.push((src as u32, incarnation, numbers[src]));
                 numbers[src] += 1;
             }
             if rng.bernoulli(0.05) {
@@ -46,10 +46,11 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
         }
         bed.run_until(bed.now + Span::from_us(60_000_000));
         for label in submitted {
-            let (src, life, _) = label;
+            let (src, incarnation, _) = label;
             let delivered = bed.seen.delivered.get(&label).copied().unwrap_or(0);
             assert!(delivered <= 1, "seed {seed}: {label:?} was delivered {delivered} times");
-            let lives_on = bed.nodes[src as usize].as_ref().is_some_and(|n| n.life == life);
+            let lives_on =
+                bed.nodes[src as usize].as_ref().is_some_and(|n| n.restart == incarnation);
             match bed.seen.outcomes.get(&label) {
                 Some(Outcome::Completed) => {
                     assert_eq!(delivered, 1, "seed {seed}: {label:?} completed");

@@ -33,9 +33,9 @@ impl Discipline for Ranks {
             next = pool.links(next).next;
         }
         let flow = |p: &Packet<H>| (p.src, p.payload.msg, p.dst);
-        let wanted = flow(pool.get(best));
+        let best_flow = flow(pool.get(best));
         let mut first = queues.head[LIST];
-        while flow(pool.get(first)) != wanted {
+        while flow(pool.get(first)) != best_flow {
             first = pool.links(first).next;
         }
         queues.take(LIST, port, pool, first);

@@ -37,7 +37,7 @@ impl RoundBuilder<'_> {
         let levels = self.collective.levels();
         for chunk in 0..chunks {
             let bytes = part(size.get(), chunks, chunk);
-            let mut heard: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
+            let mut arrived: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
             let pairs = |level: u32| {
                 let far = 1 << level;
                 (0..n).step_by(2 * far).map(move |low| (low, low + far as u32))
@@ -45,16 +45,16 @@ impl RoundBuilder<'_> {
             if self.collective.operation == Operation::AllReduce {
                 for level in 0..levels {
                     for (parent, child) in pairs(level).filter(|&(_, child)| child < n) {
-                        let flow = self.send(child, parent, bytes, &heard[child as usize]);
-                        heard[parent as usize].push(flow);
+                        let flow = self.send(child, parent, bytes, &arrived[child as usize]);
+                        arrived[parent as usize].push(flow);
                     }
                 }
             }
             for level in (0..levels).rev() {
                 for (parent, child) in pairs(level).filter(|&(_, child)| child < n) {
-                    let flow = self.send(parent, child, bytes, &heard[parent as usize]);
+                    let flow = self.send(parent, child, bytes, &arrived[parent as usize]);
                     // The data from its children are in the data that it receives from its parent.
-                    heard[child as usize] = vec![flow];
+                    arrived[child as usize] = vec![flow];
                 }
             }
         }
@@ -67,7 +67,7 @@ impl RoundBuilder<'_> {
         let (n, size) = (self.collective.hosts.count(), self.collective.size);
         let levels = self.collective.levels();
         let bytes = |from: u32, to: u32| (from..to).map(|i| part(size.get(), n, i)).sum();
-        let mut heard: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
+        let mut arrived: Vec<Vec<u32>> = vec![Vec::new(); n as usize];
         let operation = self.collective.operation;
         let halving = (0..levels).rev().map(|level| (1 << level, true));
         let doubling = (0..levels).map(|level| (1 << level, false));
@@ -81,10 +81,10 @@ impl RoundBuilder<'_> {
                 // sends all that it has.
                 let owner = if is_halving { partner } else { host };
                 let first = owner / far * far;
-                let after = &heard[host as usize];
+                let after = &arrived[host as usize];
                 sent.push((partner, self.send(host, partner, bytes(first, first + far), after)));
             }
-            sent.into_iter().for_each(|(partner, flow)| heard[partner as usize].push(flow));
+            sent.into_iter().for_each(|(partner, flow)| arrived[partner as usize].push(flow));
         }
         size
     }

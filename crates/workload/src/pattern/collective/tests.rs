@@ -45,18 +45,18 @@ fn all(count: u32, size: u64) -> Vec<Collective> {
 
 /// Returns the contributions that each host has at the end, one bit for each host. A flow carries
 /// the contribution of its source and those of its dependencies.
-fn heard(graph: &Graph, count: u32) -> Vec<u64> {
+fn arrived(graph: &Graph, count: u32) -> Vec<u64> {
     let dependencies = graph.dependencies();
     let mut carried = vec![0u64; graph.len() as usize];
-    let mut heard: Vec<u64> = (0..count).map(|host| 1 << host).collect();
+    let mut arrived: Vec<u64> = (0..count).map(|host| 1 << host).collect();
     for node in graph.topological_order() {
         let ends = graph.node(node);
         let own = 1u64 << (ends.src.get() - FIRST);
         let came = dependencies[node as usize].iter().map(|&from| carried[from as usize]);
         carried[node as usize] = came.fold(own, |all, from| all | from);
-        heard[(ends.dst.get() - FIRST) as usize] |= carried[node as usize];
+        arrived[(ends.dst.get() - FIRST) as usize] |= carried[node as usize];
     }
-    heard
+    arrived
 }
 
 /// Returns the bytes that each host sends, and receives.
@@ -80,8 +80,8 @@ fn broadcast_and_reduced_data_reach_every_host() {
             let from_first =
                 matches!(collective.operation, Operation::Broadcast | Operation::Pipeline);
             let needed = if from_first { 1 } else { everybody };
-            let heard = heard(&graph, count);
-            assert!(heard.iter().all(|set| set & needed == needed), "{collective:?} {heard:?}");
+            let arrived = arrived(&graph, count);
+            assert!(arrived.iter().all(|set| set & needed == needed), "{collective:?} {arrived:?}");
         }
     }
 }

@@ -275,8 +275,8 @@ impl FastpodHost {
                 let seen = slot.map_or(0, |slot| self.observations.brief(slot));
                 FastpodHeader::Rts { epoch, incarnation, number, seen, demands, acks }
             }
-            Some((slot, sent, got)) => {
-                FastpodHeader::Report { epoch, slot: slot as u32, sent, got, acks }
+            Some((slot, sent, received)) => {
+                FastpodHeader::Report { epoch, slot: slot as u32, sent, received, acks }
             }
         };
         let dst = self.fastpod.arbiter(self.pod, self.arbiter);
