@@ -398,8 +398,24 @@ class TestOtherCommands:
         assert reports["small"]["hops"] > 0
 
     def test_the_standard_benchmarks_are_plans_that_can_run(self) -> None:
-        for plan in benchmark.PLANS.values():
+        for plan in [*benchmark.PLANS.values(), *benchmark.QUICK.values()]:
             plan.check()
+
+    def test_bench_shows_progress_and_ends_at_a_signal(self, plan_file: Path) -> None:
+        command = [sys.executable, "-m", "rampmeter.cli", "bench", str(plan_file)]
+        process = subprocess.Popen(
+            [*command, "--set", "workload.flows=100000000"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert process.stderr is not None
+        assert process.stderr.readline() == "[1/1] small\n"
+        time.sleep(1.0)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+        assert (process.returncode, output, errors) == (130, "", "rampmeter: interrupted\n")
 
 
 @pytest.mark.parametrize(

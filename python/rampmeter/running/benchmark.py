@@ -4,19 +4,27 @@ memory is separate."""
 import json
 import multiprocessing
 import shutil
+import signal
 import subprocess
-from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import _core
 from rampmeter.parts.shortcuts import fat_tree, imc10, leaf_spine
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON, transports
+from rampmeter.running.runner import StopCondition, stopping_on_signals
 from rampmeter.text.locations import Location
 from rampmeter.transports import DcPim
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+POLL_SECONDS: Final = 0.2
+"""Interval at which a run is checked for its end."""
 
 
 def _small(transport: Transport) -> Plan:
@@ -45,22 +53,75 @@ PLANS: Final = {
 """The standard benchmarks, IMC10 at load 0.6: dcPIM, then every transport with packets."""
 
 
-def measure(plans: Mapping[str, Plan]) -> dict[str, dict[str, Any]]:
-    """Runs each plan once, one after another; returns the reports of `_core.bench`."""
+QUICK: Final = {
+    "144 hosts": PLANS["144 hosts"].with_(("workload.flows", 10_000)),
+    "1024 hosts": PLANS["1024 hosts"].with_(("workload.flows", 10_000)),
+}
+"""The first benchmarks with a tenth of the flows: less than a minute."""
+
+
+@dataclass(frozen=True)
+class Benchmarks:
+    """Speeds of plans."""
+
+    reports: dict[str, dict[str, Any]]
+    """Reports of `_core.bench` by plan, of those that ended."""
+    stopped_by: signal.Signals | None
+    """The signal that ended them: SIGINT, SIGTERM, or none."""
+
+
+def measure(
+    plans: Mapping[str, Plan], on_start: Callable[[str], None] = lambda name: None
+) -> Benchmarks:
+    """Runs each plan once, one after another. `on_start` is called with the name of each.
+
+    Ctrl-C and SIGTERM end the current run.
+    """
     for plan in plans.values():
         plan.check()
+    reports: dict[str, dict[str, Any]] = {}
+    stop = StopCondition()
+    with stopping_on_signals(stop):
+        for name, plan in plans.items():
+            on_start(name)
+            report = _measure_one(plan, stop)
+            if report is None:
+                break
+            reports[name] = report
+    return Benchmarks(reports, stop.by)
+
+
+def _measure_one(plan: Plan, stop: StopCondition) -> dict[str, Any] | None:
+    """Runs a plan in a process; `None` if it was stopped."""
     context = multiprocessing.get_context("spawn")
-    reports = {}
-    for name, plan in plans.items():
-        with ProcessPoolExecutor(1, mp_context=context) as pool:
-            text = pool.submit(_core.bench, plan.text, str(plan.base)).result()
-        report: dict[str, Any] = json.loads(text)
-        if report["cpu_seconds"] <= 0:
-            raise plan.location().error(
-                expected="a run long enough to be timed", got=f"{report['cpu_seconds']} s"
-            )
-        reports[name] = report
-    return reports
+    ours, others = context.Pipe(duplex=False)
+    process = context.Process(target=_bench, args=(others, plan.text, str(plan.base)), daemon=True)
+    process.start()
+    others.close()
+    try:
+        while not ours.poll(POLL_SECONDS):
+            if stop.is_set():
+                return None
+        report: dict[str, Any] = json.loads(ours.recv())
+    except EOFError:
+        process.join()
+        raise plan.location().error(
+            expected="a run that ends", got=f"exit code {process.exitcode} of its process"
+        ) from None
+    finally:
+        process.terminate()
+        process.join()
+    if report["cpu_seconds"] <= 0:
+        raise plan.location().error(
+            expected="a run long enough to be timed", got=f"{report['cpu_seconds']} s"
+        )
+    return report
+
+
+def _bench(results: "Connection", text: str, base: str) -> None:
+    """Runs a plan and sends its report. The parent process handles Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    results.send(_core.bench(text, base))
 
 
 HOST_BENCHMARKS: Final = {

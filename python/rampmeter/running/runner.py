@@ -156,7 +156,7 @@ def run_all(
     stop = stop or StopCondition()
     worker = _Worker(watcher or SilentWatcher(), stop)
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
-    with _stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
+    with stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
         # Waits have a time limit, since a signal to another thread does not end a wait of this one.
         while wait(futures, timeout=POLL_SECONDS).not_done:
@@ -187,7 +187,7 @@ class StopCondition:
 
 
 @contextmanager
-def _stopping_on_signals(stop: StopCondition) -> Iterator[None]:
+def stopping_on_signals(stop: StopCondition) -> Iterator[None]:
     """Records the first Ctrl-C or SIGTERM in `stop`; the second one raises.
 
     An exception of the first one could be raised anywhere, such as after the start of a thread and
