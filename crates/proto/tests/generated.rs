@@ -27,7 +27,7 @@ fn the_pages_have_every_packet() {
     for wire in formats::<Builtin>() {
         let page = format!("docs/protocols/{}.md", wire.name);
         let rows: String = wire.formats.iter().map(row).collect();
-        let head = "| type | name | direction | fields (bytes) | length | says |\n";
+        let head = "| type | name | direction | fields (bytes) | length | meaning |\n";
         let table = format!("\n{head}|---|---|---|---|---|---|\n{rows}\n");
         compare(&page, "<!-- packets -->\n", "<!-- /packets -->\n", &table);
     }

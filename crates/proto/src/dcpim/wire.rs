@@ -107,7 +107,7 @@ headers! {
             packets: u32 as "Packets of the flow",
         },
         /// Receiver to sender: every packet of the flow has arrived.
-        6 FinishAck (control "finished", R to S) "flow slot {tx_slot} is complete" {
+        6 FinishAck (control "finish ack", R to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the sender.
             tx_slot: u32,
         },

@@ -85,13 +85,13 @@ headers! {
             slots as slot: List<Slot, SLOTS_MAX> as "Slot",
         },
         /// Arbiter to host: the requests of this incarnation are unknown, repeat them.
-        5 Reset (control "forgotten", A to H)
+        5 Reset (control "reset", A to H)
         "repeat the demands of incarnation {incarnation}" {
             /// The host's incarnation.
             incarnation: u32,
         },
         /// Arbiter to host: this is the standby, send requests to the other.
-        6 NotActive (control "passive", A to H) "use the other arbiter",
+        6 NotActive (control "not active", A to H) "use the other arbiter",
         /// Arbiter to its standby: the arbiter is active.
         7 Watchdog (control "watchdog", A to A) "the arbiter lives",
         /// Host to arbiter, epochs: a flow has packets to send.

@@ -68,7 +68,7 @@ headers! {
         },
         /// Destination to source: the flow is known and its missing packets will get tokens. The
         /// answer to a repeated RTS.
-        6 RtsAck (control "heard", D to S) "flow slot {tx_slot} is known" {
+        6 RtsAck (control "RTS ack", D to S) "flow slot {tx_slot} is known" {
             /// The flow's slot at the source.
             tx_slot: u32,
             /// True if the destination has no room for the message now.
