@@ -328,9 +328,12 @@ def cost_of(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """Estimates the data packets of a run."""
     plan = figure.plan.with_(*run.overrides)
     if flows is None:
-        # A host of a collective sends its vector about twice.
+        # A host of a collective sends its vector about twice. The ideal plans again when one of
+        # up to n (n - 1) messages ends, in a time that grows with the n hosts.
+        n_hosts = float(plan.derived()["hosts"])
         vector_bytes = float(plan.resolved("workload.vector-bytes", 0))
-        return 2.0 * plan.derived()["hosts"] * vector_bytes / 1460
+        is_ideal = plan.get("transport.name") == "ideal"
+        return max(2.0 * n_hosts * vector_bytes / 1460, n_hosts**3 if is_ideal else 0.0)
     sizes = plan.get("workload.sizes")
     mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
     return flows * mean / 1460
