@@ -177,42 +177,6 @@ pub struct RegularPaths {
     pub agg_uplinks: u16,
 }
 
-/// Ports by which the switches on the path forward a packet, the first switch's first. Ports are
-/// numbered within their switch. A host with several links names its own link before them. Up to
-/// three ports below [`SourceRoute::PORTS`]: enough for a pod of 32-port switches, with two
-/// arbiters at each rack's switch (Fastpod §3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SourceRoute(u16);
-
-impl SourceRoute {
-    /// Number of ports of a switch that a route can name.
-    pub const PORTS: u16 = 40;
-    /// Maximum number of switches on a route.
-    pub const HOPS: usize = 3;
-
-    /// Returns the route by `ports`; `None` if there are too many, or one of them has no number in
-    /// a route.
-    pub fn new(ports: &[u16]) -> Option<Self> {
-        if ports.len() > Self::HOPS || ports.iter().any(|&port| port >= Self::PORTS) {
-            return None;
-        }
-        let digits = ports.iter().rev();
-        Some(Self(digits.fold(0, |route, &port| route * Self::PORTS + port)))
-    }
-
-    /// Returns the route as packets carry it ([`Packet::path`](crate::Packet)).
-    #[inline]
-    pub const fn path(self) -> u16 {
-        self.0
-    }
-
-    /// Splits a path into the port at the next switch and the path from there on.
-    #[inline]
-    pub const fn split(path: u16) -> (u16, u16) {
-        (path % Self::PORTS, path / Self::PORTS)
-    }
-}
-
 /// Pods of a network: one, or several of equal numbers of racks and hosts, joined by core switches
 /// (Fastpod §3.4). Arbiters are numbered pod by pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -430,25 +394,5 @@ impl ArbiterRate {
                 Rate::from_bps(fastest.as_bps().saturating_mul(links)).unwrap_or(fastest)
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_route_lists_its_ports_in_order() {
-        for ports in [&[][..], &[0], &[39, 0, 1], &[4, 17, 39], &[39, 39, 39]] {
-            let route = SourceRoute::new(ports).unwrap();
-            let mut path = route.path();
-            for &port in ports {
-                let (next, rest) = SourceRoute::split(path);
-                assert_eq!(next, port);
-                path = rest;
-            }
-            assert_eq!(path, 0);
-        }
-        assert_eq!((SourceRoute::new(&[40]), SourceRoute::new(&[0; 4])), (None, None));
     }
 }

@@ -8,6 +8,7 @@
 //! * [`wire`]: the wire codec
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
+//! * [`SourceRoute`]: paths by ports of switches
 //! * [`TypeError`]: errors of serde in the words of a user
 //! * [`endpoint`], [`transport`]: the interface between protocols and the drivers that run them
 //!
@@ -23,6 +24,7 @@ pub mod packet;
 mod pairs;
 pub mod quantity;
 pub mod rng;
+mod source_route;
 pub mod transport;
 mod type_error;
 pub mod units;
@@ -34,6 +36,7 @@ pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
+pub use source_route::SourceRoute;
 pub use transport::{
     Departure, FabricFacts, ForwardOnly, NoArbiter, Queueing, RankProgram, SwitchFacts,
     SwitchProgram, TransitPacket, Transport, TrimmingProgram, Verdict,

@@ -1,7 +1,8 @@
 //! Pods: two tiers in which every rack's switch has a link to every switch above, with arbiters at
 //! all racks.
 
-use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{Pod, PodHost};
 use rampmeter_core::{Bytes, Span};
 
 use super::build::{LinkParameters, leaf_spine};

@@ -1,7 +1,8 @@
 //! Fat-trees of pods: racks and aggregation switches of several pods, and core switches that join
 //! them (Fastpod §3.4).
 
-use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods};
 use rampmeter_core::{Bytes, Span};
 
 use super::{Link, Node, Topology};

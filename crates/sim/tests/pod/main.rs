@@ -8,7 +8,8 @@ mod cuts;
 mod random;
 mod script;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod};
 use rampmeter_core::{Bytes, Span, Time};
 use rampmeter_sim::*;
 

@@ -6,7 +6,8 @@ mod memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, FabricFacts, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,

@@ -1,7 +1,8 @@
 //! The ways of packets through pods: the sender names every port (§3.2). Other networks route by
 //! themselves.
 
-use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{Pod, PodHost};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 

@@ -7,7 +7,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::{Pod, PodHost, Pods};
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Receipt,
