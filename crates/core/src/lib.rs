@@ -8,7 +8,7 @@
 //! * [`wire`]: the wire codec
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
-//! * [`SourceRoute`]: paths by ports of switches
+//! * [`wiring`], [`SourceRoute`]: nodes, links and ports, and paths by ports
 //! * [`TypeError`]: errors of serde in the words of a user
 //! * [`endpoint`], [`transport`]: the interface between protocols and the drivers that run them
 //!
@@ -29,6 +29,7 @@ pub mod transport;
 mod type_error;
 pub mod units;
 pub mod wire;
+pub mod wiring;
 
 pub use clock::ClockOrigin;
 pub use endpoint::{Endpoint, Event, Gauge, LatencyBound, Message, Phase, Receipt};
@@ -44,3 +45,4 @@ pub use transport::{
 pub use type_error::TypeError;
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};
+pub use wiring::Wiring;
