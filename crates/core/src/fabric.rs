@@ -177,126 +177,6 @@ pub struct RegularPaths {
     pub agg_uplinks: u16,
 }
 
-/// Ports by which the switches on the path forward a packet, the first switch's first. Ports are
-/// numbered within their switch. A host with several links names its own link before them. Up to
-/// three ports below [`SourceRoute::PORTS`]: enough for a pod of 32-port switches, with two
-/// arbiters at each rack's switch (Fastpod §3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct SourceRoute(u16);
-
-impl SourceRoute {
-    /// Number of ports of a switch that a route can name.
-    pub const PORTS: u16 = 40;
-    /// Maximum number of switches on a route.
-    pub const HOPS: usize = 3;
-
-    /// Returns the route by `ports`; `None` if there are too many, or one of them has no number in
-    /// a route.
-    pub fn new(ports: &[u16]) -> Option<Self> {
-        if ports.len() > Self::HOPS || ports.iter().any(|&port| port >= Self::PORTS) {
-            return None;
-        }
-        let digits = ports.iter().rev();
-        Some(Self(digits.fold(0, |route, &port| route * Self::PORTS + port)))
-    }
-
-    /// Returns the route as packets carry it ([`Packet::path`](crate::Packet)).
-    #[inline]
-    pub const fn path(self) -> u16 {
-        self.0
-    }
-
-    /// Splits a path into the port at the next switch and the path from there on.
-    #[inline]
-    pub const fn split(path: u16) -> (u16, u16) {
-        (path % Self::PORTS, path / Self::PORTS)
-    }
-}
-
-/// Pods of a network: one, or several of equal numbers of racks and hosts, joined by core switches
-/// (Fastpod §3.4). Arbiters are numbered pod by pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pods {
-    /// Pods, in the order of their hosts.
-    pub pods: Vec<Pod>,
-    /// Core switches, by aggregation switch, then by place; none in a pod alone.
-    pub cores: Vec<CoreSwitch>,
-}
-
-impl From<Pod> for Pods {
-    /// Creates a network of one pod.
-    fn from(pod: Pod) -> Self {
-        Self { pods: vec![pod], cores: Vec::new() }
-    }
-}
-
-/// A core switch: it has a link to the aggregation switch of the same number in every pod.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CoreSwitch {
-    /// Number among all switches.
-    pub switch: u32,
-    /// Number of its aggregation switches in their pods.
-    pub agg: u16,
-    /// Number among the core switches of these, from zero.
-    pub index: u16,
-    /// Propagation to the aggregation switches.
-    pub propagation: Span,
-    /// Ports by pod, numbered within the switch.
-    pub ports: Vec<u16>,
-}
-
-/// A pod: racks of hosts whose switches have a link to each of the aggregation switches, and
-/// arbiters with a link to every rack's switch. All links have one rate, and switches cut through.
-/// A sender chooses routes and instants by these fields (Fastpod §3.1, §3.2). If there are several
-/// pods, arbiters also have a link to every aggregation switch, after those to racks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pod {
-    /// Rate of all links.
-    pub rate: Rate,
-    /// Bytes that must have arrived before a switch forwards.
-    pub header: Bytes,
-    /// Processing time in each switch.
-    pub switch_latency: Span,
-    /// Processing time in each host and arbiter.
-    pub host_latency: Span,
-    /// Rack and cable of each host.
-    pub hosts: Vec<PodHost>,
-    /// Shortest and longest propagation between a rack's switch and an aggregation switch.
-    pub trunk_propagation: (Span, Span),
-    /// Propagation between each rack's switch and the arbiters: rack, then arbiter.
-    pub arbiter_propagation: Vec<Vec<Span>>,
-    /// Ports of racks' switches to aggregation switches: rack, then aggregation switch.
-    pub ports_to_agg: Vec<Vec<u16>>,
-    /// Ports of aggregation switches to racks' switches: aggregation switch, then rack.
-    pub ports_to_rack: Vec<Vec<u16>>,
-    /// Ports of racks' switches to arbiters: rack, then arbiter.
-    pub ports_to_arbiter: Vec<Vec<u16>>,
-    /// Number of its first host; those of the others follow.
-    pub first_host: u32,
-    /// Ports of aggregation switches to core switches: aggregation switch, then the core switches
-    /// joined to it. Empty in a pod alone.
-    pub ports_to_core: Vec<Vec<u16>>,
-    /// Propagation between each aggregation switch and the arbiters: aggregation switch, then
-    /// arbiter. Empty in a pod alone.
-    pub agg_arbiter_propagation: Vec<Vec<Span>>,
-    /// Ports of aggregation switches to arbiters: aggregation switch, then arbiter. Empty in a pod
-    /// alone.
-    pub agg_ports_to_arbiter: Vec<Vec<u16>>,
-}
-
-/// A host of a pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PodHost {
-    /// Rack of the host.
-    pub rack: u16,
-    /// Number among the hosts of the rack, from zero.
-    pub index: u16,
-    /// Port of the rack's switch to the host.
-    pub port: u16,
-    /// Propagation to the rack's switch.
-    pub propagation: Span,
-}
-
 /// Links between switches of a regular network that have failed, so that routing does not use them.
 /// Racks, pods and uplinks are numbered as in [`RegularPaths`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -389,7 +269,7 @@ impl FabricNeeds {
 }
 
 /// One central controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArbiterNeed {
     /// Rate of its link, or of each of its links.
     pub rate: ArbiterRate,
@@ -398,16 +278,15 @@ pub struct ArbiterNeed {
 }
 
 /// Location of a controller in the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ArbiterPlace {
     /// One link, at the first rack.
     #[default]
     FirstRack,
-    /// A link to the switch of every rack (Fastpod §3.2).
+    /// A link to the switch of every rack.
     EveryRack,
-    /// A link to the switch of every rack of the pod with this number, and then to each of its
-    /// aggregation switches (Fastpod §3.4).
-    PodSwitches(u16),
+    /// A link to each of these switches, in this order.
+    Switches(Vec<u32>),
 }
 
 /// Rate of a controller's link.
@@ -430,25 +309,5 @@ impl ArbiterRate {
                 Rate::from_bps(fastest.as_bps().saturating_mul(links)).unwrap_or(fastest)
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_source_route_lists_its_ports_in_order() {
-        for ports in [&[][..], &[0], &[39, 0, 1], &[4, 17, 39], &[39, 39, 39]] {
-            let route = SourceRoute::new(ports).unwrap();
-            let mut path = route.path();
-            for &port in ports {
-                let (next, rest) = SourceRoute::split(path);
-                assert_eq!(next, port);
-                path = rest;
-            }
-            assert_eq!(path, 0);
-        }
-        assert_eq!((SourceRoute::new(&[40]), SourceRoute::new(&[0; 4])), (None, None));
     }
 }

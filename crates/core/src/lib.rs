@@ -8,6 +8,7 @@
 //! * [`wire`]: the wire codec
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
+//! * [`wiring`], [`SourceRoute`]: nodes, links and ports, and paths by ports
 //! * [`TypeError`]: errors of serde in the words of a user
 //! * [`endpoint`], [`transport`]: the interface between protocols and the drivers that run them
 //!
@@ -23,10 +24,12 @@ pub mod packet;
 mod pairs;
 pub mod quantity;
 pub mod rng;
+mod source_route;
 pub mod transport;
 mod type_error;
 pub mod units;
 pub mod wire;
+pub mod wiring;
 
 pub use clock::ClockOrigin;
 pub use endpoint::{Endpoint, Event, Gauge, LatencyBound, Message, Phase, Receipt};
@@ -34,6 +37,7 @@ pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
+pub use source_route::SourceRoute;
 pub use transport::{
     Departure, FabricFacts, ForwardOnly, NoArbiter, Queueing, RankProgram, SwitchFacts,
     SwitchProgram, TransitPacket, Transport, TrimmingProgram, Verdict,
@@ -41,3 +45,4 @@ pub use transport::{
 pub use type_error::TypeError;
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};
+pub use wiring::Wiring;

@@ -85,7 +85,7 @@ impl Marks {
     pub const TRIMMED: Self = Self(4);
     /// The sender has chosen the path; interfaces and switches follow it.
     pub const ROUTED: Self = Self(8);
-    /// The path is a [`SourceRoute`](crate::fabric::SourceRoute): each switch forwards by the port
+    /// The path is a [`SourceRoute`](crate::SourceRoute): each switch forwards by the port
     /// that it names, and reads no table. Set together with [`Marks::ROUTED`].
     pub const SOURCE_ROUTED: Self = Self(16);
     /// Sent without a schedule: switches without memory drop or truncate it for any other packet

@@ -205,9 +205,6 @@ pub struct FabricFacts {
     pub data_rtt: Span,
     /// Unloaded round trip with a control packet in each direction (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
-    /// Number of pods without over-subscription that form the network: none, one, or those of a
-    /// fat-tree; see [`Pods`](crate::fabric::Pods).
-    pub n_pods: u16,
     /// Minimum time without an answer before a transport aborts. Zero in simulated networks, where
     /// only the number of attempts limits it.
     pub abort_timeout_min: Span,

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Pods, Racks, RegularPaths};
+use rampmeter_core::fabric::{FabricNeeds, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Transport};
+use rampmeter_core::{Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Transport, Wiring};
 
 use crate::keys::{BadKey, Keys};
 use crate::toolkit::Segmentation;
@@ -43,9 +43,15 @@ pub trait RegisteredTransport:
         Self::segmentation(keys).header
     }
 
-    /// Returns its needs of the fabric.
+    /// Returns its needs of the fabric, of which only `_facts` are known.
     fn needs(_keys: &Self::Keys, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds::default()
+    }
+
+    /// Returns its needs of a simulated fabric with this wiring. Arbiters that it has already are
+    /// ignored.
+    fn network_needs(keys: &Self::Keys, facts: &FabricFacts, _wiring: &Wiring) -> FabricNeeds {
+        Self::needs(keys, facts)
     }
 
     /// Checks the parameters and derives what follows from them at `site`.
@@ -292,8 +298,10 @@ pub struct Network {
     pub racks: Racks,
     /// The paths between racks, where they are regular.
     pub paths: Option<RegularPaths>,
-    /// The pods that the network is made of, if its switches cut through.
-    pub pods: Option<Pods>,
+    /// The wiring, with arbiters.
+    pub wiring: Arc<Wiring>,
+    /// Bytes after which switches that cut through forward a packet; `None` if they store packets.
+    pub cut_through: Option<Bytes>,
 }
 
 /// A link that is slower than the slowest one of hosts.
@@ -318,6 +326,14 @@ impl SlowerLink {
 }
 
 impl Site {
+    /// Returns the wiring of the network, if it is simulated.
+    pub fn wiring(&self) -> Option<&Wiring> {
+        match &self.deployment {
+            Deployment::Network(network) => Some(&network.wiring),
+            Deployment::Hosts { .. } => None,
+        }
+    }
+
     /// Returns true if the paths between racks are regular, or the network is not simulated.
     pub fn has_regular_paths(&self) -> bool {
         !matches!(&self.deployment, Deployment::Network(Network { paths: None, .. }))

@@ -75,7 +75,7 @@ impl<T: RegisteredTransport> TestNetwork<T> {
     pub fn preferred(keys: &T::Keys, topology: Topology) -> Self {
         let segmentation = T::segmentation(keys);
         let facts = topology.facts(segmentation.payload + segmentation.header, segmentation.header);
-        let needs = T::needs(keys, &facts);
+        let needs = T::network_needs(keys, &facts, &topology);
         let place = Self::simulated(keys, topology);
         Self { fabric: preferred(&needs, place.fabric), ..place }
     }
@@ -87,7 +87,7 @@ impl<T: RegisteredTransport> TestNetwork<T> {
         let delays =
             topology.delays(segmentation.payload + segmentation.header, segmentation.header);
         let facts = delays.facts();
-        let needs = T::needs(keys, &facts);
+        let needs = T::network_needs(keys, &facts, &topology);
         let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(&delays);
         let slower = slower.map(|number| topology.links()[number as usize]);
         let slow_link = slower.map(|link| SlowerLink {
@@ -99,8 +99,8 @@ impl<T: RegisteredTransport> TestNetwork<T> {
         let (slowest, fastest) = topology.arbiter_rates();
         let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
         let fabric = fabric(&needs);
-        let pods = match fabric.switching {
-            Switching::CutThrough { header } => topology.pods(header),
+        let cut_through = match fabric.switching {
+            Switching::CutThrough { header } => Some(header),
             _ => None,
         };
         let network = Network {
@@ -117,7 +117,8 @@ impl<T: RegisteredTransport> TestNetwork<T> {
             pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,
             paths,
-            pods,
+            wiring: Arc::clone(topology.wiring()),
+            cut_through,
         };
         let site =
             Site { facts, deployment: registered::Deployment::Network(network), lower: None };
@@ -162,7 +163,6 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
         core_rate: None,
         data_rtt: rtt + mtu * 4,
         control_rtt: rtt,
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

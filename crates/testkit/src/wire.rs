@@ -35,7 +35,6 @@ pub fn facts() -> FabricFacts {
         core_rate: None,
         data_rtt: DELAY * 2 + mtu * 2,
         control_rtt,
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }
@@ -153,7 +152,8 @@ pub fn configure<T: RegisteredTransport>(keys: &T::Keys) -> (Arc<T::Config>, u32
             downlink_bps: vec![0],
         },
         paths: None,
-        pods: None,
+        wiring: Arc::default(),
+        cut_through: None,
     };
     let site = Site { facts, deployment: Deployment::Network(network), lower: None };
     let config = T::configure(keys.clone(), &site).expect("presets fit the wire");

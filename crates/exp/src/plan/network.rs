@@ -44,7 +44,7 @@ impl PlanNetwork {
     ) -> Result<Self, PlanError> {
         let (topology, imported) = topology(&plan.topology, &plan.names, cx)?;
         let bad_key = |bad: BadKey| cx.bad_transport(bad);
-        let arbiters = |delays: &Delays| Ok(plan.transport.needs(&delays.facts())?.arbiters);
+        let arbiters = |delays: &Delays| Ok(needs_of(&plan.transport, delays)?.arbiters);
         let delays = match plan.faults.changes.is_empty() {
             true => delays(&topology, packet, arbiters).map_err(bad_key)?,
             false => {
@@ -56,7 +56,7 @@ impl PlanNetwork {
                     .map_err(bad_key)?
             }
         };
-        let needs = plan.transport.needs(&delays.facts()).map_err(bad_key)?;
+        let needs = needs_of(&plan.transport, &delays).map_err(bad_key)?;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
         if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
             let expected = "one without an arbiter, as no switch is reached by all hosts";
@@ -69,7 +69,8 @@ impl PlanNetwork {
     pub(super) fn needs_by_rate(&self, transport: &TransportSpec) -> NeedsByRate {
         let facts = self.delays.facts();
         NeedsByRate::new(&self.topology, |rate| {
-            let at_rate = transport.needs(&FabricFacts { access_rate: rate, ..facts });
+            let facts = FabricFacts { access_rate: rate, ..facts };
+            let at_rate = transport.needs(&facts, self.delays.wiring());
             // Differences between the needs of transports do not depend on rates.
             at_rate.unwrap_or_else(|_| self.needs.clone())
         })
@@ -91,8 +92,8 @@ impl PlanNetwork {
         // Paths are alike if links between switches have one rate.
         let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
         let racks = topology.rack_uplinks();
-        let pods = match fabric.switching {
-            Switching::CutThrough { header } => topology.pods(header),
+        let cut_through = match fabric.switching {
+            Switching::CutThrough { header } => Some(header),
             Switching::StoreAndForward | Switching::Shaped { .. } => None,
         };
         let network = Network {
@@ -109,12 +110,12 @@ impl PlanNetwork {
             pairs: Arc::new(topology.pairs().with_round_trips(delays.round_trips().cloned())),
             racks,
             paths,
-            pods,
+            wiring: Arc::clone(topology.wiring()),
+            cut_through,
         };
-        spec.configure(
-            &Site { facts: delays.facts(), deployment: Deployment::Network(network), lower: None },
-            spray,
-        )
+        let deployment = Deployment::Network(network);
+        let site = Site { facts: delays.facts(), deployment, lower: None };
+        spec.configure(&site, spray, self.needs.clone())
     }
 
     pub(super) fn hosts_per_rack(&self) -> Option<u32> {
@@ -124,6 +125,10 @@ impl PlanNetwork {
     pub(super) fn hosts_per_pod(&self) -> Option<u32> {
         self.imported.spec.hosts_per_pod()
     }
+}
+
+fn needs_of(transport: &TransportSpec, delays: &Delays) -> Result<FabricNeeds, BadKey> {
+    transport.needs(&delays.facts(), delays.wiring())
 }
 
 /// Returns the delays between hosts, and between these and the `arbiters` that follow from them, of

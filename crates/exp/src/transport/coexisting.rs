@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig, prefix_lower_key};
 use rampmeter_proto::keys::{BadKey, TransportTable};
@@ -64,8 +64,8 @@ impl<A: RegisteredTransport, B: RegisteredTransport> ErasedKeys for TwoKeys<A, B
         self.upper.reply_bytes().max(self.lower.reply_bytes())
     }
 
-    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
-        self.upper.needs(facts)
+    fn needs(&self, facts: &FabricFacts, wiring: Option<&Wiring>) -> FabricNeeds {
+        self.upper.needs(facts, wiring)
     }
 
     fn queueing(&self) -> Queueing {

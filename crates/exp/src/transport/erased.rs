@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::WireFormat;
-use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
@@ -63,7 +63,8 @@ pub(crate) trait ErasedKeys: Send + Sync {
     fn segmentation(&self) -> Segmentation;
     /// Returns the control packets that a receiver sends for a full packet.
     fn reply_bytes(&self) -> Bytes;
-    fn needs(&self, facts: &FabricFacts) -> FabricNeeds;
+    /// Returns the needs in a network with this wiring, of which arbiters are ignored.
+    fn needs(&self, facts: &FabricFacts, wiring: Option<&Wiring>) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
     fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey>;
     /// Configures it as transport `number` of several in one network, with its path choice and what

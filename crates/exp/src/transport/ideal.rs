@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{Bytes, FabricFacts, Queueing};
+use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
@@ -64,7 +64,7 @@ impl ErasedKeys for IdealKeys {
         Bytes::ZERO
     }
 
-    fn needs(&self, _facts: &FabricFacts) -> FabricNeeds {
+    fn needs(&self, _facts: &FabricFacts, _wiring: Option<&Wiring>) -> FabricNeeds {
         FabricNeeds::default()
     }
 

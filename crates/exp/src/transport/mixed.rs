@@ -24,7 +24,7 @@ pub(super) fn configure(
     let mut parts = Vec::new();
     for (number, table) in (0..).zip(tables) {
         let site = table.site(site);
-        let needed = match table.keys.needs(&site.facts).spray {
+        let needed = match table.keys.needs(&site.facts, site.wiring()).spray {
             Need::Any => None,
             Need::Prefer(needed) => Some(spray.unwrap_or(needed)),
             Need::Require(needed) => Some(needed),

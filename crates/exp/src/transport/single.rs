@@ -6,7 +6,9 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::WireFormat;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport};
+use rampmeter_core::{
+    Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport, Wiring,
+};
 use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
 use rampmeter_proto::mixed::Member;
@@ -72,8 +74,11 @@ impl<T: RegisteredTransport> ErasedKeys for OneKeys<T> {
         T::reply_bytes(&self.keys)
     }
 
-    fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
-        T::needs(&self.keys, facts)
+    fn needs(&self, facts: &FabricFacts, wiring: Option<&Wiring>) -> FabricNeeds {
+        match wiring {
+            Some(wiring) => T::network_needs(&self.keys, facts, wiring),
+            None => T::needs(&self.keys, facts),
+        }
     }
 
     fn queueing(&self) -> Queueing {

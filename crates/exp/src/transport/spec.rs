@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::{FabricFacts, Queueing, Rate};
+use rampmeter_core::{FabricFacts, Queueing, Rate, Wiring};
 use rampmeter_metrics::ideal::LastPacket;
 use rampmeter_proto::Padding;
 use rampmeter_proto::keys::BadKey;
@@ -112,9 +112,14 @@ impl TransportSpec {
     ///
     /// # Errors
     /// Two transports that need different fabrics.
-    pub(crate) fn needs(&self, facts: &FabricFacts) -> Result<FabricNeeds, BadKey> {
+    pub(crate) fn needs(
+        &self,
+        facts: &FabricFacts,
+        wiring: &Wiring,
+    ) -> Result<FabricNeeds, BadKey> {
         let needs = |table: &ReadTable| {
-            table.keys.needs(&table.with_measured_rtts(facts)).limit_to_port_memory()
+            let facts = table.with_measured_rtts(facts);
+            table.keys.needs(&facts, Some(wiring)).limit_to_port_memory()
         };
         match &self.tables[..] {
             [only] => Ok(needs(only)),
@@ -128,13 +133,13 @@ impl TransportSpec {
     }
 
     /// Checks the parameters and derives what follows from them at `site`. `spray` is the path
-    /// choice that the plan names.
+    /// choice that the plan names, `needs` are those of the transport there.
     pub(crate) fn configure(
         &self,
         site: &Site,
         spray: Option<Spray>,
+        needs: FabricNeeds,
     ) -> Result<ValidTransport, BadKey> {
-        let needs = self.needs(&site.facts)?;
         let ready = match &self.tables[..] {
             [only] => only.keys.configure(&only.site(site))?,
             several => mixed::configure(several, site, spray)?,

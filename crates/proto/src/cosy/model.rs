@@ -384,7 +384,6 @@ fn check(slots: u32, [losses, duplicates, crashes]: [u32; 3], states_min: usize)
         core_rate: None,
         data_rtt: HOP * 8,
         control_rtt: HOP * 8,
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     let paths = PathFacts { switches: 3, ratio: 1, ports: 4 };

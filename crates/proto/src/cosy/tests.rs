@@ -35,7 +35,6 @@ fn facts(gbps: u64, [data_us, control_us]: [u64; 2]) -> FabricFacts {
         core_rate: None,
         data_rtt: Span::from_us(data_us),
         control_rtt: Span::from_us(control_us),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

@@ -40,7 +40,6 @@ mod config {
             core_rate: None,
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         }
     }
@@ -78,7 +77,6 @@ mod schedule {
             core_rate: None,
             data_rtt: Span::from_us(6),
             control_rtt: Span::from_us(5),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let dcpim = config.derive(&facts).unwrap();
@@ -354,7 +352,6 @@ mod tokens {
             core_rate: None,
             data_rtt: Span::from_ns(5_800),
             control_rtt: Span::from_ns(5_216),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let dcpim = Arc::new(Dcpim { may_sleep: true, ..config.derive(&facts).unwrap() });

@@ -2,15 +2,14 @@
 
 use std::ops::Range;
 
-use rampmeter_core::fabric::{Pod, Pods};
 use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::pod::slots::Slots;
 use super::pod::timing::{Instant, Timing, instant};
-use super::wire::POD_FLAG;
-use super::wire::REPORT_SLOTS;
+use super::topology::{Pod, Pods};
+use super::wire::{POD_FLAG, REPORT_SLOTS};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,

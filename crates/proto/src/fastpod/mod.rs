@@ -10,6 +10,7 @@
 //! * `fat_tree`: several pods and the core switches between them (§3.4)
 //! * `repair`: detection of failures, and paths around them (§4)
 //! * `packing`: an option by which packets share a cell (§3.2)
+//! * [`topology`]: recognition of pods in the wiring of a network (§3.1, §3.4)
 //! * [`config`]: parameters, the `paper` preset, derived values
 //! * [`wire`]: the packets
 //!
@@ -17,6 +18,7 @@
 
 pub mod config;
 pub mod pod;
+pub mod topology;
 pub mod wire;
 
 mod fat_tree;
@@ -31,6 +33,7 @@ pub use fat_tree::core_switch::FastpodProgram;
 pub use pod::arbiter::FastpodArbiter;
 pub use pod::host::FastpodHost;
 pub use pod::stats::FastpodStats;
+pub use topology::Pods;
 
 use std::sync::Arc;
 
@@ -38,12 +41,10 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
 };
-use rampmeter_core::{Bytes, FabricFacts, SwitchFacts, Transport};
+use rampmeter_core::{Bytes, FabricFacts, SwitchFacts, Transport, Wiring};
 
 use crate::keys::BadKey;
-use crate::registered::{
-    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
-};
+use crate::registered::{Assumptions, Deployment, DerivedValue, RegisteredTransport, Site};
 use crate::toolkit::Segmentation;
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
@@ -83,29 +84,10 @@ impl RegisteredTransport for FastpodTransport {
         Bytes::ZERO
     }
 
-    /// In pods: switches that cut through and have no memory, and arbiters at every rack (§3.1,
-    /// §3.2), of several pods at aggregation switches too (§3.4).
-    ///
-    /// In other networks nothing keeps packets apart, so ports have memory there. They drop
-    /// unscheduled cells if some are queued, as switches without memory drop them for any other
-    /// packet (§3.3). The arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
+    /// Outside pods nothing keeps packets apart, so ports have memory there. They drop unscheduled
+    /// cells if some are queued, as switches without memory drop them for any other packet (§3.3).
+    /// The arbiter's link takes as many RTSs and SCHDs in a slot as there are hosts.
     fn needs(keys: &FastpodConfig, facts: &FabricFacts) -> FabricNeeds {
-        let n_arbiters = keys.arbiters as usize;
-        let needs = FabricNeeds { control_class: true, priorities: 2, ..FabricNeeds::default() };
-        if facts.n_pods > 0 {
-            let rate = ArbiterRate::Slowest;
-            let place = |pod| match facts.n_pods {
-                1 => ArbiterPlace::EveryRack,
-                _ => ArbiterPlace::PodSwitches(pod),
-            };
-            let of_pod = |pod| vec![ArbiterNeed { rate, place: place(pod) }; n_arbiters];
-            return FabricNeeds {
-                buffer: Need::Require(Buffer::PerPort(Bytes::ZERO)),
-                switching: Need::Require(Forwarding::CutThrough),
-                arbiters: (0..facts.n_pods).flat_map(of_pod).collect(),
-                ..needs
-            };
-        }
         let slot = keys.slots(facts.access_rate, config::HOSTS_DEFAULT).length();
         let bits = u128::from(keys.control.get()) * 8 * u128::from(facts.n_hosts);
         let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
@@ -113,8 +95,28 @@ impl RegisteredTransport for FastpodTransport {
         let cell = keys.payload + keys.header;
         FabricNeeds {
             drop_unscheduled: Need::Prefer(Some(cell * DROP_ABOVE_CELLS)),
-            arbiters: vec![ArbiterNeed { rate, place: ArbiterPlace::FirstRack }; n_arbiters],
-            ..needs
+            arbiters: arbiters(keys, rate, ArbiterPlace::FirstRack),
+            control_class: true,
+            priorities: 2,
+            ..FabricNeeds::default()
+        }
+    }
+
+    /// In pods, switches cut through and have no memory. Arbiters are at every rack (§3.1, §3.2),
+    /// those of several pods at aggregation switches too (§3.4).
+    fn network_needs(keys: &FastpodConfig, facts: &FabricFacts, wiring: &Wiring) -> FabricNeeds {
+        let places = topology::arbiter_places(wiring);
+        if places.is_empty() {
+            return Self::needs(keys, facts);
+        }
+        let of_pod = |place| arbiters(keys, ArbiterRate::Slowest, place);
+        FabricNeeds {
+            buffer: Need::Require(Buffer::PerPort(Bytes::ZERO)),
+            switching: Need::Require(Forwarding::CutThrough),
+            arbiters: places.into_iter().flat_map(of_pod).collect(),
+            control_class: true,
+            priorities: 2,
+            ..FabricNeeds::default()
         }
     }
 
@@ -123,13 +125,14 @@ impl RegisteredTransport for FastpodTransport {
     /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        let pods = match &site.deployment {
-            Deployment::Network(Network { pods, .. }) if site.facts.n_pods > 0 => pods.clone(),
-            Deployment::Network(Network { slow_link: Some(slower), .. }) => {
+        let mut pods = None;
+        if let Deployment::Network(network) = &site.deployment {
+            let recognize = |header| Pods::recognize(&network.wiring, header);
+            pods = network.cut_through.and_then(recognize);
+            if let (None, Some(slower)) = (&pods, &network.slow_link) {
                 return Err(slower.refusal(Self::NAME));
             }
-            Deployment::Network(_) | Deployment::Hosts { .. } => None,
-        };
+        }
         FastpodConfig { payload, header, ..keys }.derive(&site.slot_facts(), pods)
     }
 
@@ -169,4 +172,9 @@ impl RegisteredTransport for FastpodTransport {
         }
         all
     }
+}
+
+/// Returns the needs of the arbiters of one pod.
+fn arbiters(keys: &FastpodConfig, rate: ArbiterRate, place: ArbiterPlace) -> Vec<ArbiterNeed> {
+    vec![ArbiterNeed { rate, place }; keys.arbiters as usize]
 }

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::fabric::Pod;
 use rampmeter_core::{Purpose, Rng, Span, Time};
 
 use super::{Fastpod, FastpodConfig, FastpodStats, Order};
 use pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod, pod};
+
+use crate::fastpod::topology::Pod;
 
 const ONE_MS: Time = Time::from_ps(1_000_000_000);
 
@@ -371,7 +372,6 @@ fn plans_that_no_arbiter_can_schedule_are_refused() {
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     let mut rng = Rng::new(1, 0, Purpose::Test);

@@ -19,7 +19,6 @@ fn facts() -> FabricFacts {
         core_rate: None,
         data_rtt: Span::from_us(6),
         control_rtt: Span::from_us(5),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

@@ -16,7 +16,6 @@ fn hpcc() -> Hpcc {
         core_rate: None,
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(8),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     HpccConfig::paper().derive(&facts).unwrap()
@@ -47,7 +46,6 @@ mod derived {
             core_rate: None,
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let step = paper.derive(&facts).unwrap().windows.step;
@@ -73,7 +71,6 @@ mod derived {
             core_rate: None,
             data_rtt: Span::from_us(1),
             control_rtt: Span::from_us(1),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         assert_eq!(keys.derive(&facts).unwrap_err().key, "timeout-max-us");
@@ -94,7 +91,6 @@ mod hosts {
             core_rate: None,
             data_rtt: Span::from_us(50),
             control_rtt: Span::from_us(50),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };

@@ -16,7 +16,6 @@ const FACTS: FabricFacts = FabricFacts {
     core_rate: None,
     data_rtt: Span::from_ns(5_800),
     control_rtt: Span::from_ns(5_216),
-    n_pods: 1,
     abort_timeout_min: Span::ZERO,
 };
 

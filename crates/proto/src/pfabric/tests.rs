@@ -35,7 +35,6 @@ mod sender {
             core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let pfabric = Arc::new(config.derive(&facts).unwrap());

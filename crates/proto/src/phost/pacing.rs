@@ -52,7 +52,6 @@ mod tests {
             core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let phost = PhostConfig::paper().derive(&facts).unwrap();

@@ -51,7 +51,6 @@ mod tokens {
             core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let phost = Arc::new(config.derive(&facts).unwrap());
@@ -338,7 +337,6 @@ mod slow_sources {
             core_rate: None,
             data_rtt: Span::from_us(12),
             control_rtt: Span::from_us(10),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let rates = Pairs::single_switch(gbps.iter().map(|&gbps| Rate::from_gbps(gbps)));

@@ -13,7 +13,6 @@ fn facts() -> FabricFacts {
         core_rate: None,
         data_rtt: Span::from_us(10),
         control_rtt: Span::from_us(8),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

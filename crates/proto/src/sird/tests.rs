@@ -21,7 +21,6 @@ fn facts() -> FabricFacts {
         core_rate: None,
         data_rtt: Span::from_us(8),
         control_rtt: Span::from_us(7),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

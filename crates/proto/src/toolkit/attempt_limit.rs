@@ -94,7 +94,6 @@ mod tests {
             core_rate: None,
             data_rtt: Span::from_us(1_000),
             control_rtt: Span::from_us(500),
-            n_pods: 0,
             abort_timeout_min,
         };
         assert_eq!(AttemptLimit::with_doubling(15, &facts(Span::ZERO)).attempts, 15);

@@ -98,7 +98,6 @@ mod tests {
             core_rate: None,
             data_rtt: Span::from_ns(data_rtt_ns),
             control_rtt: Span::from_ns(data_rtt_ns / 2),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::Buffer;
 use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
-use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport};
+use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport, Pods};
 use rampmeter_proto::{Keys, RegisteredTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
@@ -20,9 +20,9 @@ fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     );
     let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
-    let needs = FastpodTransport::needs(&config, &facts);
+    let needs = FastpodTransport::network_needs(&config, &facts, &topology);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let pods = topology.pods(HEADER).expect("a pod");
+    let pods = Pods::recognize(&topology, HEADER).expect("a pod");
     let fastpod = config.derive(&facts, Some(pods)).unwrap();
     (topology, fastpod)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rampmeter_core::fabric::Buffer;
 use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
 use rampmeter_proto::RegisteredTransport;
-use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport};
+use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport, Pods};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -27,10 +27,10 @@ fn datacenter(config: &FastpodConfig, k: u32, pods: u32) -> (Topology, Fastpod) 
     );
     let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
-    assert_eq!(u32::from(facts.n_pods), pods);
-    let needs = FastpodTransport::needs(config, &facts);
+    let needs = FastpodTransport::network_needs(config, &facts, &topology);
+    assert_eq!(needs.arbiters.len() as u32, pods * config.arbiters);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let fastpod = config.clone().derive(&facts, topology.pods(HEADER)).unwrap();
+    let fastpod = config.clone().derive(&facts, Pods::recognize(&topology, HEADER)).unwrap();
     (topology, fastpod)
 }
 

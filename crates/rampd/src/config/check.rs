@@ -163,7 +163,6 @@ impl Check<'_> {
             core_rate: None,
             data_rtt,
             control_rtt,
-            n_pods: 0,
             abort_timeout_min,
         })
     }

@@ -76,7 +76,6 @@ impl BedConfig {
             core_rate: None,
             data_rtt,
             control_rtt: self.rtt,
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);

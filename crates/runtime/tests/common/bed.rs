@@ -194,7 +194,6 @@ impl Bed {
             core_rate: None,
             data_rtt,
             control_rtt,
-            n_pods: 0,
             // As between real hosts by default, if nodes are slow or their programs end.
             abort_timeout_min: match shape {
                 Shape::Slow | Shape::Long => PATIENCE,

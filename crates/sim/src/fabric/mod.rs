@@ -71,7 +71,7 @@ use fault::Faults;
 use ingress::Ingress;
 use pfc::Pfc;
 use port::{Port, Queues};
-use rampmeter_core::fabric::SourceRoute;
+use rampmeter_core::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::rng::mix;
 use rampmeter_core::{

@@ -32,7 +32,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let routes = Routes::new(&topology, &|_| true);
         let n_ports = routes.n_ports();
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
-        let (n_stations, n_switches) = (topology.n_stations, topology.n_switches());
+        let (n_stations, n_switches) = (topology.n_stations(), topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
         let table = PortTable::new(&topology, &routes, &config, (&tiers, &tier_of));
         let PortTable { mut ports, rates, marking } = table;
@@ -111,7 +111,7 @@ impl PortTable {
         (tiers, tier_of): (&[TierStats], &[u8]),
     ) -> Self {
         let (n_ports, n_switches) = (routes.n_ports(), topology.n_switches());
-        let n_stations = topology.n_stations;
+        let n_stations = topology.n_stations();
         // If nothing may wait, arbiters with several links send at once or not at all.
         let arbiters_wait = !(config.is_memoryless() && topology.has_several_links());
         let may_wait = |port: u32| arbiters_wait || routes.owner(port) < topology.n_hosts();

@@ -1,6 +1,7 @@
 //! The interfaces of hosts and arbiters: how packets enter the fabric.
 
-use rampmeter_core::fabric::{SourceRoute, Spray};
+use rampmeter_core::SourceRoute;
+use rampmeter_core::fabric::Spray;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{Bytes, Header, NodeId, Packet, SwitchProgram, Time};
 

@@ -1,10 +1,12 @@
 //! Links that several kinds of topologies have, and the checks that every topology passes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::error::TopologyError;
 use super::kinds::{delay, rate};
 use super::{Link, Node, Topology};
+use rampmeter_core::wiring::Wiring;
 use rampmeter_core::{Rate, Span};
 
 /// Rates and delays that the builders of this module share.
@@ -89,17 +91,10 @@ impl Topology {
         }
         let levels = levels(n_switches, &joined, &links);
         let (host_latency, switch_latency) = (wires.host_latency, wires.switch_latency);
-        let (n_stations, n_arbiters) = (n_hosts, 0);
-        let topology = Self {
-            n_stations,
-            n_arbiters,
-            levels,
-            links,
-            host_latency,
-            switch_latency,
-            tors,
-            cables: None,
-        };
+        let n_arbiters = 0;
+        let wiring =
+            Wiring { n_hosts, n_arbiters, levels, links, tors, host_latency, switch_latency };
+        let topology = Self { wiring: Arc::new(wiring), cables: None };
         topology.check_joined(&host_links)?;
         Ok(topology)
     }

@@ -32,7 +32,7 @@ impl Topology {
     #[must_use]
     pub fn after<'a>(mut self, changes: impl Iterator<Item = &'a LinkChange>) -> Self {
         for change in changes {
-            let link = &mut self.links[change.link as usize];
+            let link = &mut self.wiring_mut().links[change.link as usize];
             [link.rate, link.rate_back] = change.rates.unwrap_or([link.rate, link.rate_back]);
             link.propagation = change.propagation.unwrap_or(link.propagation);
         }
@@ -43,7 +43,7 @@ impl Topology {
     pub fn bisection_share_while(&self, down: &[Target]) -> f64 {
         let mut is_up = self.links_up(down).into_iter();
         let mut rest = self.clone();
-        rest.links.retain(|_| is_up.next().unwrap_or(true));
+        rest.wiring_mut().links.retain(|_| is_up.next().unwrap_or(true));
         rest.bisection_share()
     }
 

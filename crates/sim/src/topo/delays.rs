@@ -1,8 +1,9 @@
 //! Delays between hosts without load.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use rampmeter_core::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span};
+use rampmeter_core::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span, Wiring};
 
 use super::{Node, PathHop, Paths, Topology};
 
@@ -16,6 +17,7 @@ const CLASS: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct Delays {
     facts: FabricFacts,
+    wiring: Arc<Wiring>,
     nearest: Span,
     switches: u32,
     round_trips: Option<RoundTrips>,
@@ -27,6 +29,11 @@ impl Delays {
     /// hosts that are farthest from each other.
     pub fn facts(&self) -> FabricFacts {
         self.facts
+    }
+
+    /// Returns the wiring of the network.
+    pub fn wiring(&self) -> &Wiring {
+        &self.wiring
     }
 
     /// Returns the delays with a round trip of control packets of at least `control`.
@@ -90,11 +97,11 @@ impl Topology {
             core_rate: self.narrowest_share(),
             data_rtt: longest.data * 2,
             control_rtt: longest.control * 2,
-            n_pods: self.n_pods(),
             abort_timeout_min: Span::ZERO,
         };
         let nearest = nearest.min(longest.control) * 2;
-        Delays { facts, nearest, switches, round_trips, has_far_hosts }
+        let wiring = Arc::clone(&self.wiring);
+        Delays { facts, wiring, nearest, switches, round_trips, has_far_hosts }
     }
 
     /// Returns the longest round trip of a control packet of `control` bytes between a host and an

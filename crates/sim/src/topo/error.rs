@@ -1,8 +1,7 @@
 //! Reasons why topologies cannot be built.
 
+use rampmeter_core::wiring::Node;
 use thiserror::Error;
-
-use super::topology::Node;
 
 /// Reason why a topology cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -15,8 +15,6 @@ mod forward;
 pub mod kinds;
 mod pairs;
 mod paths;
-mod pod;
-mod pods;
 mod regular;
 mod routes;
 mod target;

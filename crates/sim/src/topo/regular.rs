@@ -90,28 +90,6 @@ impl Topology {
         }
         down
     }
-
-    /// The switches of racks, in the order of racks.
-    pub fn racks(&self) -> Vec<u32> {
-        let mut tors = self.tors[..self.n_hosts() as usize].to_vec();
-        tors.sort_unstable();
-        tors.dedup();
-        tors
-    }
-
-    /// By switch, the links up with the switches that they lead to; `None` if some lead sideways.
-    pub(super) fn above(&self) -> Option<Vec<Vec<(u32, u32)>>> {
-        let mut above = vec![Vec::new(); self.levels.len()];
-        for (link, number) in self.links.iter().zip(0..) {
-            let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };
-            match self.levels[a as usize].cmp(&self.levels[b as usize]) {
-                std::cmp::Ordering::Less => above[a as usize].push((number, b)),
-                std::cmp::Ordering::Greater => above[b as usize].push((number, a)),
-                std::cmp::Ordering::Equal => return None,
-            }
-        }
-        Some(above)
-    }
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Routes {
     pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
         let wiring = Wiring::of(topology);
         let racks = wiring.racks(topology, up);
-        let mut hosts = vec![(0, 0); topology.n_stations as usize];
+        let mut hosts = vec![(0, 0); topology.n_stations() as usize];
         for (rack, n) in racks.iter().zip(0..) {
             for (&end, place) in rack.members.iter().zip(0..) {
                 hosts[end as usize] = (n, place);
@@ -70,7 +70,7 @@ impl Routes {
             table: Vec::new(),
             choices: Vec::new(),
             n_hosts: topology.n_hosts(),
-            n_stations: topology.n_stations,
+            n_stations: topology.n_stations(),
             extra_uplink_ends: wiring.further.clone(),
             uplinks: Vec::new(),
             ends: Vec::new(),
@@ -324,7 +324,7 @@ impl Rack {
 impl Wiring {
     fn of(topology: &Topology) -> Self {
         let (n_stations, n_switches) =
-            (topology.n_stations as usize, topology.n_switches() as usize);
+            (topology.n_stations() as usize, topology.n_switches() as usize);
         let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_stations];
         let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches];
         for (number, link) in topology.links().iter().enumerate() {
@@ -438,13 +438,38 @@ pub(crate) fn distances(
 
 #[cfg(test)]
 mod tests {
-    use super::push_weighted;
+    use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+
+    use super::{Routes, push_weighted};
+    use crate::TopologySpec;
+    use crate::topo::Node;
 
     fn choices(gbps: &[u64]) -> Vec<u32> {
         let ports: Vec<(u32, u64)> = (0..).zip(gbps.iter().map(|&n| n * 1_000_000_000)).collect();
         let mut choices = Vec::new();
         push_weighted(&ports, &mut choices);
         choices
+    }
+
+    /// Source routes name ports by these numbers.
+    #[test]
+    fn ports_of_switches_are_numbered_as_in_the_wiring() {
+        let spec: TopologySpec = toml::from_str("kind = 'fat-tree'\nk = 4").unwrap();
+        let need = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::EveryRack };
+        let topology = spec.build().unwrap().with_arbiters(&[need.clone(), need]);
+        let routes = Routes::new(&topology, &|_| true);
+        let from = |port: u32| {
+            let (link, to) = routes.end(port);
+            let link = topology.links()[link as usize];
+            (if link.a == to { link.b } else { link.a }, link, to)
+        };
+        for (switch, ports) in (0..).zip(topology.ports()) {
+            let all = (0..routes.n_ports() as u32).map(from);
+            let own = all.filter(|(from, ..)| *from == Node::Switch(switch));
+            let own: Vec<_> = own.map(|(_, link, to)| (link, to)).collect();
+            assert_eq!(own, ports.iter().map(|port| (port.link, port.to)).collect::<Vec<_>>());
+            assert!((0..).zip(&ports).all(|(number, port)| port.number == number));
+        }
     }
 
     #[test]

@@ -1,81 +1,16 @@
-//! Nodes, the links that join them, and facts about both.
+//! Checked topologies, and facts about their nodes and links.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
-use rampmeter_core::{Rate, Span};
+pub use rampmeter_core::wiring::{Link, Node};
+use rampmeter_core::{Rate, Span, Wiring};
 
 use super::cables::CableDelays;
 use super::target::{LinkChange, Target};
-
-/// One end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Node {
-    /// A host, by number.
-    Host(u32),
-    /// An arbiter, by number among arbiters.
-    Arbiter(u32),
-    /// A switch, by number.
-    Switch(u32),
-}
-
-impl std::fmt::Display for Node {
-    /// The name that plans and results have for it: `h0`, `s3`, `a1`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Host(n) => write!(f, "h{n}"),
-            Self::Arbiter(n) => write!(f, "a{n}"),
-            Self::Switch(n) => write!(f, "s{n}"),
-        }
-    }
-}
-
-/// A full-duplex link, whose directions may have different rates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Link {
-    /// One end.
-    pub a: Node,
-    /// The other end.
-    pub b: Node,
-    /// Rate from `a` to `b`.
-    pub rate: Rate,
-    /// Rate from `b` to `a`.
-    pub rate_back: Rate,
-    /// Time that a bit needs from one end to the other.
-    pub propagation: Span,
-}
-
-impl Link {
-    /// Returns a link with the same rate in both directions.
-    pub fn new(a: Node, b: Node, rate: Rate, propagation: Span) -> Self {
-        Self { a, b, rate, rate_back: rate, propagation }
-    }
-
-    /// Returns the rate in the direction of `to`, which is one of its ends.
-    pub fn rate_to(&self, to: Node) -> Rate {
-        if to == self.b { self.rate } else { self.rate_back }
-    }
-
-    /// Returns the rate in the direction away from `from`, which is one of its ends.
-    pub fn rate_from(&self, from: Node) -> Rate {
-        if from == self.a { self.rate } else { self.rate_back }
-    }
-
-    /// Returns the rates of the slower and of the faster direction.
-    pub fn rates(&self) -> (Rate, Rate) {
-        (self.rate.min(self.rate_back), self.rate.max(self.rate_back))
-    }
-
-    /// Returns the link with its ends in order: hosts before arbiters before switches.
-    #[must_use]
-    pub(super) fn ordered(self) -> Self {
-        if self.a <= self.b {
-            return self;
-        }
-        Self { a: self.b, b: self.a, rate: self.rate_back, rate_back: self.rate, ..self }
-    }
-}
 
 /// One hop of an idle path: a link's rate and its delay. The delay is the time from the last bit's
 /// departure until the far end can act on it.
@@ -90,21 +25,20 @@ pub struct PathHop {
 /// A link of a hop, and the places in the next hop of those that it leads to.
 pub type PathLink = (PathHop, Vec<usize>);
 
-/// A checked topology.
+/// A checked topology: its wiring has passed [`Topology::check`]. Clones share the wiring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Hosts and arbiters, in this order.
-    pub(crate) n_stations: u32,
-    pub(crate) n_arbiters: u32,
-    /// Level of each switch, 1 next to hosts.
-    pub(crate) levels: Vec<u8>,
-    pub(crate) links: Vec<Link>,
-    pub(crate) host_latency: Span,
-    pub(crate) switch_latency: Span,
-    /// The switch of each host and arbiter; of several, the first.
-    pub(crate) tors: Vec<u32>,
+    pub(super) wiring: Arc<Wiring>,
     /// Differences of cables, if any.
     pub(super) cables: Option<CableDelays>,
+}
+
+impl Deref for Topology {
+    type Target = Wiring;
+
+    fn deref(&self) -> &Wiring {
+        &self.wiring
+    }
 }
 
 /// A link that joins an arbiter to the network.
@@ -119,9 +53,23 @@ pub struct ArbiterLink {
 }
 
 impl Topology {
+    /// Returns the wiring.
+    pub fn wiring(&self) -> &Arc<Wiring> {
+        &self.wiring
+    }
+
+    pub(super) fn wiring_mut(&mut self) -> &mut Wiring {
+        Arc::make_mut(&mut self.wiring)
+    }
+
+    /// Returns the number of hosts and arbiters.
+    pub(crate) fn n_stations(&self) -> u32 {
+        self.n_hosts + self.n_arbiters
+    }
+
     /// Returns the number of hosts.
     pub fn n_hosts(&self) -> u32 {
-        self.n_stations - self.n_arbiters
+        self.n_hosts
     }
 
     /// Returns the number of arbiters. Their numbers follow those of the hosts.
@@ -144,21 +92,22 @@ impl Topology {
         for &ArbiterLink { switch, rate, propagation } in links {
             assert!(switch < self.n_switches(), "no switch {switch} for an arbiter");
             let (a, b) = (Node::Arbiter(self.n_arbiters), Node::Switch(switch));
-            self.links.push(Link::new(a, b, rate, propagation));
+            self.wiring_mut().links.push(Link::new(a, b, rate, propagation));
         }
-        self.tors.push(links[0].switch);
-        self.n_stations += 1;
-        self.n_arbiters += 1;
+        let wiring = self.wiring_mut();
+        wiring.tors.push(links[0].switch);
+        wiring.n_arbiters += 1;
         self
     }
 
     /// Returns the topology with the arbiters that a transport needs, each at one of three places.
     /// At the first rack that most hosts reach, it has the shortest cable of that rack's hosts. At
-    /// every rack, it has the shortest cable of that rack's hosts. The third place is the switches
-    /// of a pod of a fat-tree. If cables of a pod differ, those of arbiters at every rack do too.
+    /// every rack, it has the shortest cable of that rack's hosts. If cables of a pod differ, those of
+    /// arbiters at every rack do too. At given switches, it has the cables of their first hosts or,
+    /// without hosts, of their first links.
     ///
     /// # Panics
-    /// If the network has no such pod.
+    /// If the network has no such switch.
     #[must_use]
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
         let (slowest, fastest) = self.arbiter_rates();
@@ -170,7 +119,7 @@ impl Topology {
                     vec![(rack, self.shortest_cable(rack))]
                 }
                 ArbiterPlace::EveryRack => self.cables_of_racks(),
-                ArbiterPlace::PodSwitches(pod) => self.cables_of_pod(pod),
+                ArbiterPlace::Switches(ref switches) => self.cables_of_switches(switches),
             };
             let link = |(switch, propagation)| ArbiterLink { switch, rate, propagation };
             self = self.with_arbiter_at(&ends.into_iter().map(link).collect::<Vec<_>>());
@@ -212,10 +161,23 @@ impl Topology {
     fn cables_of_racks(&self) -> Vec<(u32, Span)> {
         let racks = self.racks();
         if let Some(cables) = self.cables {
-            let drawn = cables.of_arbiter(self.n_stations, racks.len());
+            let drawn = cables.of_arbiter(self.n_stations(), racks.len());
             return racks.into_iter().zip(drawn).collect();
         }
         racks.into_iter().map(|rack| (rack, self.shortest_cable(rack))).collect()
+    }
+
+    /// Returns switches with the propagation of one more arbiter's link to each: that of its first
+    /// link to a host or, without hosts, of its first link.
+    fn cables_of_switches(&self, switches: &[u32]) -> Vec<(u32, Span)> {
+        let ports = self.ports();
+        let cable = |&switch: &u32| {
+            let own = &ports[switch as usize];
+            let to_host = own.iter().find(|port| matches!(port.to, Node::Host(_)));
+            let first = to_host.or(own.first()).expect("every switch has a link");
+            (switch, first.link.propagation)
+        };
+        switches.iter().map(cable).collect()
     }
 
     /// Returns the shortest propagation between a rack's switch and one of its hosts.
@@ -223,13 +185,6 @@ impl Topology {
         let links = self.access().map(|(_, link)| link);
         let its = links.filter(|link| [link.a, link.b].contains(&Node::Switch(rack)));
         its.map(|link| link.propagation).min().unwrap_or(self.links[0].propagation)
-    }
-
-    /// The rates of the slowest and the fastest link.
-    pub fn rates(&self) -> (Rate, Rate) {
-        let rates = || self.links.iter().flat_map(|link| [link.rate, link.rate_back]);
-        let least = rates().min().expect("a topology has links");
-        (least, rates().max().unwrap_or(least))
     }
 
     /// Returns the rates from which those of arbiters' links follow. The first is that of the
@@ -269,7 +224,7 @@ impl Topology {
     #[must_use]
     pub fn with_best_links(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
-            let link = &mut self.links[change.link as usize];
+            let link = &mut self.wiring_mut().links[change.link as usize];
             if let Some([there, back]) = change.rates {
                 (link.rate, link.rate_back) = (link.rate.max(there), link.rate_back.max(back));
             }
@@ -286,7 +241,7 @@ impl Topology {
     pub fn with_fullest_links(self, changes: &[LinkChange]) -> Self {
         let longest = self.clone().with_longest_links(changes);
         let mut fullest = self.with_best_links(changes);
-        for (link, longest) in fullest.links.iter_mut().zip(longest.links) {
+        for (link, longest) in fullest.wiring_mut().links.iter_mut().zip(&longest.links) {
             link.propagation = longest.propagation;
         }
         fullest
@@ -297,7 +252,8 @@ impl Topology {
     pub fn with_longest_links(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
             // Arbiters have no links yet.
-            let Some(link) = self.links.get_mut(change.link as usize) else { continue };
+            let links = &mut self.wiring_mut().links;
+            let Some(link) = links.get_mut(change.link as usize) else { continue };
             link.propagation = link.propagation.max(change.propagation.unwrap_or(Span::ZERO));
         }
         self
@@ -315,23 +271,6 @@ impl Topology {
     /// Returns true if any arbiter has several links.
     pub(crate) fn has_several_links(&self) -> bool {
         (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
-    }
-
-    /// Returns the number of links of each host.
-    pub fn rails(&self) -> Vec<u32> {
-        let mut rails = vec![0; self.n_hosts() as usize];
-        for (host, _) in self.access() {
-            rails[host as usize] += 1;
-        }
-        rails
-    }
-
-    /// The hosts' links: host and link.
-    pub fn access(&self) -> impl Iterator<Item = (u32, Link)> {
-        self.links.iter().filter_map(|&link| match (link.a, link.b) {
-            (Node::Host(host), _) | (_, Node::Host(host)) => Some((host, link)),
-            _ => None,
-        })
     }
 
     /// The links of a node, by place among [`Topology::links`].
@@ -398,11 +337,6 @@ impl Topology {
     /// The links; a link's place is its number in fault plans.
     pub fn links(&self) -> &[Link] {
         &self.links
-    }
-
-    /// The switch that `host` is attached to: its rack.
-    pub fn rack(&self, host: u32) -> u32 {
-        self.tors[host as usize]
     }
 
     /// Processing time where a packet enters `node`.

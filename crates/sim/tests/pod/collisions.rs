@@ -9,7 +9,7 @@ use super::*;
 /// from host 3.
 fn meet(mut first: Send, mut second: Send) -> ScriptSim {
     let pod = pod();
-    first.path = route(&[pod.hosts[2].port]);
+    first.path = route(&[pod.host(2).number]);
     (second.path, second.at) = (first.path, second.at + Span::from_ns(1));
     run(spec(topology(0.0)), vec![first, second])
 }
@@ -85,7 +85,7 @@ fn unscheduled_packets_yield_to_all_others() {
 fn a_link_is_busy_from_the_first_bit_to_the_last() {
     let [_, (first, second)] = sends();
     let pod = pod();
-    let path = route(&[pod.hosts[2].port]);
+    let path = route(&[pod.host(2).number]);
     let tx = BYTE * 1_500;
     for (late, is_dropped) in
         [(Span::ZERO, true), (tx.saturating_sub(Span::from_ps(1)), true), (tx, false)]
@@ -100,7 +100,7 @@ fn a_link_is_busy_from_the_first_bit_to_the_last() {
 fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
     let pod = pod();
     let to = |dst: u32| {
-        let path = route(&[pod.hosts[dst as usize].port]);
+        let path = route(&[pod.host(dst).number]);
         Send { path, ..Send::new(at(0), ARBITER, dst) }
     };
     // Hosts 0 and 1 are of one rack, 2 of another.
@@ -119,7 +119,7 @@ fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
 #[test]
 fn the_first_violations_are_recorded_and_all_are_counted() {
     let pod = pod();
-    let path = route(&[pod.hosts[2].port]);
+    let path = route(&[pod.host(2).number]);
     let mut sends = Vec::new();
     for n in 0..20 {
         for src in [ARBITER, 3] {

@@ -2,7 +2,6 @@
 //! moves single bytes.
 
 use proptest::prelude::*;
-use rampmeter_core::fabric::Pod;
 
 use super::*;
 
@@ -61,7 +60,7 @@ fn meets(pod: &Pod, link: usize, time: Time) -> Send {
     match link {
         1 => Send { path: by_agg(pod, 1, 0, 1), ..Send::new(ahead(time, 1), 1, 1) },
         2 => Send { path: by_agg(pod, 3, 0, 3), ..Send::new(ahead(time, 2), 3, 3) },
-        _ => Send { path: route(&[pod.hosts[2].port]), ..Send::new(ahead(time, 1), 3, 2) },
+        _ => Send { path: route(&[pod.host(2).number]), ..Send::new(ahead(time, 1), 3, 2) },
     }
 }
 
@@ -219,7 +218,7 @@ fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let blocks = Send { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
     let blocks = Send { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
     // Two that are on their way when the rest is cut off; one of them has the victim's place.
-    let path = route(&[pod.hosts[1].port]);
+    let path = route(&[pod.host(1).number]);
     let next = Send { path, ..Send::new(head(2) + Span::from_ns(1), ARBITER, 1) };
     let after = Send { at: next.at + Span::from_ns(10), ..next };
     let rival = meets(&pod, 1, head(1) + BYTE * 30_000);

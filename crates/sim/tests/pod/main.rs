@@ -8,8 +8,9 @@ mod cuts;
 mod random;
 mod script;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, Pod, SourceRoute};
-use rampmeter_core::{Bytes, Span, Time};
+use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+use rampmeter_core::wiring::Port;
+use rampmeter_core::{Bytes, SourceRoute, Span, Time};
 use rampmeter_sim::*;
 
 use script::{ReceivedPacket, ScriptSim, Send, run};
@@ -45,8 +46,28 @@ fn spec(topology: Topology) -> SimSpec {
     spec
 }
 
+/// Ports of a pod.
+struct Pod(Topology);
+
+impl Pod {
+    /// Returns the port of the switch of a host's rack to the host.
+    fn host(&self, host: u32) -> Port {
+        self.between(self.0.rack(host), Node::Host(host))
+    }
+
+    /// Returns the port of a rack's switch to the arbiter.
+    fn arbiter(&self, rack: u32) -> Port {
+        self.between(rack, Node::Arbiter(0))
+    }
+
+    fn between(&self, switch: u32, to: Node) -> Port {
+        let ports = self.0.ports().swap_remove(switch as usize);
+        ports.into_iter().find(|port| port.to == to).expect("the switch has a link to the node")
+    }
+}
+
 fn pod() -> Pod {
-    topology(0.0).pod(Bytes::new(HEADER)).unwrap()
+    Pod(topology(0.0))
 }
 
 /// The number of the arbiter's station.
@@ -62,10 +83,11 @@ fn route(ports: &[u16]) -> u16 {
 }
 
 /// Returns the route from a host by aggregation switch `agg` to another.
-fn by_agg(pod: &Pod, src: u32, agg: usize, dst: u32) -> u16 {
-    let (from, to) = (pod.hosts[src as usize], pod.hosts[dst as usize]);
-    let (up, down) = (usize::from(from.rack), usize::from(to.rack));
-    route(&[pod.ports_to_agg[up][agg], pod.ports_to_rack[agg][down], to.port])
+fn by_agg(pod: &Pod, src: u32, agg: u32, dst: u32) -> u16 {
+    let (from, to) = (pod.0.rack(src), pod.0.rack(dst));
+    let up = pod.between(from, Node::Switch(2 + agg));
+    let down = pod.between(2 + agg, Node::Switch(to));
+    route(&[up.number, down.number, pod.host(dst).number])
 }
 
 /// Returns the time at which the last bit of a lone packet of `bytes` is received, over `links`
@@ -108,29 +130,29 @@ fn source_routes_reach_every_host_by_every_path_in_constant_time() {
 #[test]
 fn longer_cables_add_their_delay() {
     let topology = topology(200.0);
-    let pod = topology.pod(Bytes::new(HEADER)).unwrap();
-    let (from, to) = (pod.hosts[1].propagation, pod.hosts[2].propagation);
+    let pod = Pod(topology.clone());
+    let (from, to) = (pod.host(1).link.propagation, pod.host(2).link.propagation);
     assert_ne!(from, to);
     let path = by_agg(&pod, 1, 1, 2);
-    let to_arbiter = route(&[pod.ports_to_arbiter[0][0]]);
+    let to_arbiter = route(&[pod.arbiter(0).number]);
     let sends = [
         Send { bytes: 1_500, path, ..Send::new(at(0), 1, 2) },
         Send { path: to_arbiter, ..Send::new(at(9_000_000), 1, ARBITER) },
-        Send { path: route(&[pod.hosts[2].port]), ..Send::new(at(9_000_000), ARBITER, 2) },
+        Send { path: route(&[pod.host(2).number]), ..Send::new(at(9_000_000), ARBITER, 2) },
     ];
     let received = script::received(&run(spec(topology), sends.into()));
     let short = Span::from_ns(1_000);
     let more = |cable: Span| cable.saturating_sub(short);
     assert_eq!(received[0].at, at(0) + latency(4, 1_500) + more(from) + more(to));
     let last = |cable: Span| at(9_000_000) + latency(2, 64) + more(cable);
-    assert_eq!(received[1].at, last(from) + more(pod.arbiter_propagation[0][0]));
-    assert_eq!(received[2].at, last(to) + more(pod.arbiter_propagation[1][0]));
+    assert_eq!(received[1].at, last(from) + more(pod.arbiter(0).link.propagation));
+    assert_eq!(received[2].at, last(to) + more(pod.arbiter(1).link.propagation));
 }
 
 #[test]
 fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
     let pod = pod();
-    let has = pod.ports_to_arbiter[0][0] + 1;
+    let has = pod.arbiter(0).number + 1;
     let sends = [
         Send { path: route(&[has]), ..Send::new(at(0), 0, 2) },
         Send { path: by_agg(&pod, 0, 0, 2), ..Send::new(at(9_000_000), 0, 2) },

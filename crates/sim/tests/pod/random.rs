@@ -8,11 +8,11 @@ use super::*;
 /// Any packet: a sender, another host, a way, a length, an instant.
 fn any_send() -> impl Strategy<Value = Send> {
     let bytes = prop_oneof![Just(64u16), Just(1_500), 1..9_000u16];
-    (0..5u32, 0..3u32, 0..2usize, bytes, 0..3_000_000u64, any::<bool>()).prop_map(
+    (0..5u32, 0..3u32, 0..2u32, bytes, 0..3_000_000u64, any::<bool>()).prop_map(
         |(src, dst, agg, bytes, ps, is_unscheduled)| {
             let pod = pod();
             let (dst, path) = match src {
-                ARBITER => (dst, route(&[pod.hosts[dst as usize].port])),
+                ARBITER => (dst, route(&[pod.host(dst).number])),
                 _ => {
                     let dst = (src + 1 + dst) % 4;
                     (dst, by_agg(&pod, src, agg, dst))
@@ -35,16 +35,16 @@ fn unhindered(sends: &[Send], pod: &Pod) -> Vec<Time> {
     let mut times = vec![Time::ZERO; sends.len()];
     for id in order {
         let Send { at, src, dst, bytes, .. } = sends[id];
-        let to = pod.hosts[dst as usize];
+        let last = pod.host(dst).link.propagation;
         let (start, links, cable) = match src {
-            ARBITER => (at, 2, pod.arbiter_propagation[usize::from(to.rack)][0]),
+            ARBITER => (at, 2, pod.arbiter(pod.0.rack(dst)).link.propagation),
             _ => {
                 let start = at.max(free[src as usize]);
                 free[src as usize] = start + BYTE * u64::from(bytes);
-                (start, 4, pod.hosts[src as usize].propagation)
+                (start, 4, pod.host(src).link.propagation)
             }
         };
-        let more = cable.saturating_sub(short) + to.propagation.saturating_sub(short);
+        let more = cable.saturating_sub(short) + last.saturating_sub(short);
         times[id] = start + latency(links, bytes.into()) + more;
     }
     times
@@ -85,7 +85,7 @@ proptest! {
         let lost = sends.len() as u64 - received.len() as u64;
         prop_assert_eq!(lost, of("collision") + of("cut-off") + of("loss"));
         if !is_lossy {
-            let pod = topology(300.0).pod(Bytes::new(HEADER)).unwrap();
+            let pod = Pod(topology(300.0));
             let times = unhindered(&sends, &pod);
             for h in &received {
                 prop_assert_eq!(h.at, times[h.id as usize], "{}", h.id);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::SourceRoute;
+use rampmeter_core::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, ForwardOnly, Message, MsgId, NodeId, Packet, PayloadRef, Priority,

@@ -27,7 +27,6 @@ fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     let config = FastpassConfig { arbiters: 2, ..config };
@@ -196,7 +195,6 @@ fn a_computation_longer_than_a_batch_is_refused() {
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     let config = FastpassConfig { compute: Some(Span::from_us(21)), ..FastpassConfig::paper() };

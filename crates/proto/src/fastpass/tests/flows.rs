@@ -13,7 +13,6 @@ fn fastpass() -> Fastpass {
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     FastpassConfig::paper().derive(&facts, None, Span::ZERO).unwrap()

@@ -1,10 +1,10 @@
 //! Source routes between hosts, arbiters and core switches (§3.4).
 
 use rampmeter_core::Packet;
-use rampmeter_core::fabric::Pods;
 
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::routes::{host, set};
+use crate::fastpod::topology::Pods;
 use crate::fastpod::wire::FastpodHeader;
 
 /// Routes a cell to another pod to a core switch (§3.4).

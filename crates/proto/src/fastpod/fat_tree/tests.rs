@@ -6,7 +6,7 @@ mod memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, FabricFacts, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,
@@ -16,6 +16,7 @@ use rampmeter_core::{
 use super::core_switch::FastpodProgram;
 use crate::fastpod::config::{Fastpod, FastpodConfig};
 use crate::fastpod::pod::routes::control;
+use crate::fastpod::topology::{CoreSwitch, Pod, PodHost, Pods};
 use crate::fastpod::wire::{Ack, Demand, FastpodHeader, List, NO_DST, Relay};
 
 const RATE: Rate = Rate::from_gbps(100);
@@ -64,7 +65,6 @@ fn fastpod(config: FastpodConfig, n_pods: u16) -> Arc<Fastpod> {
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods,
         abort_timeout_min: Span::ZERO,
     };
     Arc::new(config.derive(&facts, Some(pods(n_pods))).unwrap())

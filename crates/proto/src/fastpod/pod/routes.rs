@@ -1,11 +1,12 @@
 //! The ways of packets through pods: the sender names every port (§3.2). Other networks route by
 //! themselves.
 
-use rampmeter_core::fabric::{Pod, PodHost, SourceRoute};
+use rampmeter_core::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
 use crate::fastpod::config::Fastpod;
+use crate::fastpod::topology::{Pod, PodHost};
 use crate::fastpod::wire::FastpodHeader;
 
 /// Returns the pod with this number, where there are pods.

@@ -6,10 +6,11 @@
 //! and of core switches pass aggregation switches one switch later, and their receivers' racks two
 //! switches later. So do SCHDs, at the receiver's switch.
 
-use rampmeter_core::fabric::{CoreSwitch, Pod, PodHost};
 use rampmeter_core::{FabricFacts, Span, Time};
 
 use super::slots::Slots;
+
+use crate::fastpod::topology::{CoreSwitch, Pod, PodHost};
 
 /// A time by an arbiter's clock in picoseconds. Hosts' clocks may be ahead of it from the start.
 pub type Instant = i128;

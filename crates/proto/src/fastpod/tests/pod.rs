@@ -7,13 +7,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Pod, PodHost, Pods, SourceRoute};
+use rampmeter_core::SourceRoute;
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Receipt,
     Rng, Span, Time,
 };
 
+use crate::fastpod::topology::{Pod, PodHost, Pods};
 use crate::fastpod::wire::FastpodHeader;
 use crate::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodHost};
 
@@ -59,7 +60,6 @@ pub(super) fn fastpod(config: FastpodConfig, pod: Option<Pod>, n_hosts: u32) -> 
         core_rate: None,
         data_rtt: Span::from_us(12),
         control_rtt: Span::from_us(10),
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     };
     Arc::new(config.derive(&facts, pod.map(Pods::from)).unwrap())

@@ -69,7 +69,6 @@ impl Script {
             core_rate: None,
             data_rtt: Span::from_us(10),
             control_rtt: Span::from_us(8),
-            n_pods: 0,
             abort_timeout_min: Span::ZERO,
         };
         let ecn = config.ecn;

@@ -195,7 +195,7 @@ fn protocol<T: RegisteredTransport>(rate: Rate) -> (usize, Arc<T::Config>) {
     }
     let make = || {
         let mtu = rate.tx_time(Bytes::new(1_500));
-        let (control_rtt, n_pods) = (Span::from_us(50), 0);
+        let control_rtt = Span::from_us(50);
         let data_rtt = control_rtt + mtu * 4;
         let facts = FabricFacts {
             n_hosts: HOSTS,
@@ -203,7 +203,6 @@ fn protocol<T: RegisteredTransport>(rate: Rate) -> (usize, Arc<T::Config>) {
             core_rate: None,
             data_rtt,
             control_rtt,
-            n_pods,
             abort_timeout_min: Span::ZERO,
         };
         let keys = T::Keys::default();

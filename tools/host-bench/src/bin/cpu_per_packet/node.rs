@@ -41,7 +41,6 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
         core_rate: None,
         data_rtt,
         control_rtt: RTT,
-        n_pods: 0,
         abort_timeout_min: Span::ZERO,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::fabric::SourceRoute;
+use rampmeter_core::SourceRoute;
 use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Time};
 
 use super::{Node, P, Run, What};
