@@ -25,7 +25,7 @@ pub struct PathHop {
 /// A link of a hop, and the places in the next hop of those that it leads to.
 pub type PathLink = (PathHop, Vec<usize>);
 
-/// A checked topology: its wiring has passed [`Topology::check`]. Clones share the wiring.
+/// A checked topology: its wiring has passed `Topology::check`. Clones share the wiring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     pub(super) wiring: Arc<Wiring>,
