@@ -63,55 +63,38 @@ WARNINGS: Final[dict[str, list[str]]]
 RENAMED_KEYS: Final[list[tuple[str, str, int]]]
 """Keys of transports that had other names: former name, present name, and divisor of values."""
 
-class PlanError(ValueError):
+@type_check_only
+class _LocatedError:
+    """Attributes of errors of input. Those that an error does not have are `None`."""
+
+    code: str | None
+    """`"plan-syntax"`, `"plan-value"` for an impossible value, or `"plan-file"`; `"bad-results"`
+    for results."""
+    file: str | None
+    """The file or folder, or another name of the plan."""
+    key: str | None
+    """The path to the key, such as `"workload.load"`, or an option or argument; empty if the whole
+    file is wrong."""
+    problem: str | None
+    """The message without file, line and key."""
+    expected: str | None
+    """The values that are allowed."""
+    got: str | None
+    """The value that is there."""
+    line: int | None
+    """The line in the file, from 1."""
+    column: int | None
+    """The column in the line, from 1."""
+    _source: str | None
+
+class PlanError(_LocatedError, ValueError):
     """A plan, another input file, an option or an argument that cannot be used.
 
-    The message is made of the attributes. Those that an error does not have are `None`.
+    The message is made of the attributes.
     """
 
-    code: str | None
-    """`"plan-syntax"`, `"plan-value"` for an impossible value, or `"plan-file"`."""
-    file: str | None
-    """The file, or another name of the plan."""
-    key: str | None
-    """The path to the key, such as `"workload.load"`, or an option or argument; empty if the whole
-    file is wrong."""
-    problem: str | None
-    """The message without file, line and key."""
-    expected: str | None
-    """The values that are allowed."""
-    got: str | None
-    """The value that is there."""
-    line: int | None
-    """The line in the file, from 1."""
-    column: int | None
-    """The column in the line, from 1."""
-    _source: str | None
-
-class ResultError(OSError):
-    """Results that cannot be read or written, or that are those of another plan.
-
-    Attributes are those of `PlanError`.
-    """
-
-    code: str | None
-    """`"bad-results"`."""
-    file: str | None
-    """The file or folder."""
-    key: str | None
-    """The path to the key, such as `"workload.load"`, or an option or argument; empty if the whole
-    file is wrong."""
-    problem: str | None
-    """The message without file, line and key."""
-    expected: str | None
-    """The values that are allowed."""
-    got: str | None
-    """The value that is there."""
-    line: int | None
-    """The line in the file, from 1."""
-    column: int | None
-    """The column in the line, from 1."""
-    _source: str | None
+class ResultError(_LocatedError, OSError):
+    """Results that cannot be read or written, or that are those of another plan."""
 
 class InternalError(Exception):
     """A violated invariant of the simulator, with its place and seed. No mistake of a plan."""
