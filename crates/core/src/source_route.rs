@@ -1,8 +1,9 @@
 //! Source routes: the sender of a packet chooses the port at every switch.
 
 /// Ports by which the switches on the path forward a packet, the first switch's first. Ports are
-/// numbered within their switch ([`Wiring::ports`](crate::wiring::Wiring::ports)). A host or arbiter
-/// with several links names its own link before them. A route fits into the 16 bits of a path.
+/// numbered within their switch ([`Wiring::ports`](crate::wiring::Wiring::ports)). A host or
+/// arbiter with several links names its own link before them. A route fits into the 16 bits of a
+/// path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SourceRoute(u16);
 

@@ -44,9 +44,9 @@ fn error_of(text: &str) -> String {
     let output = rampd(&["check", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2), "{text}\n{output:?}");
     assert!(output.stdout.is_empty());
-    let printed = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(printed.lines().count(), 1, "{printed}");
-    printed.trim().to_owned()
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error.trim().to_owned()
 }
 
 /// Replacements in [`GOOD`] that make it invalid, and a part of the error of each.
@@ -227,18 +227,18 @@ const BROKEN: &[(&str, &str, &str)] = &[
 fn broken_configurations_are_explained() {
     for (from, to, expected) in BROKEN {
         assert!(GOOD.contains(from), "{from}");
-        let printed = error_of(&GOOD.replacen(from, to, 1));
-        assert!(printed.starts_with("rampd: n.toml: "), "{printed}");
-        assert!(printed.contains(expected), "{to:?} gave {printed}, expected {expected}");
+        let error = error_of(&GOOD.replacen(from, to, 1));
+        assert!(error.starts_with("rampd: n.toml: "), "{error}");
+        assert!(error.contains(expected), "{to:?} gave {error}, expected {expected}");
     }
 }
 
 #[test]
 fn addresses_of_a_link_are_refused() {
     let text = GOOD.replace("127.0.0.1:7621", "[fe80::1%1]:7621");
-    let printed = error_of(&text.replace("127.0.0.1:7631", "[fe80::2%1]:7631"));
+    let error = error_of(&text.replace("127.0.0.1:7631", "[fe80::2%1]:7631"));
     let expected = "peer[0].address: expected an address that is valid on all hosts";
-    assert!(printed.contains(expected), "{printed}");
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]
@@ -258,8 +258,8 @@ fn good_configurations_are_described_and_compared() {
     write("b.toml", &GOOD.replacen("id = 0", "id = 1", 1));
     let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(printed.contains("a.toml: good\n") && printed.contains("1 (host) at 127.0.0.1:7631"));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("a.toml: good\n") && table.contains("1 (host) at 127.0.0.1:7631"));
     let changes = [
         ("rate-mbps = 100", "[network]"),
         ("7631", "[[peer]]"),
@@ -279,8 +279,8 @@ fn good_configurations_are_described_and_compared() {
         write("b.toml", &good.replacen("id = 0", "id = 1", 1).replacen(change, to, 1));
         let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
         assert_eq!(output.status.code(), Some(2));
-        let printed = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(printed, format!("rampd: b.toml and a.toml differ in {what}\n"));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(error, format!("rampd: b.toml and a.toml differ in {what}\n"));
     }
 }
 
@@ -342,8 +342,8 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
     fs::write(folder.path().join("n.toml"), GOOD).unwrap();
     let output = rampd(&["arbiter", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2));
-    let printed = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(printed, "rampd: n.toml: is no arbiter's configuration: use `rampd node`\n");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error, "rampd: n.toml: is no arbiter's configuration: use `rampd node`\n");
 }
 
 /// SIGTERM ends a node with exit code 0; a port that is in use is an error of the system that names
@@ -365,19 +365,19 @@ fn a_node_starts_and_stops_and_its_port_is_its_own() {
     let second = start("second.toml").wait_with_output().unwrap();
     assert!(!folder.path().join("second.sock.lock").exists(), "it came as far as its socket");
     assert_eq!(second.status.code(), Some(1));
-    let printed = String::from_utf8(second.stderr).unwrap();
+    let error = String::from_utf8(second.stderr).unwrap();
     assert!(
-        printed.contains("cannot open UDP socket 127.0.0.1:7721: Address already in use"),
-        "{printed}"
+        error.contains("cannot open UDP socket 127.0.0.1:7721: Address already in use"),
+        "{error}"
     );
     assert!(first.try_wait().unwrap().is_none(), "the first node runs on");
     let kill = Command::new("kill").arg(first.id().to_string()).status().unwrap();
     assert!(kill.success());
     let ended = first.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0));
-    let printed = String::from_utf8(ended.stderr).unwrap();
-    assert!(printed.lines().all(|line| line.starts_with('{')), "{printed}");
-    assert!(printed.contains("\"started\"") && printed.contains("\"stopped\""));
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert!(error.lines().all(|line| line.starts_with('{')), "{error}");
+    assert!(error.contains("\"started\"") && error.contains("\"stopped\""));
 }
 
 fn keygen(folder: &Path, file: &str) -> String {
@@ -392,7 +392,7 @@ fn keys_are_not_logged_to_links_or_files_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let [a, b] = ["a.key", "b.key"].map(|file| keygen(path, file));
-    let printed = |command: &str, log: &str| {
+    let error = |command: &str, log: &str| {
         let keys = format!("private-key = \"a.key\"\nkey-log = {log:?}\nclock");
         let text = GOOD
             .replacen("security = \"none\"\n", "", 1)
@@ -405,12 +405,12 @@ fn keys_are_not_logged_to_links_or_files_of_others() {
     fs::write(path.join("notes"), "mine").unwrap();
     fs::set_permissions(path.join("notes"), Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("notes", path.join("keys.log")).unwrap();
-    let link = printed("node", "keys.log");
+    let link = error("node", "keys.log");
     assert!(link.contains("keys.log: type: expected a log of keys that is a file, got a link"));
-    let other = printed("node", "notes");
+    let other = error("node", "notes");
     assert!(other.contains("notes: contents: expected an empty file, or a log of keys"), "{other}");
     assert_eq!(fs::read(path.join("notes")).unwrap(), b"mine");
-    let own = printed("check", "a.key");
+    let own = error("check", "a.key");
     assert!(own.contains("node.key-log: expected a file other than node.private-key"), "{own}");
 }
 
@@ -442,43 +442,29 @@ fn keys_are_made_and_checked() {
     assert!(check(&good).contains("packets               encrypted\n"), "{}", check(&good));
     let changing = config(&quoted(&a), &format!("[{b:?}, {:?}]", keygen(path, "next.key")));
     assert!(check(&changing).contains("encrypted\n"));
-    let printed = check(&config(&quoted(&b), &quoted(&a)));
-    assert!(
-        printed.contains(&format!("expected that of the public-key of peer 0, {b}")),
-        "{printed}"
-    );
-    let printed = check(&config(&quoted(&a), "\"AAAA\""));
-    assert!(
-        printed.contains("peer[1].public-key: expected 32 bytes in base64, got AAAA"),
-        "{printed}"
-    );
-    let printed = check(&config(&quoted(&a), &quoted(&a)));
-    assert!(
-        printed.contains("peer[1].public-key: expected a key that no other peer has"),
-        "{printed}"
-    );
-    let printed = check(&config(&quoted(&a), "[]"));
-    assert!(
-        printed.contains("peer[1].public-key: expected the key that `rampd keygen`"),
-        "{printed}"
-    );
+    let error = check(&config(&quoted(&b), &quoted(&a)));
+    assert!(error.contains(&format!("expected that of the public-key of peer 0, {b}")), "{error}");
+    let error = check(&config(&quoted(&a), "\"AAAA\""));
+    assert!(error.contains("peer[1].public-key: expected 32 bytes in base64, got AAAA"), "{error}");
+    let error = check(&config(&quoted(&a), &quoted(&a)));
+    assert!(error.contains("peer[1].public-key: expected a key that no other peer has"), "{error}");
+    let error = check(&config(&quoted(&a), "[]"));
+    assert!(error.contains("peer[1].public-key: expected the key that `rampd keygen`"), "{error}");
     mode(0o644);
-    let printed = check(&good);
-    assert!(
-        printed.contains("expected a private key that its owner alone can read (0600), got 0644")
-    );
+    let error = check(&good);
+    assert!(error.contains("a private key that its owner alone can read (0600), got 0644"));
     mode(0o600);
-    let printed = check(&config(&quoted(&a), &quoted(&format!("{}=", "A".repeat(43)))));
-    assert!(printed.contains("with which anybody passes for the peer"), "{printed}");
+    let error = check(&config(&quoted(&a), &quoted(&format!("{}=", "A".repeat(43)))));
+    assert!(error.contains("with which anybody passes for the peer"), "{error}");
     // A file that another user owns is not secret, whatever its mode.
     if std::os::unix::fs::chown(path.join("a.key"), Some(65_534), None).is_ok() {
-        let printed = check(&good);
-        assert!(printed.contains("owner: expected a private key that user"), "{printed}");
+        let error = check(&good);
+        assert!(error.contains("owner: expected a private key that user"), "{error}");
         std::os::unix::fs::chown(path.join("a.key"), Some(0), None).unwrap();
     }
     fs::write(path.join("a.key"), "short").unwrap();
-    let printed = check(&good);
-    assert!(printed.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));
+    let error = check(&good);
+    assert!(error.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));
     // Configurations may be checked on machines without the private keys; a node needs its own.
     fs::remove_file(path.join("a.key")).unwrap();
     assert!(check(&good).contains("encrypted; no a.key here"), "{}", check(&good));

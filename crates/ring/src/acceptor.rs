@@ -83,7 +83,7 @@ struct AcceptorThread {
     epoll: OwnedFd,
     doorbells: Arc<OwnedFd>,
     /// Written to at each event.
-    event_signal: OwnedFd,
+    signal: OwnedFd,
     events: Sender<Event>,
     connections: BTreeMap<u64, Connection>,
     next: u64,
@@ -119,8 +119,7 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
     let listener = Listener::open(&path, SocketType::SEQPACKET, BACKLOG)?;
     let setup = || -> io::Result<(AcceptorThread, Receiver<Event>)> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let (stop, rules_changed, event_signal) =
-            (Arc::new(event()?), Arc::new(event()?), event()?);
+        let (stop, rules_changed, signal) = (Arc::new(event()?), Arc::new(event()?), event()?);
         access.set(limits, services);
         access.notify(Arc::clone(&rules_changed));
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -129,12 +128,7 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         epoll::add(&epoll, &rules_changed, EventData::new_u64(CHANGED), EventFlags::IN)?;
         // Edge-triggered, so that no thread has to read the counter.
-        epoll::add(
-            &doorbells,
-            &event_signal,
-            EventData::new_u64(0),
-            EventFlags::IN | EventFlags::ET,
-        )?;
+        epoll::add(&doorbells, &signal, EventData::new_u64(0), EventFlags::IN | EventFlags::ET)?;
         let (events, received) = mpsc::channel();
         let acceptor = AcceptorThread {
             access: access.clone(),
@@ -143,7 +137,7 @@ pub(crate) fn open(config: AcceptorConfig, access: &Access) -> Result<Acceptor, 
             rules_changed,
             epoll,
             doorbells,
-            event_signal,
+            signal,
             events,
             connections: BTreeMap::new(),
             next: CHANGED + 1,
@@ -247,21 +241,18 @@ impl AcceptorThread {
 
     /// Closes the oldest connections without a request, if there are too many.
     fn limit_pending(&mut self, user: User) {
-        let silent: Vec<_> = self.pending_connections().collect();
-        let mut of_user = silent.iter().filter(|(_, of)| of.uid == user.uid);
+        let pending: Vec<_> = self.pending_connections().collect();
+        let mut of_user = pending.iter().filter(|(_, of)| of.uid == user.uid);
         if of_user.clone().count() > UNREQUESTED_PER_USER
             && let Some(&(oldest, _)) = of_user.next()
         {
             if let Some(Connection { socket, .. }) = self.connections.get(&oldest) {
-                turn_away(
-                    socket,
-                    &Refusal::TooManyConnections { uid: user.uid, max: UNREQUESTED_PER_USER },
-                );
+                let (uid, max) = (user.uid, UNREQUESTED_PER_USER);
+                turn_away(socket, &Refusal::TooManyConnections { uid, max });
             }
             self.remove_connection(oldest);
-        } else if let Some(&(oldest, _)) = silent.first().filter(|_| silent.len() > UNREQUESTED_MAX)
-        {
-            self.remove_connection(oldest);
+        } else if pending.len() > UNREQUESTED_MAX {
+            self.remove_connection(pending[0].0);
         }
     }
 
@@ -423,7 +414,7 @@ impl AcceptorThread {
     fn send_event(&self, event: Event) {
         // A node that has ended will stop the acceptor, too.
         if self.events.send(event).is_ok() {
-            let _ = rustix::io::write(&self.event_signal, &1u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
         }
     }
 

@@ -27,14 +27,12 @@ const DELAY: Span = Span::from_us(2);
 
 /// The facts of the wire.
 pub fn facts() -> FabricFacts {
-    let mtu = RATE.tx_time(Bytes::new(1_500));
-    let control_rtt = DELAY * 2 + Span::from_ns(128);
     FabricFacts {
         n_hosts: N_HOSTS,
         access_rate: RATE,
         core_rate: None,
-        data_rtt: DELAY * 2 + mtu * 2,
-        control_rtt,
+        data_rtt: DELAY * 2 + RATE.tx_time(Bytes::new(1_500)) * 2,
+        control_rtt: DELAY * 2 + Span::from_ns(128),
         abort_timeout_min: Span::ZERO,
     }
 }
@@ -125,8 +123,7 @@ impl<T: RegisteredTransport> TransportTraits<T> {
                 format.code == header.code() && ["release", "reset", "done"].contains(&format.name)
             })
         };
-        let count =
-            |host: &T::Host| host.message_counts().expect("a transport counts its messages");
+        let count = |host: &T::Host| host.message_counts().expect("transports count messages");
         Self { may_fail: promises::<T>(config), releases, count }
     }
 }

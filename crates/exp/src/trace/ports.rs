@@ -74,14 +74,11 @@ impl Arrows {
                 if !window.holds(at) || !tracks.is_shown(node) || !window.count_event(at) {
                     return Ok(());
                 }
-                let is_data = packet.payload.len > 0;
-                let row =
-                    if is_data { InstantRow::DataReceived } else { InstantRow::ControlReceived };
-                let annotations = self.packet_annotations(
-                    packet,
-                    arrow,
-                    if is_data { DetailLevel::Ends } else { DetailLevel::All },
-                );
+                let (row, detail) = match packet.payload.len > 0 {
+                    true => (InstantRow::DataReceived, DetailLevel::Ends),
+                    false => (InstantRow::ControlReceived, DetailLevel::All),
+                };
+                let annotations = self.packet_annotations(packet, arrow, detail);
                 tracks.add_instant(node, row, at, &annotations)
             }
             PortChange::Drop { handle, packet, reason } => {
@@ -102,22 +99,16 @@ impl Arrows {
                     return Ok(());
                 }
                 let annotations = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
-                tracks.add_port_event(
-                    port,
-                    at,
-                    &EventContent { label: Label::Word("mark"), ..annotations },
-                )
+                let content = EventContent { label: Label::Word("mark"), ..annotations };
+                tracks.add_port_event(port, at, &content)
             }
             PortChange::CutOff { packet, .. } => {
                 if !window.holds(at) || !tracks.is_port_shown(port) || !window.count_event(at) {
                     return Ok(());
                 }
                 let annotations = self.packet_annotations(packet, Arrow::None, DetailLevel::Ends);
-                tracks.add_port_event(
-                    port,
-                    at,
-                    &EventContent { label: Label::Word("cut"), ..annotations },
-                )
+                let content = EventContent { label: Label::Word("cut"), ..annotations };
+                tracks.add_port_event(port, at, &content)
             }
             PortChange::Consume { handle } => {
                 self.end(*handle);

@@ -144,13 +144,9 @@ impl Sender {
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);
         let flow = self.flows[slot].flow;
-        let notification = DcpimHeader::Notification {
-            flow,
-            tx_slot: slot,
-            size: size.get(),
-            is_retransmission: false,
-        };
-        out.send(dst, msg, notification);
+        let (tx_slot, size) = (slot, size.get());
+        let header = DcpimHeader::Notification { flow, tx_slot, size, is_retransmission: false };
+        out.send(dst, msg, header);
         if is_queued {
             let (rank, expires, token) = (SHORT_RANK, Time::NEVER, None);
             let permit = Permit { slot, msg, seq: 0, end: packets, rank, expires, token };

@@ -85,7 +85,7 @@ headers! {
             slots as slot: List<Slot, SLOTS_MAX> as "Slot",
         },
         /// Arbiter to host: the requests of this incarnation are unknown, repeat them.
-        5 Reset (control "reset", A to H)
+        5 Reset (control "arbiter reset", A to H)
         "repeat the demands of incarnation {incarnation}" {
             /// The host's incarnation.
             incarnation: u32,

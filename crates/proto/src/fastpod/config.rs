@@ -136,7 +136,6 @@ impl FastpodConfig {
         let compute = self.compute.unwrap_or(Span::ZERO);
         let timings = |slots| timings(facts, pods.as_ref(), slots, compute, self.packing);
         let perfect = self.slots(rate, hosts);
-        let cell = perfect.cell;
         let ahead = max_over(&timings(perfect), |timing| timing.lead_slots);
         let spreads = all.map(|pod| pod.trunk_propagation.1 - pod.trunk_propagation.0);
         let spread = spreads.max().unwrap_or(Span::ZERO);
@@ -146,25 +145,24 @@ impl FastpodConfig {
         let timings = timings(slots);
         let has_standby = pods.is_some() && self.arbiters > 1;
         let has_place = |timing: &Timing| !has_standby || timing.watchdog_at.is_some();
-        if cell < slots.shortest_cell() || !timings.iter().all(has_place) {
+        if slots.cell < slots.shortest_cell() || !timings.iter().all(has_place) {
             return Err(self.short_slot_error(&slots, has_standby));
         }
-        let (lead_slots, answer_time) =
-            (max_over(&timings, |t| t.lead_slots), max_over(&timings, |t| t.answer_time));
+        let lead_slots = max_over(&timings, |timing| timing.lead_slots);
+        let answer_time = max_over(&timings, |timing| timing.answer_time);
         let slot = slots.length();
         let beacon = slot * u64::from(self.beacon_slots);
-        let retry = answer_time * 2 + slot * 4;
-        let rto = answer_time * 4 + slot * 64;
+        let (retry, rto) = (answer_time * 2 + slot * 4, answer_time * 4 + slot * 64);
         // A message to another pod, and its acknowledgement, wait for two arbiters each. All core
         // switches may hold full queues of cells to its receiver.
         let n_cores = pods.as_ref().map_or(0, |pods| pods.cores.len() as u64);
-        let queues = cell * u64::from(self.core_queue_cells) * n_cores;
+        let queues = slots.cell * u64::from(self.core_queue_cells) * n_cores;
         let rto_far = rto * 2 + queues;
         let attempts = (retry + beacon * 2) * u64::from(self.attempts_max) * 64;
         // Hosts report their epoch at least once per beacon interval.
-        let listen_time = slot
-            * ((lead_slots + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots))
-            + answer_time * 4;
+        let listen_slots = ((lead_slots + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots));
+        let listen_time = slot * listen_slots + answer_time * 4;
+        let keepalive = keepalive(facts, self.payload + self.header);
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             rate,
@@ -189,10 +187,7 @@ impl FastpodConfig {
             answer_time,
             watchdog_slots: lead_slots + 2,
             listen_time,
-            paused_probe_interval: paused_probe_interval(keepalive(
-                facts,
-                self.payload + self.header,
-            )),
+            paused_probe_interval: paused_probe_interval(keepalive),
             retransmit_gap: retransmit_gap(facts),
             // Longer than a message waits before it is retransmitted.
             forget_timeout: attempt_limit.forget_timeout(attempts.max(rto_far * 128)),

@@ -426,36 +426,34 @@ impl Connection {
     pub(super) fn on_ack(
         &mut self,
         now: Time,
-        acknowledgement: &Acknowledgement<'_>,
+        received: &Acknowledgement<'_>,
         tcp: &Tcp,
         stats: &mut TcpStats,
     ) -> AckOutcome {
         let una = self.board.una();
-        let Some(ack) = unwrap(acknowledgement.ack, self.initial, una) else {
-            return AckOutcome::Ignored;
+        let ack = match unwrap(received.ack, self.initial, una) {
+            Some(ack) if ack >= una => ack,
+            _ => return AckOutcome::Ignored,
         };
         if ack > self.board.next() {
             self.n_beyond += 1;
             let is_last = self.n_beyond == CONFLICTS_MAX;
             return if is_last { AckOutcome::Conflict } else { AckOutcome::Ignored };
         }
-        if ack < una {
-            return AckOutcome::Ignored;
-        }
         self.n_beyond = 0;
         let was_shut = self.is_window_closed();
-        self.window_end = ack + u64::from(acknowledgement.window);
+        self.window_end = ack + u64::from(received.window);
         let (initial, flight) = (self.initial, self.flight());
-        let offsets = acknowledgement.sack.iter().filter_map(|block| -> Option<Range> {
+        let offsets = received.sack.iter().filter_map(|block| -> Option<Range> {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
         });
-        let told_of = self.board.on_ack(now, ack, offsets);
+        let report = self.board.on_ack(now, ack, offsets);
         let round_trips = tcp.config.round_trips;
-        if let Some(rtt) = told_of.rtt {
+        if let Some(rtt) = report.rtt {
             self.rtt.sample(round_trips.measure(now, rtt));
             self.timeouts = 0;
         }
-        if told_of.cumulative > 0 || self.is_window_closed() {
+        if report.cumulative > 0 || self.is_window_closed() {
             self.n_unanswered = 0;
         }
         let reopens = was_shut && self.window_end > self.board.una();
@@ -464,34 +462,34 @@ impl Connection {
             self.board.mark_lost_if(|_| Some(true));
             (self.recovery, self.timeouts) = (Recovery::Timeout(self.board.next()), 0);
         }
-        self.rack.on_ack(now, &told_of, &self.board);
-        if self.rack.has_repaired(&told_of, &self.board) && self.recovery == Recovery::None {
+        self.rack.on_ack(now, &report, &self.board);
+        if self.rack.has_repaired(&report, &self.board) && self.recovery == Recovery::None {
             self.control.on_loss(now, flight);
         }
         let was_fast = matches!(self.recovery, Recovery::Fast(_));
         self.find_losses(now, flight, tcp, stats);
         let (in_flight, mss) = (self.board.in_flight(), tcp.start.mss);
-        self.prr.on_ack(told_of.delivered, in_flight, self.control.ssthresh(), mss);
+        self.prr.on_ack(report.delivered, in_flight, self.control.ssthresh(), mss);
         self.end_recovery();
-        if acknowledgement.ece {
+        if received.ece {
             self.on_echo(now, flight, stats);
         }
         let is_fast = matches!(self.recovery, Recovery::Fast(_));
         self.control.on_ack(&AckEffect {
             now,
-            bytes: told_of.cumulative,
+            bytes: report.cumulative,
             una: ack,
             next: self.board.next(),
             rtt: match round_trips {
-                RoundTrips::Exact => told_of.rtt,
+                RoundTrips::Exact => report.rtt,
                 RoundTrips::Milliseconds => self.rtt.smoothed(),
             },
             smoothed: self.rtt.smoothed(),
-            is_marked: acknowledgement.ece,
+            is_marked: received.ece,
             is_limited: una <= self.limited_end,
             in_recovery: was_fast || is_fast,
         });
-        self.set_timers(now, told_of.cumulative > 0 || reopens, tcp);
+        self.set_timers(now, report.cumulative > 0 || reopens, tcp);
         let has_ended = self.has_fin && ack > self.end;
         if has_ended { AckOutcome::FinAck } else { AckOutcome::Progress }
     }

@@ -102,9 +102,9 @@ impl Topology {
 
     /// Returns the topology with the arbiters that a transport needs, each at one of three places.
     /// At the first rack that most hosts reach, it has the shortest cable of that rack's hosts. At
-    /// every rack, it has the shortest cable of that rack's hosts. If cables of a pod differ, those of
-    /// arbiters at every rack do too. At given switches, it has the cables of their first hosts or,
-    /// without hosts, of their first links.
+    /// every rack, it has the shortest cable of that rack's hosts. If cables of a pod differ, those
+    /// of arbiters at every rack do too. At given switches, it has the cables of their first hosts
+    /// or, without hosts, of their first links.
     ///
     /// # Panics
     /// If the network has no such switch.

@@ -167,10 +167,10 @@ impl FastpodArbiter {
     /// Decides the content of a slot's SCHDs.
     fn decide(&mut self, slot: u64, at: Time) {
         // RTSs of several racks arrive at the same instant: their order is that of hosts.
-        let n_heard = self.inbox.iter().take_while(|(received_at, _)| *received_at < at).count();
-        let received_at = &mut self.inbox.make_contiguous()[..n_heard];
-        received_at.sort_by_key(|(received_at, packet)| (*received_at, packet.src));
-        for (received_at, packet) in self.inbox.drain(..n_heard) {
+        let n_received = self.inbox.iter().take_while(|(received_at, _)| *received_at < at).count();
+        let received = &mut self.inbox.make_contiguous()[..n_received];
+        received.sort_by_key(|(received_at, packet)| (*received_at, packet.src));
+        for (received_at, packet) in self.inbox.drain(..n_received) {
             let (src, header) = (packet.src, &packet.header);
             self.clients.on_rts(slot, received_at, self.number, src, header, &self.fastpod);
         }
@@ -387,10 +387,8 @@ impl Endpoint for FastpodArbiter {
             }
             FastpodHeader::Watchdog { epoch } => match self.role {
                 Role::Listening(_) | Role::Testing(_) => self.listen(now, epoch),
-                Role::Active | Role::TakingOver(_) if epoch >= self.epoch => {
-                    self.listen(now, epoch)
-                }
-                Role::Active | Role::TakingOver(_) => {}
+                Role::Active | Role::TakingOver(_) if epoch < self.epoch => {}
+                Role::Active | Role::TakingOver(_) => self.listen(now, epoch),
             },
             _ => {}
         }

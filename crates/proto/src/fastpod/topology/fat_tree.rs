@@ -23,8 +23,8 @@ struct Layout {
 }
 
 impl Pods {
-    /// Returns the pods that a network is made of: one ([`Pod::recognize`]), or those of a fat-tree;
-    /// `None` if it is neither. Switches forward after `header` bytes.
+    /// Returns the pods that a network is made of: one ([`Pod::recognize`]), or those of a
+    /// fat-tree; `None` if it is neither. Switches forward after `header` bytes.
     ///
     /// A fat-tree has 2 to 32 pods of N racks of N hosts, and N aggregation switches, each joined
     /// to N core switches. N is 2 to 16. All links have one rate, and those between switches one
@@ -61,9 +61,9 @@ impl Pods {
 }
 
 /// Returns the places of the arbiters of each pod that a network is made of; none if it is not made
-/// of pods. No pod may have fewer ways up than hosts in a rack, and all need ports for two arbiters.
-/// An arbiter has a link to each rack's switch of its pod. In a fat-tree, links to the aggregation
-/// switches follow.
+/// of pods. No pod may have fewer ways up than hosts in a rack, and all need ports for two
+/// arbiters. An arbiter has a link to each rack's switch of its pod. In a fat-tree, links to the
+/// aggregation switches follow.
 pub(in crate::fastpod) fn arbiter_places(wiring: &Wiring) -> Vec<ArbiterPlace> {
     let wiring = wiring.without_arbiters();
     if is_schedulable_pod(&wiring) {
