@@ -299,7 +299,7 @@ fn good_configurations_are_described_and_compared() {
 fn with_metrics(address: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let config = GOOD.replace("76", "78");
-    let config = config.replacen("[node]", &format!("[node]\nmetrics = \"{address}\""), 1);
+    let config = config.replacen("[node]", &format!("[node]\nmetrics-address = \"{address}\""), 1);
     fs::write(folder.path().join("n.toml"), config).unwrap();
     let checked = rampd(&["check", "n.toml"], folder.path());
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
