@@ -269,7 +269,7 @@ def test_rates_and_peers_change_without_a_loss(network_of: Start, transport: str
         with pytest.raises(SendError, match="unknown"):
             a.send(2, b"x").result(TIMEOUT)
     log = (network.folder / "0.log").read_text()
-    assert "network.mtu, spray or segment-offload: changes need a restart" in log
+    assert "network.mtu, spray-ports or segmentation-offload: changes need a restart" in log
 
 
 def test_bounds_are_those_of_the_state_machine_and_are_met(network_of: Start) -> None:

@@ -93,7 +93,7 @@ def processor_s(network: Network, node: int) -> float:
 
 def start_both(network: Network) -> None:
     """Starts two nodes whose packets are as short as the path carries, each a datagram."""
-    network.network_keys = dict.fromkeys((0, 1), "segment-offload = false")
+    network.network_keys = dict.fromkeys((0, 1), "segmentation-offload = false")
     for node in (0, 1):
         network.start(node)
 

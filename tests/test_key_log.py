@@ -74,7 +74,7 @@ class Pair(Network):
         else:
             written = written.replace("[network]", 'key-log = "keys.log"\n[network]')
         # One datagram a packet: a relay has no segmentation offload.
-        file.write_text(written.replace("[network]", "[network]\nsegment-offload = false"))
+        file.write_text(written.replace("[network]", "[network]\nsegmentation-offload = false"))
         return file
 
     def end(self) -> None:

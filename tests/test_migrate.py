@@ -73,6 +73,37 @@ def test_a_migrated_plan_is_accepted_and_keeps_the_rest(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["plan.toml"]
 
 
+def test_former_keys_of_nodes_are_renamed_in_their_tables() -> None:
+    text = """\
+[node]
+id = 0
+gather-us = 20   # a comment is kept
+metrics = "127.0.0.1:9464"
+[network]
+spray = 4
+wait = 1
+[transport]
+name = "pfabric"
+rto-ns = 45_000
+[[peer]]
+id = 0
+"""
+    new, settings = migrate(text)
+    assert new == (
+        text.replace("gather-us", "coalesce-us")
+        .replace("metrics", "metrics-address")
+        .replace("spray", "spray-ports")
+        .replace("rto-ns = 45_000", "rto-us = 45")
+    )
+    assert [setting.line for setting in settings] == [3, 4, 6, 10]
+    assert settings[2].new == "spray-ports = 4"
+
+
+def test_keys_of_plans_are_not_renamed_as_those_of_nodes_are() -> None:
+    plan = '[fabric]\nspray = "random"\n[network]\nspray = 4\n'
+    assert migrate(plan) == (plan, [])
+
+
 @pytest.mark.parametrize(
     ("transport", "key"),
     [

@@ -8,6 +8,7 @@ __all__ = [
     "COMMIT",
     "PROFILE",
     "RENAMED_KEYS",
+    "RENAMED_NODE_KEYS",
     "VERSION",
     "WARNINGS",
     "AttachError",
@@ -62,6 +63,9 @@ WARNINGS: Final[dict[str, list[str]]]
 
 RENAMED_KEYS: Final[list[tuple[str, str, int]]]
 """Keys of transports that had other names: former name, present name, and divisor of values."""
+
+RENAMED_NODE_KEYS: Final[list[tuple[str, str, str]]]
+"""Keys of configurations of nodes that had other names: table, former name, and present name."""
 
 @type_check_only
 class _LocatedError:

@@ -73,10 +73,10 @@ fn counters_of_the_transport_are_among_the_results() {
     let summary = run(&plan, out.path(), &mut NullObserver).unwrap();
     let names: Vec<&str> = summary.transport.keys().copied().collect();
     let expected = [
+        "control_retransmissions",
         "late_matching_messages",
-        "repeats",
-        "tokens_again",
         "tokens_expired",
+        "tokens_reissued",
         "tokens_sent",
         "tokens_withheld",
     ];

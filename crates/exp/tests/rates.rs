@@ -62,7 +62,7 @@ const START_RTTS: f64 = 12.0;
 /// it sent without one, and retransmits a message that is not acknowledged as a whole.
 fn sent_twice(summary: &Summary) -> u64 {
     let count = |name| summary.transport.get(name).copied().unwrap_or(0);
-    1_460 * (count("cells_unscheduled") + count("cells_again"))
+    1_460 * (count("cells_unscheduled") + count("cells_retransmitted"))
 }
 
 /// A lone flow of 10 MB takes at most 6 % longer than without a protocol, its start not counted. It

@@ -154,15 +154,15 @@ impl Setup {
         [
             ("node.id", self.id != other.id || self.is_arbiter != other.is_arbiter),
             ("node.socket", path(self) != path(other)),
-            ("node.status", self.status != other.status),
-            ("node.metrics", self.metrics != other.metrics),
+            ("node.status-socket", self.status != other.status),
+            ("node.metrics-address", self.metrics != other.metrics),
             ("node.clock", self.clock != other.clock),
-            ("node.wait", (self.wait == WaitMode::Poll) != (other.wait == WaitMode::Poll)),
-            ("node.spin-us", self.spin_us != other.spin_us),
-            ("node.grace-ms", self.grace != other.grace),
+            ("node.wait-mode", (self.wait == WaitMode::Poll) != (other.wait == WaitMode::Poll)),
+            ("node.pacing-spin-us", self.spin_us != other.spin_us),
+            ("node.drain-timeout-ms", self.drain_timeout != other.drain_timeout),
             ("node.datapath", self.interface != other.interface),
-            ("node.message-max", self.message_max != other.message_max),
-            ("network.mtu, spray or segment-offload", udp(self) != udp(other)),
+            ("node.message-max-bytes", self.message_max != other.message_max),
+            ("network.mtu, spray-ports or segmentation-offload", udp(self) != udp(other)),
             ("network.security", self.keys.is_some() != other.keys.is_some()),
             ("node.key-log", key_log(self) != key_log(other)),
             ("transport.name", name(self) != name(other)),
@@ -286,9 +286,9 @@ mod tests {
     const NODE: Keys = &[
         ("id", "id = 0", "id = 1", Restart),
         ("clock", "clock = \"monotonic\"", "clock = \"time-of-day\"", Restart),
-        ("wait", "wait = \"block\"", "wait = \"poll\"", Restart),
-        ("spin-us", "spin-us = 5", "spin-us = 6", Restart),
-        ("gather-us", "gather-us = 60", "gather-us = 50", Applied),
+        ("wait-mode", "wait-mode = \"block\"", "wait-mode = \"poll\"", Restart),
+        ("pacing-spin-us", "pacing-spin-us = 5", "pacing-spin-us = 6", Restart),
+        ("coalesce-us", "coalesce-us = 60", "coalesce-us = 50", Applied),
         ("busy-poll-us", "busy-poll-us = 100", "busy-poll-us = 90", Applied),
         ("datapath", "datapath = \"udp\"", "datapath = \"xdp\"\ninterface = \"eth0\"", Restart),
         // Without effect unless datapath = "xdp", with which it is changed above.
@@ -296,11 +296,16 @@ mod tests {
         ("socket", "socket = \"/a\"", "socket = \"/b\"", Restart),
         ("private-key", "private-key = \"/a.key\"", "private-key = \"/b.key\"", Applied),
         ("key-log", "key-log = \"/a.log\"", "key-log = \"/b.log\"", Restart),
-        ("metrics", "metrics = \"127.0.0.1:1\"", "metrics = \"127.0.0.1:2\"", Restart),
-        ("status", "status = \"/s\"", "status = \"/t\"", Restart),
-        ("grace-ms", "grace-ms = 5", "grace-ms = 6", Restart),
-        ("patience-ms", "patience-ms = 5", "patience-ms = 6", Applied),
-        ("message-max", "message-max = 5000", "message-max = 6000", Restart),
+        (
+            "metrics-address",
+            "metrics-address = \"127.0.0.1:1\"",
+            "metrics-address = \"127.0.0.1:2\"",
+            Restart,
+        ),
+        ("status-socket", "status-socket = \"/s\"", "status-socket = \"/t\"", Restart),
+        ("drain-timeout-ms", "drain-timeout-ms = 5", "drain-timeout-ms = 6", Restart),
+        ("connect-timeout-ms", "connect-timeout-ms = 5", "connect-timeout-ms = 6", Applied),
+        ("message-max-bytes", "message-max-bytes = 5000", "message-max-bytes = 6000", Restart),
     ];
     const NETWORK: Keys = &[
         ("rate-mbps", "rate-mbps = 100", "rate-mbps = 200", Applied),
@@ -308,15 +313,30 @@ mod tests {
         ("control-rtt-us", "control-rtt-us = 300", "control-rtt-us = 400", Applied),
         ("data-rtt-us", "data-rtt-us = 900", "data-rtt-us = 1000", Applied),
         ("unreachable-after-ms", "unreachable-after-ms = 9", "unreachable-after-ms = 8", Applied),
-        ("spray", "spray = 16", "spray = 8", Restart),
-        ("segment-offload", "segment-offload = false", "segment-offload = true", Restart),
+        ("spray-ports", "spray-ports = 16", "spray-ports = 8", Restart),
+        (
+            "segmentation-offload",
+            "segmentation-offload = false",
+            "segmentation-offload = true",
+            Restart,
+        ),
         ("security", "security = \"encrypted\"", "security = \"none\"", Restart),
     ];
     const PROGRAMS: Keys = &[
         ("attached-max", "attached-max = 5", "attached-max = 6", Applied),
-        ("attached-per-user", "attached-per-user = 5", "attached-per-user = 6", Applied),
+        (
+            "attached-max-per-user",
+            "attached-max-per-user = 5",
+            "attached-max-per-user = 6",
+            Applied,
+        ),
         ("memory-max-mb", "memory-max-mb = 5", "memory-max-mb = 6", Applied),
-        ("memory-per-user-mb", "memory-per-user-mb = 5", "memory-per-user-mb = 6", Applied),
+        (
+            "memory-max-per-user-mb",
+            "memory-max-per-user-mb = 5",
+            "memory-max-per-user-mb = 6",
+            Applied,
+        ),
     ];
 
     fn lines(keys: Keys) -> String {

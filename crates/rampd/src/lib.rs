@@ -53,9 +53,9 @@ struct Args {
 enum Command {
     /// Run the transport of this host, for all its applications.
     ///
-    /// SIGTERM and SIGINT let messages in flight finish, for at most `node.grace-ms`. SIGHUP
-    /// reloads the configuration: peers, keys, rates. Changes that need a restart are named in the
-    /// log.
+    /// SIGTERM and SIGINT let messages in flight finish, for at most
+    /// `node.drain-timeout-ms`. SIGHUP reloads the configuration: peers, keys, rates. Changes that
+    /// need a restart are named in the log.
     #[command(after_help = "Example:\n  rampd node /etc/rampd/node.toml")]
     Node {
         /// The configuration file.

@@ -47,7 +47,9 @@ impl NodeObserver {
         let published = Arc::new(Mutex::new(NodeView::default()));
         if let Some(address) = setup.metrics {
             let listener = TcpListener::bind(address).map_err(|error| {
-                io::Error::other(format!("node.metrics: cannot listen at {address}: {error}"))
+                io::Error::other(format!(
+                    "node.metrics-address: cannot listen at {address}: {error}"
+                ))
             })?;
             let (shown, node) = (Arc::clone(&published), setup.id.get().to_string());
             let status = status.shown();
@@ -64,7 +66,7 @@ impl NodeObserver {
                 warn!(
                     code = "metrics-open",
                     %address,
-                    "node.metrics: other hosts can read counters and the status"
+                    "node.metrics-address: other hosts can read counters and the status"
                 );
             }
         }

@@ -252,7 +252,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
             signals.stop();
         }
     };
-    drive(&mut node, clock, setup.wait, signals, setup.grace, each)?;
+    drive(&mut node, clock, setup.wait, signals, setup.drain_timeout, each)?;
     notify_systemd(NotifyState::Stopping);
     watch.report(setup, &node);
     info!(node = setup.id.get(), "stopped");

@@ -247,8 +247,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
 pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
     let setup = Setup::load::<C>(config)?;
     let Some(path) = &setup.status else {
-        let message =
-            "node.status: expected a path, or node.socket for a file next to it, got neither";
+        let message = "node.status-socket: expected a path, or node.socket next to it, got neither";
         return Err(Error::Input(format!("{}: {message}", config.display())));
     };
     let mut text = String::new();

@@ -62,12 +62,17 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("\"monotonic\"", "\"sundial\"", "node.clock: unknown variant `sundial`"),
     ("clock", "speed = 1\nclock", "node.speed: unknown field `speed`"),
     ("id = 1", "id = \"one\"", "peer[1].id: expected a whole number, got \"one\""),
-    ("clock", "spin-us = -1\nclock", "node.spin-us: expected a number from 0"),
-    ("clock", "gather-us = 20000\nclock", "node.gather-us: expected a number from 0 to 10000"),
-    ("clock", "message-max = 0\nclock", "node.message-max: expected a number from 1"),
+    ("clock", "pacing-spin-us = -1\nclock", "node.pacing-spin-us: expected a number from 0"),
+    (
+        "clock",
+        "gather-us = 20\nclock",
+        "node.gather-us: expected the key `coalesce-us` (`rampmeter migrate FILE`), got a former",
+    ),
+    ("clock", "coalesce-us = 20000\nclock", "node.coalesce-us: expected a number from 0 to 10000"),
+    ("clock", "message-max-bytes = 0\nclock", "node.message-max-bytes: expected a number from 1"),
     ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
     ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
-    ("clock", "patience-ms = 0\nclock", "node.patience-ms"),
+    ("clock", "connect-timeout-ms = 0\nclock", "node.connect-timeout-ms"),
     ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
     (
         "[node]",
@@ -110,7 +115,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
          got 10.9.9.9:7631",
     ),
-    ("clock", "metrics = \"here\"\nclock", "invalid socket address syntax"),
+    ("clock", "metrics-address = \"here\"\nclock", "invalid socket address syntax"),
     ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
     (
         "rate-mbps = 100",
@@ -119,12 +124,16 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ),
     ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
     ("rate-mbps = 100", "rate-mbps = 100\nmtu = 100", "network.mtu: expected a number from 576"),
-    ("rate-mbps = 100", "rate-mbps = 100\nspray = 0", "network.spray: expected a number from 1"),
+    (
+        "rate-mbps = 100",
+        "rate-mbps = 100\nspray-ports = 0",
+        "network.spray-ports: expected a number from 1",
+    ),
     (
         "clock = \"monotonic\"\n\n[network]",
-        "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray = 1\n\
-         segment-offload = true",
-        "node.datapath: expected udp, if segment-offload = true, got xdp",
+        "datapath = \"xdp\"\ninterface = \"eth0\"\n\n[network]\nspray-ports = 1\n\
+         segmentation-offload = true",
+        "node.datapath: expected udp, if segmentation-offload = true, got xdp",
     ),
     ("rtt-us = 300", "rtt-us = 0", "network.control-rtt-us: expected a number from 0.1"),
     (
@@ -244,7 +253,8 @@ fn addresses_of_a_link_are_refused() {
 #[test]
 fn segmentation_offload_is_accepted() {
     let folder = tempfile::tempdir().unwrap();
-    let joined = GOOD.replacen("[network]", "[network]\nspray = 1\nsegment-offload = true", 1);
+    let joined =
+        GOOD.replacen("[network]", "[network]\nspray-ports = 1\nsegmentation-offload = true", 1);
     fs::write(folder.path().join("n.toml"), joined).unwrap();
     let output = rampd(&["check", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -289,7 +299,7 @@ fn good_configurations_are_described_and_compared() {
 fn with_metrics(address: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let config = GOOD.replace("76", "78");
-    let config = config.replacen("[node]", &format!("[node]\nmetrics = \"{address}\""), 1);
+    let config = config.replacen("[node]", &format!("[node]\nmetrics-address = \"{address}\""), 1);
     fs::write(folder.path().join("n.toml"), config).unwrap();
     let checked = rampd(&["check", "n.toml"], folder.path());
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
@@ -314,7 +324,7 @@ fn with_metrics(address: &str) -> (String, String) {
 /// Metrics that other hosts can read cause a warning at the start, and are described by `check`.
 #[test]
 fn metrics_that_other_hosts_can_read_are_warned_of() {
-    const WARNING: &str = "node.metrics: other hosts can read counters and the status";
+    const WARNING: &str = "node.metrics-address: other hosts can read counters and the status";
     // Machines without IPv6 have only the other addresses.
     let exists = |address: &&str| !address.starts_with('[') || TcpListener::bind(address).is_ok();
     for address in ["0.0.0.0:7898", "[::]:7898"].into_iter().filter(exists) {

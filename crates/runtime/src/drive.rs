@@ -9,7 +9,7 @@
 //!
 //! The present way ([`WaitMode::Block`]) tries in this order, after each iteration:
 //!
-//! * Under load it sleeps for [`Node::gather`], so that one iteration handles many packets.
+//! * Under load it sleeps for [`Node::coalescing`], so that one iteration handles many packets.
 //!   Arrivals do not end this sleep.
 //! * If work is due it starts the next iteration at once.
 //! * After activity it polls for as long as earlier events made worthwhile ([`BusyPoll`]), and
@@ -20,7 +20,7 @@
 //!
 //! Hazards: an application may submit just before the sleep, so the node sleeps only if
 //! [`Applications::arm`] finds no submission. A stop must not wait for a long sleep: it wakes the
-//! node, and limits its sleeps to the grace time. A signal's wake-up must be cleared, or the node
+//! node, and limits its sleeps to the drain timeout. A signal's wake-up must be cleared, or the node
 //! never sleeps again. At a real-time priority a yield gives nothing to other programs, so busy
 //! polling is off. Sleeps must not be rounded to milliseconds
 //! (`short_sleeps_are_not_rounded_up_to_milliseconds`).
@@ -112,7 +112,7 @@ impl Signals {
 /// Duration of a yield above which the processor counts as contended.
 const CROWDED: Span = Span::from_us(20);
 
-/// Runs the node until `signals` requests a stop, and then for at most `grace` until all its
+/// Runs the node until `signals` requests a stop, and then for at most `drain_timeout` until all its
 /// messages have ended. The rest is reported as failed. `each` is called after every iteration, and
 /// may read the node's state.
 ///
@@ -123,7 +123,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     clock: &Clock,
     wait: WaitMode,
     signals: &Signals,
-    grace: Span,
+    drain_timeout: Span,
     mut each: impl FnMut(&mut Node<E, D, A>, Time),
 ) -> io::Result<()> {
     // Timers fire up to 50 us late by default. A failure to set this is ignored.
@@ -149,7 +149,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
             if stops_at == Time::NEVER {
                 // Queued submissions are reported in the next iterations.
                 node.reject_submissions();
-                stops_at = now.saturating_add(grace);
+                stops_at = now.saturating_add(drain_timeout);
                 continue;
             }
             let is_over = node.is_drained() && !node.has_due_packets() && next > now;
@@ -160,10 +160,10 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         }
         let WaitMode::Block { spin } = wait else { continue };
         let now = clock.now();
-        let gather = node.gather().min(stops_at.saturating_since(now));
-        if gather > Span::ZERO {
+        let coalescing = node.coalescing().min(stops_at.saturating_since(now));
+        if coalescing > Span::ZERO {
             // Packets that arrive meanwhile do not wake the node.
-            let _ = nanosleep(&timespec(gather));
+            let _ = nanosleep(&timespec(coalescing));
             continue;
         }
         let left = next.min(stops_at).saturating_since(now);

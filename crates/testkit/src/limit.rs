@@ -17,8 +17,8 @@ const SIZE: u64 = 2_920;
 /// messages have ended. A peer that restarts frees its share.
 ///
 /// Packets of the host are lost at first, and the last packets of messages, so that none ends. A
-/// host that rejects messages by itself (counter `turned_away`) need not reach the limit; it must
-/// not exceed it.
+/// host that rejects messages by itself (counter `requests_rejected`) need not reach the limit. It
+/// must not exceed it.
 pub fn limits_peers<T: RegisteredTransport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configure::<T>(keys);

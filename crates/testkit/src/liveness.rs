@@ -217,12 +217,12 @@ const LOSS_TIMERS: [&str; 10] = [
     "pull_timeouts",
     "probes",
     "resends",
-    "reclaimed",
-    "tokens_again",
+    "credits_reclaimed",
+    "tokens_reissued",
     "failures",
     "resets",
     "core_resets",
-    "turn_overs",
+    "takeovers",
 ];
 
 /// Idle times of hosts, and what became of messages.
@@ -262,7 +262,7 @@ impl IdleRun {
         if expired > most {
             broken.push(format!("{expired} timeouts, at most {most} with {} drops", self.dropped));
         }
-        let n_queries = self.count("repeats").unwrap_or(0)
+        let n_queries = self.count("control_retransmissions").unwrap_or(0)
             + self
                 .count("requests")
                 .unwrap_or(0)

@@ -388,14 +388,14 @@ impl<F: Transport> Net<F> {
 
     /// Returns true if the first host has rejected a message because it serves too many.
     pub(crate) fn turns_away(&self) -> bool {
-        let mut turned_away = 0;
+        let mut requests_rejected = 0;
         let mut count = |name: &'static str, value: u64| {
-            turned_away += if name == "turned_away" { value } else { 0 };
+            requests_rejected += if name == "requests_rejected" { value } else { 0 };
         };
         if let Node::Host(host) = &self.nodes[0] {
             host.counters(&mut count);
         }
-        turned_away > 0
+        requests_rejected > 0
     }
 
     /// Returns the number of messages of which hosts have state.

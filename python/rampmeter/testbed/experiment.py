@@ -293,7 +293,7 @@ def _write_configs(bed: TestbedRun, facts: dict[str, Any], out: Path) -> None:
                 "mtu": MTU,
                 "security": "none",
                 # Segmentation offload would send coalesced packets over shaped links in one piece.
-                "segment-offload": False,
+                "segmentation-offload": False,
                 "control-rtt-us": facts["control_rtt_ps"] / 1e6,
                 "data-rtt-us": facts["data_rtt_ps"] / 1e6,
             },

@@ -126,7 +126,7 @@ pub struct ControllerStats {
     /// STOPs, without repetitions.
     pub stops: u64,
     /// Orders that were repeated.
-    pub repeats: u64,
+    pub control_retransmissions: u64,
     /// Flows that became active after their predicted completion.
     pub late: u64,
     /// Questions after DONE.
@@ -360,7 +360,7 @@ impl<S: Schedule> Controller<S> {
             issue_order(id, entry, grant, &mut self.orders, &mut self.stats);
             return;
         }
-        self.stats.repeats += 1;
+        self.stats.control_retransmissions += 1;
         self.orders.push_back(Order { host: id.src(), number: id.number(), order: last, grant });
     }
 

@@ -115,7 +115,7 @@ impl Receiver {
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
             if self.flows.refuse(of) {
-                cx.stats.turned_away += 1;
+                cx.stats.requests_rejected += 1;
                 cx.out.send(of.src, of.msg, CosyHeader::Reject { tx_slot: of.tx_slot });
             }
             return;
@@ -360,7 +360,7 @@ impl Receiver {
     /// Notifies the sender that its message is not admitted.
     fn reject(&mut self, idx: u32, cx: &mut ReceiverContext<'_>) {
         let Announcement { src, msg, tx_slot, .. } = self.flows[idx].announcement;
-        cx.stats.turned_away += 1;
+        cx.stats.requests_rejected += 1;
         cx.out.send(src, msg, CosyHeader::Reject { tx_slot });
         self.forget(idx);
     }

@@ -12,7 +12,7 @@ counters! {
         /// Rsvps that returned because the sender had no slot or nothing to send.
         pub busy: u64,
         /// Requests rejected as a receiver, because no slot was free in time.
-        pub turned_away: u64,
+        pub requests_rejected: u64,
         /// Failures inferred as a receiver, from packets that did not arrive in time.
         pub failures: u64,
     }

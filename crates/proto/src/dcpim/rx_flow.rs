@@ -282,16 +282,16 @@ impl RxFlow {
         let number = self.state.tokens.issue(now);
         self.state.n_open_tokens += 1;
         if self.state.is_tail && dcpim.may_hold_up() {
-            stats.tokens_again += 1;
+            stats.tokens_reissued += 1;
             return (self.take_probe(now, number, held_up), number);
         }
         if let Some(seq) = self.take_expired(now, dcpim) {
-            stats.tokens_again += 1;
+            stats.tokens_reissued += 1;
             return (seq, number);
         }
         let (state, packets) = (&mut self.state, self.announcement.packets);
         let (seq, is_again) = state.tokens.advance(&self.received, packets);
-        stats.tokens_again += u64::from(is_again);
+        stats.tokens_reissued += u64::from(is_again);
         if TokenCursor::missing(&self.received, packets, state.tokens.next()) <= seq {
             state.quiet_until = now + state.pair.quiet_time.max(held_up);
             state.is_tail = true;

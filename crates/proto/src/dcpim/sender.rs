@@ -473,7 +473,7 @@ impl Sender {
                 AwaitedResponse::Finish => finish(flow, slot),
             };
             out.send(flow.dst, msg, header);
-            stats.repeats += 1;
+            stats.control_retransmissions += 1;
             let pause = backoff(flow.retry.attempts(), dcpim);
             self.flows.start_timer(slot, now + pause);
         }

@@ -9,7 +9,7 @@ counters! {
         pub tokens_sent: u64,
         /// Of those, tokens for packets that had an earlier one. It expired at the sender, or its
         /// data was assumed lost.
-        pub tokens_again: u64,
+        pub tokens_reissued: u64,
         /// Tokens not sent in favour of announced short flows.
         pub tokens_withheld: u64,
         /// Tokens that a sender dropped because they had expired.
@@ -17,6 +17,6 @@ counters! {
         /// Requests and grants that arrived after their stage.
         pub late_matching_messages: u64,
         /// Notifications and finishes that were repeated for lack of a response.
-        pub repeats: u64,
+        pub control_retransmissions: u64,
     }
 }

@@ -232,7 +232,7 @@ impl Epochs {
             return false;
         }
         for slot in waiting {
-            stats.repeats += 1;
+            stats.control_retransmissions += 1;
             self.announce(now, slot, flows, fastpass, out);
         }
         true

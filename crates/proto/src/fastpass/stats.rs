@@ -12,10 +12,10 @@ counters! {
         /// Times that packets of a flow were assumed lost for lack of an acknowledgement.
         pub timeouts: u64,
         /// Requests to the arbiter that were repeated.
-        pub repeats: u64,
+        pub control_retransmissions: u64,
         /// Number of restarts of the requests to the arbiter.
         pub resets: u64,
         /// Number of changes to the other arbiter because the current one was unresponsive.
-        pub fail_overs: u64,
+        pub failovers: u64,
     }
 }

@@ -338,13 +338,13 @@ impl Timetable {
             && self.missing_since < Time::NEVER;
         let is_unheard = self.answered_request < self.number;
         if self.attempts.is_multiple_of(FAIL_OVER_AFTER) && fastpass.config.arbiters > 1 {
-            stats.fail_overs += 1;
+            stats.failovers += 1;
             self.fail_over(now, fastpass);
         } else if is_missing || is_unheard || self.answers > ANSWERS_MAX {
             stats.resets += 1;
             self.restart(now);
         } else {
-            stats.repeats += 1;
+            stats.control_retransmissions += 1;
             self.number += 1;
             self.send(List::default(), fastpass, out);
         }

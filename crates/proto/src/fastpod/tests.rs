@@ -64,9 +64,9 @@ fn assert_all_fine(run: &Run) {
     let n = run.messages.len();
     assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
     assert_eq!(run.left(), 0);
-    let FastpodStats { grants_late, packets_late, timeouts, resets, .. } = run.stats();
-    assert_eq!((grants_late, packets_late, timeouts, resets), (0, 0, 0, 0));
-    assert_eq!((run.count("links_convicted"), run.count("hosts_unheard")), (0, 0));
+    let FastpodStats { grants_expired, transmissions_missed, timeouts, resets, .. } = run.stats();
+    assert_eq!((grants_expired, transmissions_missed, timeouts, resets), (0, 0, 0, 0));
+    assert_eq!((run.count("links_failed"), run.count("hosts_unresponsive")), (0, 0));
 }
 
 proptest! {
@@ -162,8 +162,8 @@ fn a_cell_that_waits_for_a_late_one_is_not_too_late() {
         run.submit(sent_at, 0, 5, 1_000);
         run.submit(Time::from_ps(at), 0, 5, 2_000);
         run.run(us(200));
-        let FastpodStats { packets_late, timeouts, slots_unused, .. } = run.stats();
-        assert_eq!((packets_late, timeouts, slots_unused), (0, 0, 0), "at {at} ps");
+        let FastpodStats { transmissions_missed, timeouts, slots_unused, .. } = run.stats();
+        assert_eq!((transmissions_missed, timeouts, slots_unused), (0, 0, 0), "at {at} ps");
         missed.insert(run.delivered.values().max().copied());
     }
     // Some have it, and some do not.
@@ -252,7 +252,7 @@ fn the_standby_takes_over_after_the_last_granted_slot() {
         let n = run.messages.len();
         assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
         // Each of the 16 hosts has turned over twice.
-        assert_eq!(run.stats().turn_overs, 32);
+        assert_eq!(run.stats().takeovers, 32);
     }
 }
 
@@ -275,7 +275,7 @@ fn hosts_follow_an_arbiter_that_restarts() {
         assert_eq!(run.violations, []);
         let n = run.messages.len();
         assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
-        assert_eq!(run.stats().turn_overs, 32);
+        assert_eq!(run.stats().takeovers, 32);
     }
 }
 
@@ -289,7 +289,7 @@ fn an_arbiter_with_a_standby_may_compute_for_long() {
         fill(&mut run, fastpod.n_hosts, 100, 500, 1);
         run.run(Time::ZERO + Span::from_us(4_000));
         let n = run.messages.len();
-        assert_eq!((run.violations.len(), run.completed.len(), run.stats().turn_overs), (0, n, 0));
+        assert_eq!((run.violations.len(), run.completed.len(), run.stats().takeovers), (0, n, 0));
     }
 }
 
@@ -301,7 +301,7 @@ fn the_standby_sends_nothing_while_the_arbiter_is_active() {
     fill(&mut run, fastpod.n_hosts, 300, 500, 1);
     run.run(ONE_MS);
     assert_all_fine(&run);
-    assert_eq!(run.stats().turn_overs, 0);
+    assert_eq!(run.stats().takeovers, 0);
 }
 
 /// A single arbiter that returns listens first, for slots that it gave may not be over.
@@ -317,7 +317,7 @@ fn a_restarted_arbiter_grants_no_slot_twice() {
         assert_eq!(run.violations, []);
         let n = run.messages.len();
         assert_eq!((run.delivered.len(), run.completed.len(), run.failed.len()), (n, n, 0));
-        assert_eq!(run.stats().turn_overs, 16);
+        assert_eq!(run.stats().takeovers, 16);
     }
 }
 

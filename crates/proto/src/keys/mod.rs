@@ -11,7 +11,7 @@ mod table;
 use serde_json::Value;
 
 pub use info::{BadKey, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
-pub use renamed::{RENAMED_KEYS, RenamedKey};
+pub use renamed::{RENAMED_KEYS, RENAMED_NODE_KEYS, RenamedKey, RenamedNodeKey};
 pub use table::{TransportTable, values};
 
 /// Checks that every parameter is in its range.

@@ -1,4 +1,4 @@
-//! Keys of transports that had other names and units in earlier versions.
+//! Keys of transports and of hosts' configurations that had other names or units before.
 
 /// A key that was renamed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,4 +30,35 @@ pub const RENAMED_KEYS: [RenamedKey; 13] = [
     renamed("timeout-max-ns", "timeout-max-us", 1_000),
     renamed("timeout-min-ns", "timeout-min-us", 1_000),
     renamed("token-life-milli", "token-lifetime", 1_000),
+];
+
+/// A key of a host's configuration that was renamed. Its unit and its values are the same.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RenamedNodeKey {
+    /// The table of the key.
+    pub table: &'static str,
+    /// The former name.
+    pub old: &'static str,
+    /// The present name.
+    pub new: &'static str,
+}
+
+const fn renamed_in(table: &'static str, old: &'static str, new: &'static str) -> RenamedNodeKey {
+    RenamedNodeKey { table, old, new }
+}
+
+/// All renamed keys of hosts' configurations. A former name is unique in its table.
+pub const RENAMED_NODE_KEYS: [RenamedNodeKey; 12] = [
+    renamed_in("network", "segment-offload", "segmentation-offload"),
+    renamed_in("network", "spray", "spray-ports"),
+    renamed_in("node", "gather-us", "coalesce-us"),
+    renamed_in("node", "grace-ms", "drain-timeout-ms"),
+    renamed_in("node", "message-max", "message-max-bytes"),
+    renamed_in("node", "metrics", "metrics-address"),
+    renamed_in("node", "patience-ms", "connect-timeout-ms"),
+    renamed_in("node", "spin-us", "pacing-spin-us"),
+    renamed_in("node", "status", "status-socket"),
+    renamed_in("node", "wait", "wait-mode"),
+    renamed_in("programs", "attached-per-user", "attached-max-per-user"),
+    renamed_in("programs", "memory-per-user-mb", "memory-max-per-user-mb"),
 ];

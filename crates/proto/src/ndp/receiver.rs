@@ -147,7 +147,7 @@ impl Receiver {
         if idle && !flow.is_paused {
             flow.state.issued += 1;
             self.next_pull = now + ndp.pull_interval;
-            stats.pulls_on_answers += 1;
+            stats.pulls_piggybacked += 1;
             return;
         }
         flow.state.queued.pulls += 1;

@@ -8,7 +8,7 @@ counters! {
         /// Pulls sent as a receiver in packets of their own.
         pub pulls: u64,
         /// Pulls sent as a receiver with an acknowledgement or a refusal.
-        pub pulls_on_answers: u64,
+        pub pulls_piggybacked: u64,
         /// Packets that arrived without their payload.
         pub trimmed: u64,
         /// Trimmed packets that returned to this sender.

@@ -268,8 +268,8 @@ mod receiver {
             Some(Event::Delivered { src: NodeId::new(0), msg: MsgId::new(0) })
         );
         assert!(pulls(&mut receiver).is_empty());
-        let NdpStats { pulls, pulls_on_answers, .. } = receiver.stats();
-        assert_eq!((pulls, pulls_on_answers), (0, 1));
+        let NdpStats { pulls, pulls_piggybacked, .. } = receiver.stats();
+        assert_eq!((pulls, pulls_piggybacked), (0, 1));
     }
 
     #[test]

@@ -210,7 +210,7 @@ impl RxFlow {
         let state = &mut self.state;
         let (seq, is_again) = state.tokens.advance(&self.received, self.announcement.packets);
         stats.tokens_sent += 1;
-        stats.tokens_again += u64::from(is_again);
+        stats.tokens_reissued += u64::from(is_again);
         let number = state.tokens.issue(now);
         state.on_token(now);
         if phost.config.downgrade_on == Downgrading::Expired {

@@ -317,7 +317,7 @@ impl Sender {
             let msg = flow.msg;
             if flow.retry.attempt(now, &phost.attempt_limit) {
                 out.send(flow.dst, msg, make_rts(flow, now, slot, true));
-                stats.repeats += 1;
+                stats.control_retransmissions += 1;
                 let keepalive = phost.keepalive_to(flow.dst);
                 let pause = phost.attempt_limit.interval(keepalive, flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);

@@ -250,7 +250,7 @@ impl Receiver {
             return;
         }
         let missing = (first..next).filter(|&seq| !flow.received.contains(seq));
-        stats.reclaimed += missing.count() as u64;
+        stats.credits_reclaimed += missing.count() as u64;
         let bytes = std::mem::take(&mut flow.state.outstanding);
         flow.state.next = first;
         self.bucket.reclaim(flow.state.source, bytes);

@@ -6,7 +6,7 @@ counters! {
     /// Counters of a host.
     pub struct SirdStats {
         /// Packets whose credit a receiver took back, as they had not arrived.
-        pub reclaimed: u64,
+        pub credits_reclaimed: u64,
         /// Data packets sent while the host had more credit than the threshold.
         pub congested: u64,
     }

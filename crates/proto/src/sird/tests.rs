@@ -216,7 +216,7 @@ mod receiving {
         host.handle_packet(Time::ZERO, &data(&sird, (1, 0), 1, size));
         let at = host.poll_timeout().max(Time::ZERO + sird.timeout);
         host.handle_timeout(at);
-        assert_eq!(host.stats().reclaimed, first.len() as u64 - 1);
+        assert_eq!(host.stats().credits_reclaimed, first.len() as u64 - 1);
         let again = all_credits(&mut host, at);
         assert_eq!(again[..2], [(1, 0), (1, 2)]);
         assert_eq!(host.receiver.outstanding().0, host.receiver.counted_outstanding(&sird));

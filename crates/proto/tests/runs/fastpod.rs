@@ -151,8 +151,8 @@ fn the_standby_sends_nothing_while_the_arbiter_is_active() {
     let spec = spec_of(topology, 1);
     let mut sim = Sim::<FastpodTransport, _, _>::new(spec, Arc::new(fastpod), arrivals, NoProbe);
     assert_eq!(sim.run(u64::MAX), Status::Finished);
-    let turn_overs = (0..16).map(|host| sim.endpoint(host).stats().turn_overs);
-    assert_eq!(turn_overs.sum::<u64>(), 0);
+    let takeovers = (0..16).map(|host| sim.endpoint(host).stats().takeovers);
+    assert_eq!(takeovers.sum::<u64>(), 0);
     assert_eq!(sim.fabric().stats().collisions.as_ref().unwrap().violations, []);
 }
 
@@ -221,12 +221,12 @@ fn failed_links_are_excluded_until_their_repair() {
     for seed in 0..4 {
         for k in [4, 8] {
             let for_good = with_outage(seed, k, None, |pod| link_of(pod, k * k / 4 - 1));
-            let left = count(&for_good, "links_convicted") - count(&for_good, "links_cleared");
+            let left = count(&for_good, "links_failed") - count(&for_good, "links_restored");
             assert!((1..=2).contains(&left), "k = {k}, seed {seed}: {for_good:?}");
             let repaired = with_outage(seed, k, Some(400), |pod| link_of(pod, k * k / 4 - 1));
-            let convicted = count(&repaired, "links_convicted");
+            let convicted = count(&repaired, "links_failed");
             assert!(convicted > 0, "k = {k}, seed {seed}");
-            assert_eq!(convicted, count(&repaired, "links_cleared"), "k = {k}, seed {seed}");
+            assert_eq!(convicted, count(&repaired, "links_restored"), "k = {k}, seed {seed}");
         }
     }
 }
@@ -237,13 +237,13 @@ fn failed_links_are_excluded_until_their_repair() {
 fn restarted_hosts_and_switches_get_their_slots() {
     for seed in 0..4 {
         let host = with_outage(seed, 8, Some(400), |_| Target::Host(6));
-        assert_eq!((count(&host, "hosts_unheard"), count(&host, "links_convicted")), (1, 0));
+        assert_eq!((count(&host, "hosts_unresponsive"), count(&host, "links_failed")), (1, 0));
         let switch = with_outage(seed, 8, Some(400), |pod| match first_above(pod) {
             Node::Switch(switch) => Target::Switch(switch),
             other => panic!("{other:?} is no switch"),
         });
-        assert!(count(&switch, "links_convicted") >= 4, "{switch:?}");
-        assert_eq!(count(&switch, "hosts_unheard"), 0);
+        assert!(count(&switch, "links_failed") >= 4, "{switch:?}");
+        assert_eq!(count(&switch, "hosts_unresponsive"), 0);
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
         let again = |setup: &Setup| setup.transport.config::<CaptonTransport>().map(Arc::new);
         loading.poll(&signals, &mut current, &again, node, now);
     };
-    drive(&mut node, &clock, setup.wait, &signals, setup.grace, each)?;
+    drive(&mut node, &clock, setup.wait, &signals, setup.drain_timeout, each)?;
     watch.report(&setup, &node);
     info!(node = setup.id.get(), "stopped");
     Ok(failed?)

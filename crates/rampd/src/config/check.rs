@@ -30,8 +30,8 @@ const RTT_MAX_US: f64 = 1e6;
 /// Minimum of `unreachable-after-ms`, in round trips of a full packet.
 const ROUND_TRIPS_MIN: u64 = 4;
 
-/// Maximum of `gather-us`.
-const GATHER_MAX_US: f64 = 10_000.0;
+/// Maximum of `coalesce-us`.
+const COALESCE_MAX_US: f64 = 10_000.0;
 
 /// Maximum `mtu` whose packets fit a frame of AF_XDP memory.
 const XDP_MTU_MAX: usize = 3_826;
@@ -80,7 +80,7 @@ impl Check<'_> {
         let ip_udp = if local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
         let mtu = network.mtu;
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
-        self.range("network.spray", network.spray as f64, 1.0, 256.0)?;
+        self.range("network.spray-ports", network.spray_ports as f64, 1.0, 256.0)?;
         let segment_offload = self.segment_offload(&node, &network)?;
         let keys = self.keys(&node, network.security, &peer)?;
         let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
@@ -108,7 +108,7 @@ impl Check<'_> {
             transport,
             udp: UdpConfig {
                 mtu,
-                spray: network.spray,
+                spray: network.spray_ports,
                 segment_offload,
                 ..UdpConfig::new(local, peers)
             },
@@ -116,15 +116,23 @@ impl Check<'_> {
             interface,
             clock: clock_source(node.clock),
             wait,
-            spin_us: node.spin_us,
-            gather: self.gather(node.gather_us)?,
+            spin_us: node.pacing_spin_us,
+            coalescing: self.coalescing(node.coalesce_us)?,
             busy_poll: self.micros("node.busy-poll-us", node.busy_poll_us, 0.0)?,
             acceptor,
             access: Access::default(),
-            metrics: node.metrics,
+            metrics: node.metrics_address,
             status,
-            grace: self.micros("node.grace-ms", node.grace_ms * 1e3, 0.0)?,
-            patience: self.micros("node.patience-ms", node.patience_ms * 1e3, 1.0)?,
+            drain_timeout: self.micros(
+                "node.drain-timeout-ms",
+                node.drain_timeout_ms * 1e3,
+                0.0,
+            )?,
+            connect_timeout: self.micros(
+                "node.connect-timeout-ms",
+                node.connect_timeout_ms * 1e3,
+                1.0,
+            )?,
             message_max,
             payload,
             keys,
@@ -169,10 +177,10 @@ impl Check<'_> {
 
     /// Derives the mode of waiting, for a node that sends a full packet in `packet`.
     fn wait(&self, node: &NodeTable, packet: Span) -> Result<WaitMode, ConfigError> {
-        Ok(match (node.wait, node.spin_us) {
+        Ok(match (node.wait_mode, node.pacing_spin_us) {
             (WaitKey::Poll, _) => WaitMode::Poll,
             (WaitKey::Block, Some(us)) => {
-                WaitMode::Block { spin: self.micros("node.spin-us", us, 0.0)? }
+                WaitMode::Block { spin: self.micros("node.pacing-spin-us", us, 0.0)? }
             }
             (WaitKey::Block, None) => {
                 let late = Span::from_us(60);
@@ -181,10 +189,10 @@ impl Check<'_> {
         })
     }
 
-    /// Checks `message-max`, in bytes.
+    /// Checks `message-max-bytes`, in bytes.
     fn message_max(&self, node: &NodeTable) -> Result<u32, ConfigError> {
-        let (bytes, most) = (node.message_max as f64, NodeConfig::MESSAGE_MAX.into());
-        Ok(self.range("node.message-max", bytes, 1.0, most)? as u32)
+        let (bytes, most) = (node.message_max_bytes as f64, NodeConfig::MESSAGE_MAX.into());
+        Ok(self.range("node.message-max-bytes", bytes, 1.0, most)? as u32)
     }
 
     /// Checks the length of the socket's path.
@@ -204,11 +212,11 @@ impl Check<'_> {
         self.micros("network.unreachable-after-ms", ms * 1e3, 0.0)
     }
 
-    /// Checks `gather-us`. Beyond a few round trips, transports would retransmit packets that have
-    /// arrived.
-    fn gather(&self, us: f64) -> Result<Span, ConfigError> {
-        let us = self.range("node.gather-us", us, 0.0, GATHER_MAX_US)?;
-        self.micros("node.gather-us", us, 0.0)
+    /// Checks `coalesce-us`. Beyond a few round trips, transports would retransmit packets that
+    /// have arrived.
+    fn coalescing(&self, us: f64) -> Result<Span, ConfigError> {
+        let us = self.range("node.coalesce-us", us, 0.0, COALESCE_MAX_US)?;
+        self.micros("node.coalesce-us", us, 0.0)
     }
 
     /// Returns the path of the status socket, if there is one; next to `socket` if left out.
@@ -218,9 +226,9 @@ impl Check<'_> {
         socket: Option<&PathBuf>,
     ) -> Result<Option<PathBuf>, ConfigError> {
         let status_default = || socket.map(|path| path.with_extension("status"));
-        match node.status.clone().or_else(status_default) {
+        match node.status_socket.clone().or_else(status_default) {
             Some(path) if Some(&path) == socket => {
-                Err(self.bad("node.status", "a path other than node.socket", path.display()))
+                Err(self.bad("node.status-socket", "a path other than node.socket", path.display()))
             }
             status => Ok(status),
         }
@@ -292,9 +300,9 @@ impl Check<'_> {
         node: &NodeTable,
         network: &NetworkTable,
     ) -> Result<bool, ConfigError> {
-        match (network.segment_offload, node.datapath) {
+        match (network.segmentation_offload, node.datapath) {
             (Some(true), DatapathKey::Xdp) => {
-                Err(self.bad("node.datapath", "udp, if segment-offload = true", "xdp"))
+                Err(self.bad("node.datapath", "udp, if segmentation-offload = true", "xdp"))
             }
             (is_written, datapath) => Ok(is_written.unwrap_or(datapath == DatapathKey::Udp)),
         }

@@ -32,10 +32,10 @@ pub(crate) struct Setup {
     pub(crate) clock: ClockSource,
     /// Mode in which it waits.
     pub(crate) wait: WaitMode,
-    /// `node.spin-us` as written; without it the value follows from the rate.
+    /// `node.pacing-spin-us` as written; without it the value follows from the rate.
     pub(crate) spin_us: Option<f64>,
     /// Time for which it waits for more packets under load.
-    pub(crate) gather: Span,
+    pub(crate) coalescing: Span,
     /// Time for which it polls after a packet or a submission.
     pub(crate) busy_poll: Span,
     /// Configuration of the acceptor for applications; `None` if there is none.
@@ -47,9 +47,9 @@ pub(crate) struct Setup {
     /// Path of the status socket.
     pub(crate) status: Option<PathBuf>,
     /// Time for which it continues after a request to stop.
-    pub(crate) grace: Span,
+    pub(crate) drain_timeout: Span,
     /// Time for which messages wait for unresponsive receivers.
-    pub(crate) patience: Span,
+    pub(crate) connect_timeout: Span,
     /// Maximum length of a message in bytes.
     pub(crate) message_max: u32,
     /// Payload of a full packet.

@@ -6,6 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::TypeError;
+use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedNodeKey};
 use rampmeter_runtime::{BusyPoll, NodeConfig};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
@@ -46,14 +47,14 @@ pub(crate) struct NodeTable {
     pub(crate) clock: ClockKey,
     /// Mode in which it waits.
     #[serde(default)]
-    pub(crate) wait: WaitKey,
-    /// Time in us for which a blocking node polls for a packet that is due. By default 60 us if
-    /// full packets follow one another faster than that, and otherwise 0.
-    pub(crate) spin_us: Option<f64>,
+    pub(crate) wait_mode: WaitKey,
+    /// Time in us before a paced packet from which a blocking node polls and does not sleep. By
+    /// default 60 us if full packets follow one another faster than that, and otherwise 0.
+    pub(crate) pacing_spin_us: Option<f64>,
     /// Time in us for which the node waits for more packets under load, and batches control
     /// packets.
-    #[serde(default = "default_gather")]
-    pub(crate) gather_us: f64,
+    #[serde(default = "default_coalesce")]
+    pub(crate) coalesce_us: f64,
     /// Time in us for which a blocking node polls after a packet or a submission.
     #[serde(default = "default_busy_poll")]
     pub(crate) busy_poll_us: f64,
@@ -69,18 +70,18 @@ pub(crate) struct NodeTable {
     /// File to which its session keys are written, to decrypt captures.
     pub(crate) key_log: Option<PathBuf>,
     /// Address at which its counters are served to Prometheus.
-    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) metrics_address: Option<SocketAddr>,
     /// Path of the socket for `rampd status`; by default next to `socket`, at an arbiter none.
-    pub(crate) status: Option<PathBuf>,
+    pub(crate) status_socket: Option<PathBuf>,
     /// Time in ms for which a stopping node continues with messages in flight.
-    #[serde(default = "default_grace_ms")]
-    pub(crate) grace_ms: f64,
+    #[serde(default = "default_drain_timeout")]
+    pub(crate) drain_timeout_ms: f64,
     /// Time in ms for which messages wait for a receiver that has not responded yet.
-    #[serde(default = "default_patience_ms")]
-    pub(crate) patience_ms: f64,
+    #[serde(default = "default_connect_timeout")]
+    pub(crate) connect_timeout_ms: f64,
     /// Maximum length of a message that it sends or receives, in bytes.
-    #[serde(default = "default_message_max")]
-    pub(crate) message_max: u64,
+    #[serde(default = "default_message_max_bytes")]
+    pub(crate) message_max_bytes: u64,
 }
 
 /// The `network` table.
@@ -105,11 +106,11 @@ pub(crate) struct NetworkTable {
     #[serde(default)]
     pub(crate) security: SecurityKey,
     /// Number of source ports over which packets are spread.
-    #[serde(default = "default_spray")]
-    pub(crate) spray: usize,
+    #[serde(default = "default_spray_ports")]
+    pub(crate) spray_ports: usize,
     /// True if packets to one node are passed to the kernel coalesced (GSO); by default with the
     /// datapath udp.
-    pub(crate) segment_offload: Option<bool>,
+    pub(crate) segmentation_offload: Option<bool>,
 }
 
 /// A node, in the list of `peer` tables.
@@ -199,13 +200,13 @@ pub(crate) struct ProgramsTable {
     /// Maximum number of attached programs.
     pub(crate) attached_max: Option<usize>,
     /// Maximum number of attached programs of one user.
-    pub(crate) attached_per_user: Option<usize>,
+    pub(crate) attached_max_per_user: Option<usize>,
     /// Maximum megabytes that all programs share with the node; by default half of the machine's
     /// memory.
     pub(crate) memory_max_mb: Option<u64>,
     /// Maximum megabytes that the programs of one user share with the node; by default a quarter of
     /// the machine's memory.
-    pub(crate) memory_per_user_mb: Option<u64>,
+    pub(crate) memory_max_per_user_mb: Option<u64>,
 }
 
 /// A service with restricted access, in the list of `service` tables.
@@ -265,20 +266,20 @@ pub(crate) enum DatapathKey {
     Xdp,
 }
 
-fn default_grace_ms() -> f64 {
+fn default_drain_timeout() -> f64 {
     1_000.0
 }
 
-fn default_patience_ms() -> f64 {
+fn default_connect_timeout() -> f64 {
     30_000.0
 }
 
-fn default_message_max() -> u64 {
+fn default_message_max_bytes() -> u64 {
     NodeConfig::MESSAGE_MAX.into()
 }
 
-fn default_gather() -> f64 {
-    NodeConfig::GATHER.as_ps() as f64 * 1e-6
+fn default_coalesce() -> f64 {
+    NodeConfig::COALESCING.as_ps() as f64 * 1e-6
 }
 
 fn default_busy_poll() -> f64 {
@@ -294,7 +295,7 @@ fn default_mtu() -> usize {
     1_500
 }
 
-fn default_spray() -> usize {
+fn default_spray_ports() -> usize {
     16
 }
 
@@ -328,7 +329,7 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
     let message = match TypeError::parse(&message) {
         Some(TypeError { expected, got }) => format!("expected {expected}, got {got}"),
-        None => message,
+        None => renamed_message(&message).unwrap_or(message),
     };
     match error.span() {
         None => message,
@@ -342,6 +343,15 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
             format!("line {line}, column {column}: {key}{message}")
         }
     }
+}
+
+/// Returns the message about a former key, which names the present one.
+fn renamed_message(message: &str) -> Option<String> {
+    let (old, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    let is_former =
+        |key: &&RenamedNodeKey| key.old == old && known.contains(&format!("`{}`", key.new));
+    let RenamedNodeKey { new, .. } = RENAMED_NODE_KEYS.iter().find(is_former)?;
+    Some(format!("expected the key `{new}` (`rampmeter migrate FILE`), got a former name"))
 }
 
 /// Returns the path of the innermost key whose name or value includes an offset of the text.

@@ -131,7 +131,7 @@ impl Bed {
         let socket = self.socket(node);
         let text = format!(
             "[node]\nid = {node}\nclock = \"monotonic\"\nsocket = \"{}\"\n\
-             private-key = \"{node}.key\"\ngrace-ms = 200\n\
+             private-key = \"{node}.key\"\ndrain-timeout-ms = 200\n\
              [network]\nrate-mbps = 1000\ncontrol-rtt-us = 2000\nmtu = 1500\n\
              [transport]\nname = \"dcpim\"\n{more}{peers}",
             socket.display()

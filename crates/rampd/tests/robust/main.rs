@@ -148,7 +148,7 @@ fn a_reload_changes_the_rights_to_services() {
 fn incomplete_requests_for_metrics_do_not_block_others() {
     let mut bed = Bed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
-    bed.add_to_node(0, &format!("metrics = \"{address}\""));
+    bed.add_to_node(0, &format!("metrics-address = \"{address}\""));
     bed.start(0);
     let scrape = || {
         let mut stream = TcpStream::connect(&address)?;
@@ -182,7 +182,7 @@ fn incomplete_requests_for_metrics_do_not_block_others() {
 fn a_lack_of_descriptors_is_reported_at_once() {
     let mut bed = Bed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
-    bed.add_to_node(0, &format!("metrics = \"{address}\""));
+    bed.add_to_node(0, &format!("metrics-address = \"{address}\""));
     bed.start(0);
     let first = bed.port(0);
     let pid = format!("--pid={}", bed.id(0));

@@ -44,7 +44,7 @@ pub(crate) struct BedConfig {
     /// Mode in which nodes wait.
     pub(crate) wait: WaitMode,
     /// Time for which a message waits for a node that has not responded yet.
-    pub(crate) patience: Span,
+    pub(crate) connect_timeout: Span,
     /// Round trip that transports are configured with.
     pub(crate) rtt: Span,
 }
@@ -57,7 +57,7 @@ impl Default for BedConfig {
             limits: Limits { clients_max: 8, arena_max: 1 << 30, ..Limits::default() },
             services: Services::default(),
             wait: WaitMode::Block { spin: Span::ZERO },
-            patience: Span::from_us(2_000_000),
+            connect_timeout: Span::from_us(2_000_000),
             // Typical of busy machines. Transports abort after some thousand of these.
             rtt: Span::from_us(2_000),
         }
@@ -135,11 +135,11 @@ fn run<T: RegisteredTransport>(
         burst: Bytes::new(15_000),
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
-        gather: Span::ZERO,
+        coalescing: Span::ZERO,
         busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
-        patience: bed.patience,
+        connect_timeout: bed.connect_timeout,
         peers: peers.iter().map(|addr| addr.map(|a| Some(a.ip()))).collect(),
         seed: 1,
     };

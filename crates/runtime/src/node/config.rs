@@ -31,12 +31,12 @@ pub struct NodeConfig {
     pub message_max: u32,
     /// Time for which control packets are batched, and the node waits for more packets, under load.
     /// Zero disables both.
-    pub gather: Span,
+    pub coalescing: Span,
     /// Maximum duration of polling after a packet or a submission, if the next ones follow soon
     /// ([`BusyPoll`](crate::BusyPoll)). Zero disables it.
     pub busy_poll: Span,
     /// Time for which a message waits for a receiver that has not responded yet.
-    pub patience: Span,
+    pub connect_timeout: Span,
     /// Source addresses that packets must have, by node number, if they are to be checked; `None`
     /// if there is no such node.
     pub peers: Vec<Option<Option<IpAddr>>>,
@@ -47,9 +47,9 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// Recommended [`NodeConfig::gather`]: less than half of the round trip between hosts that
+    /// Recommended [`NodeConfig::coalescing`]: less than half of the round trip between hosts that
     /// sleep when idle, and several times as long as falling asleep and waking take.
-    pub const GATHER: Span = Span::from_us(60);
+    pub const COALESCING: Span = Span::from_us(60);
     /// Maximum length of a message of any node.
     pub const MESSAGE_MAX: u32 = 1 << 30;
     /// Maximum number of messages of a peer that are arriving at a node. It is above the number of

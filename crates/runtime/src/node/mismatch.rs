@@ -10,7 +10,7 @@
 //!    It cannot do so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
-//!    [`NodeConfig::patience`](crate::NodeConfig::patience) if only the transport's parameters
+//!    [`NodeConfig::connect_timeout`](crate::NodeConfig::connect_timeout) if only the transport's parameters
 //!    differ, with which most messages arrive.
 //! 4. Hazard: a message that its receiver pauses for lack of memory fails as well.
 
@@ -45,11 +45,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         if now < self.mismatch_at {
             return;
         }
-        let patience = self.config.patience;
+        let connect_timeout = self.config.connect_timeout;
         let stall = |peer| match self.peers.is_incompatible(peer) {
             false => None,
-            true if self.peers.has_other_packets(peer) => Some(STALL.min(patience)),
-            true => Some(patience),
+            true if self.peers.has_other_packets(peer) => Some(STALL.min(connect_timeout)),
+            true => Some(connect_timeout),
         };
         let is_stalled = |progress_at: Time, peer| {
             stall(peer).is_some_and(|stall| now.saturating_since(progress_at) >= stall)

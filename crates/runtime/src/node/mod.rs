@@ -22,7 +22,7 @@
 //!   batch is full, [`Node::turn`] returns `now`.
 //! * Notes of the node are sent before packets of the protocol, as a peer must receive this node's
 //!   incarnation first.
-//! * Under load control packets are batched for `gather` (`bundles`). Timers that this delays are
+//! * Under load control packets are batched for `coalescing` (`bundles`). Timers that this delays are
 //!   handled at their deadlines.
 //! * Floods of unknown packets must not keep the node awake, so only submissions and packets of
 //!   known incarnations count as activity.
@@ -134,9 +134,9 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Returns the time for which the next iteration should wait for more packets, even if some
     /// have arrived and timers are due. It is zero unless packets arrive at a high rate. Timers
     /// that are delayed by this are handled at their deadlines.
-    pub fn gather(&self) -> Span {
+    pub fn coalescing(&self) -> Span {
         let is_worth_it = self.arrivals.are_taken() && !self.has_more;
-        if is_worth_it { self.state.config.gather } else { Span::ZERO }
+        if is_worth_it { self.state.config.coalescing } else { Span::ZERO }
     }
 
     /// Returns the time of the latest submission, or packet of a peer's known incarnation.
@@ -208,14 +208,15 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// removed nodes fail.
     pub fn set_config(&mut self, now: Time, config: NodeConfig) {
         let state = &mut self.state;
-        let NodeConfig { rate, burst, patience, gather, busy_poll, agreement, .. } = config;
+        let NodeConfig { rate, burst, connect_timeout, coalescing, busy_poll, agreement, .. } =
+            config;
         state.pacer.set(rate, burst);
         state.send_queues.set_rate(rate);
         state.config = NodeConfig {
             rate,
             burst,
-            patience,
-            gather,
+            connect_timeout,
+            coalescing,
             busy_poll,
             agreement,
             ..state.config.clone()

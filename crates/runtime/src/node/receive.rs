@@ -246,7 +246,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// Refuses a message: its sender is notified, and the endpoint forgets it.
     pub(super) fn refuse(&mut self, now: Time, src: NodeId, msg: MsgId, why: RefusalReason) {
         self.note_refusal(src, msg, why);
-        self.refusals.enter(now, (src, msg), why, self.config.patience);
+        self.refusals.enter(now, (src, msg), why, self.config.connect_timeout);
         drop(self.inbox.take(src, msg));
         self.deferred.remove(src, msg);
         self.endpoint.abandon(now, src, msg);

@@ -153,7 +153,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             next = next.min(self.pacer.free_at().max(now));
         }
         if !self.bundles.is_empty() {
-            next = next.min(self.bundles.opened_at() + self.config.gather);
+            next = next.min(self.bundles.opened_at() + self.config.coalescing);
         }
         next.min(self.apps.next_submission())
     }

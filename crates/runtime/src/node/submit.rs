@@ -34,7 +34,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     .latency_bound()
                     .and_then(|promise| promise.bound(Bytes::new(size as u64), submission.tenant));
                 let bound_end = bound.map_or(Time::NEVER, |bound| now.saturating_add(bound));
-                let queued_until = now.saturating_add(self.config.patience).min(bound_end);
+                let queued_until = now.saturating_add(self.config.connect_timeout).min(bound_end);
                 self.peers.wait(now, QueuedMessage { queued_until, bound_end, submission });
                 continue;
             } else {

@@ -55,7 +55,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.send(now, &packet, datapath)?;
         }
         // Under load control packets are batched for a short time.
-        if !are_many || now >= self.bundles.opened_at() + self.config.gather {
+        if !are_many || now >= self.bundles.opened_at() + self.config.coalescing {
             self.send_bundles(datapath)?;
         }
         // Notes that were queued while sending, such as hellos, are sent with the next batch.

@@ -128,11 +128,11 @@ fn node<E: Endpoint + 'static>(
         burst: Bytes::new(12_000),
         spray: Spray::Random,
         run: 1,
-        gather: Span::ZERO,
+        coalescing: Span::ZERO,
         busy_poll: Span::ZERO,
         agreement: SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
-        patience: LIMIT,
+        connect_timeout: LIMIT,
         peers: vec![Some(None); n],
         seed: 1,
     };

@@ -131,13 +131,13 @@ impl<E: Endpoint> FedNode<E> {
     }
 
     /// Creates a node that batches packets if many arrive.
-    pub(crate) fn gathering(
-        gather: Span,
+    pub(crate) fn with_coalescing(
+        coalescing: Span,
         protocol: E::Config,
         rate: Rate,
         port: PortConfig,
     ) -> Self {
-        Self::with(0, gather, protocol, rate, port)
+        Self::with(0, coalescing, protocol, rate, port)
     }
 
     pub(crate) fn with_arbiters(
@@ -151,7 +151,7 @@ impl<E: Endpoint> FedNode<E> {
 
     fn with(
         n_arbiters: u32,
-        gather: Span,
+        coalescing: Span,
         protocol: E::Config,
         rate: Rate,
         port: PortConfig,
@@ -164,11 +164,11 @@ impl<E: Endpoint> FedNode<E> {
             burst: Bytes::new(BURST),
             spray: rampmeter_core::fabric::Spray::Random,
             run: 1,
-            gather,
+            coalescing,
             busy_poll: Span::ZERO,
             agreement: rampmeter_runtime::SettingDigests::default(),
             message_max: 1 << 20,
-            patience: Span::from_us(50_000),
+            connect_timeout: Span::from_us(50_000),
             peers: vec![Some(None); 2 + n_arbiters as usize],
             seed: 1,
         };

@@ -67,11 +67,11 @@ where
         burst: Bytes::new(3_000),
         spray: rampmeter_core::fabric::Spray::Random,
         run: 1,
-        gather: NodeConfig::GATHER,
+        coalescing: NodeConfig::COALESCING,
         busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
-        patience: Span::from_us(10_000_000),
+        connect_timeout: Span::from_us(10_000_000),
         peers: ips.iter().map(|ip| Some(Some(*ip))).collect(),
         seed: 1,
     };

@@ -9,13 +9,13 @@ use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 
-const GATHER: Span = Span::from_us(30);
+const COALESCING: Span = Span::from_us(30);
 
-fn node(gather: Span) -> FedNode<PhostHost> {
+fn node(coalescing: Span) -> FedNode<PhostHost> {
     let facts = facts(2, 10_000, Span::from_us(100));
     let port = PortConfig { depth: 1_000, budget: 1 << 30 };
     let protocol = protocol::<PhostTransport>(&facts);
-    FedNode::gathering(gather, protocol, facts.access_rate, port)
+    FedNode::with_coalescing(coalescing, protocol, facts.access_rate, port)
 }
 
 /// Sends requests for the state of flows of the peer: each is answered at once.
@@ -56,19 +56,19 @@ fn answers_of_an_iteration_are_sent_in_one_datagram() {
 
 #[test]
 fn few_answers_do_not_wait() {
-    let mut fed = node(GATHER);
+    let mut fed = node(COALESCING);
     for flow in 0..100 {
         submit_flows(&mut fed, flow..flow + 1);
         fed.now += Span::from_us(10);
         fed.node.turn(fed.now).unwrap();
         assert_eq!(answers(&mut fed).1, 1);
-        assert_eq!(fed.node.gather(), Span::ZERO);
+        assert_eq!(fed.node.coalescing(), Span::ZERO);
     }
 }
 
 #[test]
 fn many_answers_wait_for_others_and_not_for_long() {
-    let mut fed = node(GATHER);
+    let mut fed = node(COALESCING);
     let (mut n_submitted, mut n_datagrams, mut n_answers) = (0, 0, 0);
     for _ in 0..100 {
         submit_flows(&mut fed, n_submitted..n_submitted + 4);
@@ -80,11 +80,11 @@ fn many_answers_wait_for_others_and_not_for_long() {
         n_answers += answers;
         // Waiting packets are sent by the iteration that the node requests.
         let waiting = n_submitted as usize - n_answers;
-        assert!(waiting == 0 || next <= fed.now + GATHER, "{waiting} wait until {next:?}");
+        assert!(waiting == 0 || next <= fed.now + COALESCING, "{waiting} wait until {next:?}");
         assert!(waiting <= 4 * 4, "{waiting} wait");
     }
-    assert!(fed.node.gather() == GATHER);
-    fed.now += GATHER;
+    assert!(fed.node.coalescing() == COALESCING);
+    fed.now += COALESCING;
     fed.node.turn(fed.now).unwrap();
     let (datagrams, answers) = answers(&mut fed);
     assert_eq!(n_answers + answers, 400);

@@ -122,11 +122,11 @@ impl<T: RegisteredTransport> Pair<T> {
                 burst: Bytes::new(3_000),
                 spray: rampmeter_core::fabric::Spray::Random,
                 run: 1,
-                gather: Span::ZERO,
+                coalescing: Span::ZERO,
                 busy_poll: Span::ZERO,
                 agreement: rampmeter_runtime::SettingDigests::default(),
                 message_max: NodeConfig::MESSAGE_MAX,
-                patience: Span::from_us(2_000_000),
+                connect_timeout: Span::from_us(2_000_000),
                 peers: vec![Some(None); 2],
                 seed,
             };

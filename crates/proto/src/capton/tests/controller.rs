@@ -83,7 +83,7 @@ fn a_repeated_request_gets_the_last_order_again() {
     request_rate(&mut controller, 0, 0, request(2, 5, 250, 0));
     assert_eq!(request_rate(&mut controller, 100, 0, request(1, 4, 125, 0)), [(0, 1, 1, GO)]);
     assert_eq!(request_rate(&mut controller, 100, 0, request(2, 5, 250, 1)), [(0, 2, 1, None)]);
-    assert_eq!((controller.stats().repeats, controller.flows()), (2, 2));
+    assert_eq!((controller.stats().control_retransmissions, controller.flows()), (2, 2));
     // The flow had not begun, so that it completes that much later.
     assert_eq!(controller.poll_timeout(), us(200));
 }

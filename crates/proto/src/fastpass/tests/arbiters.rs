@@ -247,5 +247,5 @@ fn a_host_selects_the_standby_after_three_unanswered_requests() {
         }
     }
     assert_eq!(requests, [ARBITER, ARBITER, ARBITER, STANDBY]);
-    assert_eq!(host.stats().fail_overs, 1);
+    assert_eq!(host.stats().failovers, 1);
 }

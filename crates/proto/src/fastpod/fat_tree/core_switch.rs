@@ -113,10 +113,10 @@ impl CoreSwitch {
             return;
         }
         if self.ports[usize::from(to)].relay(relay) {
-            self.stats.relays += 1;
+            self.stats.acks_relayed += 1;
             self.plan(now, to);
         } else {
-            self.stats.relays_lost += 1;
+            self.stats.acks_dropped += 1;
         }
     }
 

@@ -271,7 +271,7 @@ impl PodPort {
             }
             Outcome::Abort => {
                 let waiting = self.queues.values().map(|queue| queue.packets.len()).sum::<usize>();
-                stats.given_up += (waiting + self.packed_packets.len()) as u64;
+                stats.cells_abandoned += (waiting + self.packed_packets.len()) as u64;
                 self.queues.clear();
                 self.packed_packets.clear();
                 self.queued_bytes = 0;
@@ -302,7 +302,7 @@ impl PodPort {
                     match item {
                         Item::Rts => {
                             slot.has_rts = true;
-                            stats.rtss += 1;
+                            stats.rts_sent += 1;
                             self.rts(now, open, fastpod, core)
                         }
                         Item::Cell(p, host) => {

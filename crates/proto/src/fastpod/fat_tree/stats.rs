@@ -13,15 +13,15 @@ counters! {
         /// Cells for which there was no memory.
         pub(super) overflows: u64,
         /// Cells dropped because no arbiter answered.
-        pub(super) given_up: u64,
+        pub(super) cells_abandoned: u64,
         /// RTSs sent.
-        pub(super) rtss: u64,
+        pub(super) rts_sent: u64,
         /// Slots given in which no cell was sent.
         pub(super) slots_unused: u64,
         /// Number of restarts of the requests to an arbiter.
         pub(super) resets: u64,
-        /// Acknowledgements passed on, and those for which there was no room.
-        pub(super) relays: u64,
-        pub(super) relays_lost: u64,
+        /// Acknowledgements relayed, and those dropped for lack of memory.
+        pub(super) acks_relayed: u64,
+        pub(super) acks_dropped: u64,
     }
 }

@@ -123,7 +123,7 @@ impl FastpodHost {
         let offset = i128::from(stamp) + i128::from(delay.as_ps()) - instant(now);
         let is_other = epoch != self.epoch || is_old && arbiter != self.arbiter;
         if is_other || self.offset.is_some_and(|before| is_jump(before, offset)) {
-            self.stats.turn_overs += u64::from(is_other && self.epoch > 0);
+            self.stats.takeovers += u64::from(is_other && self.epoch > 0);
             (self.epoch, self.arbiter, self.open) = (epoch, arbiter, None);
             self.observations = HostObservations::new(&self.fastpod, self.pod);
             self.offset = Some(offset);
@@ -338,7 +338,7 @@ impl Endpoint for FastpodHost {
             if !self.fastpod.is_exact() || now <= at + self.fastpod.late_max {
                 return Some(packet);
             }
-            self.stats.packets_late += 1;
+            self.stats.transmissions_missed += 1;
             self.on_late(at, &packet);
         }
         self.out.next_control()

@@ -37,10 +37,10 @@ const RETRY_SLOTS: u64 = 64;
 counters! {
     /// Counters of an arbiter's failure detection.
     pub(crate) struct FailureStats {
-        pub(crate) hosts_unheard: u64,
-        pub(crate) cores_unheard: u64,
-        pub(crate) links_convicted: u64,
-        pub(crate) links_cleared: u64,
+        pub(crate) hosts_unresponsive: u64,
+        pub(crate) cores_unresponsive: u64,
+        pub(crate) links_failed: u64,
+        pub(crate) links_restored: u64,
         pub(crate) probes: u64,
     }
 }
@@ -230,8 +230,8 @@ impl Failures {
                 if is_gone && !std::mem::replace(&mut self.is_failed[end], true) {
                     self.n_failed += 1;
                     let is_host = end < self.n_hosts;
-                    self.stats.hosts_unheard += u64::from(is_host);
-                    self.stats.cores_unheard += u64::from(!is_host);
+                    self.stats.hosts_unresponsive += u64::from(is_host);
+                    self.stats.cores_unresponsive += u64::from(!is_host);
                 }
             }
         }
@@ -258,7 +258,7 @@ impl Failures {
         if before.is_convicted {
             self.convicted.remove(&link);
             self.paths.set_working(link, true);
-            self.stats.links_cleared += 1;
+            self.stats.links_restored += 1;
         }
     }
 
@@ -290,7 +290,7 @@ impl Failures {
         self.health(link).is_convicted = true;
         self.convicted.insert(link, slot);
         self.paths.set_working(link, false);
-        self.stats.links_convicted += 1;
+        self.stats.links_failed += 1;
         for rack in 0..self.n_racks {
             let health = self.health(Link { is_up: !link.is_up, rack, ..link });
             health.others &= !(1 << link.rack);

@@ -22,14 +22,14 @@ impl Check<'_> {
         Ok(Limits {
             clients_max: count("attached-max", programs.attached_max, usual.clients_max)?,
             clients_per_user: count(
-                "attached-per-user",
-                programs.attached_per_user,
+                "attached-max-per-user",
+                programs.attached_max_per_user,
                 usual.clients_per_user,
             )?,
             memory_max: bytes("memory-max-mb", programs.memory_max_mb, usual.memory_max)?,
             memory_per_user: bytes(
-                "memory-per-user-mb",
-                programs.memory_per_user_mb,
+                "memory-max-per-user-mb",
+                programs.memory_max_per_user_mb,
                 usual.memory_per_user,
             )?,
             ..usual

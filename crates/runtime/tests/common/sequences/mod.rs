@@ -166,11 +166,11 @@ fn node<E: Endpoint + 'static>(
         burst: Bytes::new(3_000),
         spray: Spray::Random,
         run: 1,
-        gather: Span::ZERO,
+        coalescing: Span::ZERO,
         busy_poll: Span::ZERO,
         agreement: SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
-        patience: Span::from_us(100_000),
+        connect_timeout: Span::from_us(100_000),
         peers: vec![Some(None); n],
         seed: 1,
     };

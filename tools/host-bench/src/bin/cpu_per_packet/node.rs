@@ -136,11 +136,11 @@ fn run<E: Endpoint, D: Datapath>(
         burst: facts.access_rate.bytes_floor(Span::from_us(250)),
         spray: rampmeter_core::fabric::Spray::Random,
         run: UdpConfig::RUN,
-        gather: NodeConfig::GATHER,
+        coalescing: NodeConfig::COALESCING,
         busy_poll: BusyPoll::BUDGET_MAX,
         agreement: rampmeter_runtime::SettingDigests::default(),
         message_max: NodeConfig::MESSAGE_MAX,
-        patience: limit,
+        connect_timeout: limit,
         peers: net.hosts.iter().map(|host| Some(Some(IpAddr::from(host.ip)))).collect(),
         seed: 1,
     };

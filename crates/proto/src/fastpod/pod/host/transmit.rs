@@ -160,7 +160,7 @@ impl FastpodHost {
                 continue;
             }
             let is_late = self.queues.waiting(given.dst) > 0;
-            self.stats.grants_late += u64::from(is_late);
+            self.stats.grants_expired += u64::from(is_late);
             self.stats.slots_unused += u64::from(!is_late);
             self.close(now, given, 0);
         }
@@ -196,7 +196,7 @@ impl FastpodHost {
         while let Some((mut packet, begin, is_again)) =
             self.queues.next_scheduled(now, grant.dst, &mut time, &self.fastpod)
         {
-            self.stats.cells_again += u64::from(is_again);
+            self.stats.cells_retransmitted += u64::from(is_again);
             match grant.dst & POD_FLAG {
                 0 => routes::cell(&self.fastpod, self.node, grant.agg, &mut packet),
                 _ => core_routes::cell_to_core(
@@ -282,7 +282,7 @@ impl FastpodHost {
         let dst = self.fastpod.arbiter(self.pod, self.arbiter);
         let mut packet = routes::control(&self.fastpod, self.node.into(), dst, header);
         routes::rts(&self.fastpod, self.node, self.arbiter, &mut packet);
-        self.stats.rtss += 1;
+        self.stats.rts_sent += 1;
         self.ready.push_back((local(at), packet));
     }
 

@@ -32,24 +32,24 @@ impl Run {
         for node in &self.nodes {
             let Node::Host(host) = node else { continue };
             let FastpodStats {
-                rtss,
+                rts_sent,
                 cells_unscheduled,
                 slots_unused,
-                grants_late,
-                packets_late,
+                grants_expired,
+                transmissions_missed,
                 timeouts,
                 resets,
-                turn_overs,
-                cells_again: _,
+                takeovers,
+                cells_retransmitted: _,
             } = host.stats();
-            all.rtss += rtss;
+            all.rts_sent += rts_sent;
             all.cells_unscheduled += cells_unscheduled;
             all.slots_unused += slots_unused;
-            all.grants_late += grants_late;
-            all.packets_late += packets_late;
+            all.grants_expired += grants_expired;
+            all.transmissions_missed += transmissions_missed;
             all.timeouts += timeouts;
             all.resets += resets;
-            all.turn_overs += turn_overs;
+            all.takeovers += takeovers;
         }
         all
     }
