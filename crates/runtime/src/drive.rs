@@ -20,9 +20,9 @@
 //!
 //! Hazards: an application may submit just before the sleep, so the node sleeps only if
 //! [`Applications::arm`] finds no submission. A stop must not wait for a long sleep: it wakes the
-//! node, and limits its sleeps to the drain timeout. A signal's wake-up must be cleared, or the node
-//! never sleeps again. At a real-time priority a yield gives nothing to other programs, so busy
-//! polling is off. Sleeps must not be rounded to milliseconds
+//! node, and limits its sleeps to the drain timeout. A signal's wake-up must be cleared, or the
+//! node never sleeps again. At a real-time priority a yield gives nothing to other programs, so
+//! busy polling is off. Sleeps must not be rounded to milliseconds
 //! (`short_sleeps_are_not_rounded_up_to_milliseconds`).
 
 use std::io;
@@ -112,9 +112,9 @@ impl Signals {
 /// Duration of a yield above which the processor counts as contended.
 const CROWDED: Span = Span::from_us(20);
 
-/// Runs the node until `signals` requests a stop, and then for at most `drain_timeout` until all its
-/// messages have ended. The rest is reported as failed. `each` is called after every iteration, and
-/// may read the node's state.
+/// Runs the node until `signals` requests a stop, and then for at most `drain_timeout` until all
+/// its messages have ended. The rest is reported as failed. `each` is called after every iteration,
+/// and may read the node's state.
 ///
 /// # Errors
 /// Those of the datapath and of the system's calls for waiting.

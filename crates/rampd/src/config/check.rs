@@ -78,9 +78,9 @@ impl Check<'_> {
         let more_rails =
             more_rails.map(|(&local, peers)| RailAddresses { local, peers }).collect::<Vec<_>>();
         let ip_udp = if local.is_ipv4() { IPV4_UDP } else { IPV6_UDP };
-        let mtu = network.mtu;
+        let (mtu, spray) = (network.mtu, network.spray_ports);
         self.range("network.mtu", mtu as f64, 576.0, 9_000.0)?;
-        self.range("network.spray-ports", network.spray_ports as f64, 1.0, 256.0)?;
+        self.range("network.spray-ports", spray as f64, 1.0, 256.0)?;
         let segment_offload = self.segment_offload(&node, &network)?;
         let keys = self.keys(&node, network.security, &peer)?;
         let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
@@ -94,6 +94,10 @@ impl Check<'_> {
         let wait = self.wait(&node, facts.access_rate.tx_time(payload + header))?;
         let interface = self.interface(&node, locals, mtu)?;
         let message_max = self.message_max(&node)?;
+        let drain_us = node.drain_timeout_ms * 1e3;
+        let drain_timeout = self.micros("node.drain-timeout-ms", drain_us, 0.0)?;
+        let connect_us = node.connect_timeout_ms * 1e3;
+        let connect_timeout = self.micros("node.connect-timeout-ms", connect_us, 1.0)?;
         let (limits, services) = (self.limits(&programs)?, self.services(&service)?);
         self.socket_path(&node)?;
         // An arbiter does not use `socket`, and may share a file with a host of its machine.
@@ -106,12 +110,7 @@ impl Check<'_> {
             is_arbiter: me.arbiter,
             facts,
             transport,
-            udp: UdpConfig {
-                mtu,
-                spray: network.spray_ports,
-                segment_offload,
-                ..UdpConfig::new(local, peers)
-            },
+            udp: UdpConfig { mtu, spray, segment_offload, ..UdpConfig::new(local, peers) },
             more_rails,
             interface,
             clock: clock_source(node.clock),
@@ -123,16 +122,8 @@ impl Check<'_> {
             access: Access::default(),
             metrics: node.metrics_address,
             status,
-            drain_timeout: self.micros(
-                "node.drain-timeout-ms",
-                node.drain_timeout_ms * 1e3,
-                0.0,
-            )?,
-            connect_timeout: self.micros(
-                "node.connect-timeout-ms",
-                node.connect_timeout_ms * 1e3,
-                1.0,
-            )?,
+            drain_timeout,
+            connect_timeout,
             message_max,
             payload,
             keys,

@@ -6,8 +6,8 @@
 //!
 //! The present way: the control packets of one iteration for a node are sent together. Several form
 //! a bundle ([`Kind::Bundle`]); one is sent alone. Under load a bundle also waits for packets of
-//! later iterations, for at most `coalescing`. Hazard: the packets of a bundle are lost, or marked by
-//! switches, together.
+//! later iterations, for at most `coalescing`. Hazard: the packets of a bundle are lost, or marked
+//! by switches, together.
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::wire::Writer;

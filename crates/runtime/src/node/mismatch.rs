@@ -10,8 +10,8 @@
 //!    It cannot do so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
-//!    [`NodeConfig::connect_timeout`](crate::NodeConfig::connect_timeout) if only the transport's parameters
-//!    differ, with which most messages arrive.
+//!    [`NodeConfig::connect_timeout`](crate::NodeConfig::connect_timeout) if only the transport's
+//!    parameters differ, with which most messages arrive.
 //! 4. Hazard: a message that its receiver pauses for lack of memory fails as well.
 
 use rampmeter_core::envelope::TransportId;

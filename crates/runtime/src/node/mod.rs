@@ -22,8 +22,8 @@
 //!   batch is full, [`Node::turn`] returns `now`.
 //! * Notes of the node are sent before packets of the protocol, as a peer must receive this node's
 //!   incarnation first.
-//! * Under load control packets are batched for `coalescing` (`bundles`). Timers that this delays are
-//!   handled at their deadlines.
+//! * Under load control packets are batched for `coalescing` (`bundles`). Timers that this delays
+//!   are handled at their deadlines.
 //! * Floods of unknown packets must not keep the node awake, so only submissions and packets of
 //!   known incarnations count as activity.
 
