@@ -107,7 +107,7 @@ def exchange(a: Port, b: Port, numbers: range, size: int = 40_000) -> None:
 
 def counted(status: dict[str, Any], *names: str) -> int:
     """Returns the sum of counters of a node, which it updates once a second."""
-    return sum(status["counted"].get(name, 0) for name in names)
+    return sum(status["counters"].get(name, 0) for name in names)
 
 
 def nothing_comes(port: Port, seconds: float = 0.5) -> bool:
@@ -185,7 +185,9 @@ def test_recorded_packets_deliver_nothing_again(network_of: Start, transport: st
                 forger.send(frame)
             assert nothing_comes(b)
             exchange(a, b, range(20, 25))
-        network.wait_for(1, lambda status: counted(status, "replayed", "strays") > 0)
+        network.wait_for(
+            1, lambda status: counted(status, "replayed_packets", "unknown_session_packets") > 0
+        )
         network.kill(1)
         network.start(1)
         with network.port(1) as b, Forger() as forger:
@@ -256,7 +258,13 @@ def test_forged_packets_with_the_right_incarnations_change_nothing(
         assert number_of(b.receive(TIMEOUT)) == 99
         assert outcome(ticket) == "completed"
         assert nothing_comes(b)
-        names = ("forged", "strays", "malformed", "unready", "replayed")
+        names = (
+            "unauthenticated_packets",
+            "unknown_session_packets",
+            "malformed_packets",
+            "unknown_incarnation_packets",
+            "replayed_packets",
+        )
         network.wait_for(1, lambda status: counted(status, *names) > n_forged / 10)
         assert state(network, 1).memory_kib - before < 16_000
     network.stop()

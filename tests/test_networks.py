@@ -333,7 +333,7 @@ def test_no_message_is_lost_when_a_network_fails(
         first, second = sent_over(network, lambda: stream.run(2.0))
         assert min(first, second) > 0.25 * (first + second), (first, second)
         stream.end()
-        assert network.rails(0)[1]["falls"] >= 1
+        assert network.rails(0)[1]["failures"] >= 1
 
 
 @needs_root

@@ -291,17 +291,17 @@ fn text(view: &NodeView, node: &str) -> String {
     let (sending, waiting, arriving) = view.messages;
     let gauges = [
         ("messages_sending", "Messages being sent", sending),
-        ("messages_waiting", "Messages to receivers that have not responded", waiting),
-        ("messages_arriving", "Messages arriving", arriving),
-        ("peers_known", "Peers that have responded", view.peers_known),
+        ("messages_queued", "Messages queued for receivers that have not responded", waiting),
+        ("messages_receiving", "Messages being received", arriving),
+        ("peers_responsive", "Peers that have responded", view.peers_known),
     ];
     for (name, help, value) in gauges {
         registry.register(name, help, ConstGauge::new(value as i64));
     }
     let log::OmittedLines { dropped, limited } = log::omitted_lines();
     let of_log = [
-        ("log_lines_dropped", "Log lines that standard error did not take", dropped),
-        ("log_lines_limited", "Log lines suppressed by the rate limit of their cause", limited),
+        ("log_lines_dropped", "Log lines dropped because standard error blocked", dropped),
+        ("log_lines_suppressed", "Log lines suppressed by the rate limit of their cause", limited),
     ];
     for (name, help, value) in of_log {
         registry.register(name, help, ConstCounter::new(value));
@@ -335,7 +335,7 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
         registry.register(name, help, family);
     }
     let counters: [(&str, &str, Count); 5] = [
-        ("rail_falls", "Failures of a network to a peer", |r| r.falls),
+        ("rail_failures", "Failures of a network to a peer", |r| r.falls),
         ("rail_packets_sent", "Datagrams sent over a network", |r| r.packets_sent),
         ("rail_sent_bytes", "Bytes of datagrams sent over a network", |r| r.bytes_sent),
         ("rail_packets_received", "Datagrams received over a network", |r| r.packets_received),
@@ -390,7 +390,7 @@ mod tests {
         assert!(text.contains("# TYPE rampd_packets_sent counter"), "{text}");
         assert!(text.contains("rampd_packets_sent_total{node=\"3\"} 12"), "{text}");
         assert!(text.contains("rampd_payload_received_bytes_total{node=\"3\"} 34"), "{text}");
-        assert!(text.contains("rampd_peers_known{node=\"3\"} 0"), "{text}");
+        assert!(text.contains("rampd_peers_responsive{node=\"3\"} 0"), "{text}");
     }
 
     #[test]
@@ -416,11 +416,11 @@ mod tests {
             "rampd_rail_peers_up{node=\"3\",rail=\"0\"} 2",
             "rampd_rail_peers_up{node=\"3\",rail=\"1\"} 1",
             "rampd_rail_peers_down{node=\"3\",rail=\"1\"} 1",
-            "rampd_rail_falls_total{node=\"3\",rail=\"0\"} 2",
+            "rampd_rail_failures_total{node=\"3\",rail=\"0\"} 2",
             "rampd_rail_sent_bytes_total{node=\"3\",rail=\"1\"} 2000",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
-        assert_eq!(text.matches("# TYPE rampd_rail_falls ").count(), 1, "{text}");
+        assert_eq!(text.matches("# TYPE rampd_rail_failures ").count(), 1, "{text}");
     }
 }

@@ -43,18 +43,18 @@ pub(crate) struct Status {
     security: String,
     rate_mbps: f64,
     /// Seconds since the node started.
-    up_s: f64,
+    uptime_s: f64,
     /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
     /// Messages that are being sent, that are queued for receivers, and that arrive.
     sending: usize,
-    waiting: usize,
-    arriving: usize,
+    queued: usize,
+    receiving: usize,
     services: Vec<Service>,
     peers: Vec<Peer>,
     /// Counters since the start, as in Prometheus; without zeros.
-    counted: BTreeMap<String, u64>,
+    counters: BTreeMap<String, u64>,
 }
 
 /// An attached program.
@@ -64,7 +64,7 @@ struct Service {
     /// Messages that it sends.
     sending: u32,
     /// Messages for it that arrive, or that it has not read yet.
-    arriving: u32,
+    receiving: u32,
 }
 
 /// A peer of the node.
@@ -74,19 +74,19 @@ struct Peer {
     node: u32,
     address: String,
     /// Seconds since its latest packet; none if it has never responded.
-    heard_s_ago: Option<f64>,
+    last_received_s_ago: Option<f64>,
     /// Round trip of a hello, hosts included.
-    round_trip_us: Option<f64>,
+    rtt_us: Option<f64>,
     /// Rate over the last second.
     sent_mbps: f64,
     received_mbps: f64,
     /// Messages that are being sent to it, and those that are queued until it responds.
     sending: usize,
-    waiting: usize,
+    queued: usize,
     /// Maximum bytes of an IP packet on the path without fragmentation, if less than `network.mtu`.
     path_mtu: Option<usize>,
     /// Keys of the configuration that differ there.
-    differs_in: Vec<String>,
+    differing_keys: Vec<String>,
     /// Networks of the peer, if there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rails: Vec<Rail>,
@@ -100,7 +100,7 @@ struct Rail {
     /// `up`, `down`, or `unknown` before it has answered.
     state: String,
     /// Number of transitions to `down`.
-    falls: u64,
+    failures: u64,
     packets_sent: u64,
     bytes_sent: u64,
     packets_received: u64,
@@ -170,9 +170,9 @@ impl StatusServer {
         let started = *self.started.get_or_insert(now);
         let span =
             now.saturating_since(std::mem::replace(&mut self.previous_at, now)).as_secs_f64();
-        let up_s = now.saturating_since(started).as_secs_f64();
+        let uptime_s = now.saturating_since(started).as_secs_f64();
         let status = status(setup, view, before, now, span);
-        let status = Status { up_s, ..status };
+        let status = Status { uptime_s, ..status };
         let text = serde_json::to_string(&status).expect("a status has no keys but texts");
         *self.latest.0.lock().unwrap_or_else(PoisonError::into_inner) = text + "\n";
     }
@@ -191,7 +191,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         Rail {
             address: address.map(|address| address.to_string()).unwrap_or_default(),
             state: state_name(view_of.state).to_owned(),
-            falls: view_of.falls,
+            failures: view_of.falls,
             packets_sent: view_of.packets_sent,
             bytes_sent: view_of.bytes_sent,
             packets_received: view_of.packets_received,
@@ -207,22 +207,24 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         Peer {
             node: peer.node.get(),
             address: address.map(|address| address.to_string()).unwrap_or_default(),
-            heard_s_ago: traffic.last_received_at.map(|at| now.saturating_since(at).as_secs_f64()),
-            round_trip_us: peer.rtt.map(|rtt| rtt.as_us_f64()),
+            last_received_s_ago: traffic
+                .last_received_at
+                .map(|at| now.saturating_since(at).as_secs_f64()),
+            rtt_us: peer.rtt.map(|rtt| rtt.as_us_f64()),
             sent_mbps: mbps(traffic.bytes_sent, then.bytes_sent),
             received_mbps: mbps(traffic.bytes_received, then.bytes_received),
             sending: peer.sending,
-            waiting: peer.queued,
+            queued: peer.queued,
             path_mtu: peer.path_mtu,
-            differs_in: differences::keys(peer),
+            differing_keys: differences::keys(peer),
             rails: view.rails_of(peer.node).iter().map(rail).collect(),
         }
     };
     let service =
-        |&(service, sending, arriving): &(u16, u32, u32)| Service { service, sending, arriving };
-    let counted = stats.entries().map(|(name, _, value)| (name.to_owned(), value));
+        |&(service, sending, receiving): &(u16, u32, u32)| Service { service, sending, receiving };
+    let counters = stats.entries().map(|(name, _, value)| (name.to_owned(), value));
     let of_transport = view.transport.iter().map(|(name, n)| (format!("transport_{name}"), *n));
-    let (sending, waiting, arriving) = view.messages;
+    let (sending, queued, receiving) = view.messages;
     Status {
         node: setup.id.get(),
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
@@ -231,15 +233,15 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         transport: setup.transport.table.name.clone(),
         security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
         rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,
-        up_s: 0.0,
+        uptime_s: 0.0,
         sent_mbps: mbps(stats.bytes_sent, old.bytes_sent),
         received_mbps: mbps(stats.bytes_received, old.bytes_received),
         sending,
-        waiting,
-        arriving,
+        queued,
+        receiving,
         services: view.services.iter().map(service).collect(),
         peers: view.peers.iter().map(peer).collect(),
-        counted: counted.chain(of_transport).filter(|(_, value)| *value > 0).collect(),
+        counters: counters.chain(of_transport).filter(|(_, value)| *value > 0).collect(),
     }
 }
 
@@ -274,11 +276,11 @@ pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result
 /// Returns the status as text for people.
 fn described(status: &Status) -> String {
     let mut text = String::new();
-    let Status { node, role, transport, address, security, rate_mbps, up_s, .. } = status;
+    let Status { node, role, transport, address, security, rate_mbps, uptime_s, .. } = status;
     let _ = writeln!(
         text,
         "node {node} ({role}, {transport}) at {address}, {security}, {rate_mbps} Mbit/s, up {}",
-        duration(*up_s)
+        duration(*uptime_s)
     );
     let _ = writeln!(
         text,
@@ -287,33 +289,34 @@ fn described(status: &Status) -> String {
     );
     let _ = writeln!(
         text,
-        "messages  {} being sent, {} waiting for receivers, {} arriving",
-        status.sending, status.waiting, status.arriving
+        "messages  {} being sent, {} queued for receivers, {} receiving",
+        status.sending, status.queued, status.receiving
     );
     if !status.services.is_empty() {
-        let _ = writeln!(text, "\n{:>7} {:>9} {:>9}", "service", "sending", "arriving");
-        for Service { service, sending, arriving } in &status.services {
-            let _ = writeln!(text, "{service:>7} {sending:>9} {arriving:>9}");
+        let _ = writeln!(text, "\n{:>7} {:>9} {:>9}", "service", "sending", "receiving");
+        for Service { service, sending, receiving } in &status.services {
+            let _ = writeln!(text, "{service:>7} {sending:>9} {receiving:>9}");
         }
     }
     let _ = writeln!(
         text,
         "\n{:>5} {:<22} {:>8} {:>10} {:>8} {:>8} {:>7} {:>7}  differs in, remarks",
-        "peer", "address", "heard", "round trip", "out Mb/s", "in Mb/s", "sending", "waiting"
+        "peer", "address", "received", "round trip", "out Mb/s", "in Mb/s", "sending", "queued"
     );
     for peer in &status.peers {
-        let heard = peer.heard_s_ago.map_or("never".to_owned(), |s| format!("{s:.0} s ago"));
-        let rtt = peer.round_trip_us.map_or("-".to_owned(), |us| format!("{us:.0} us"));
-        let mut remarks = peer.differs_in.clone();
+        let received =
+            peer.last_received_s_ago.map_or("never".to_owned(), |s| format!("{s:.0} s ago"));
+        let rtt = peer.rtt_us.map_or("-".to_owned(), |us| format!("{us:.0} us"));
+        let mut remarks = peer.differing_keys.clone();
         remarks.extend(peer.path_mtu.map(|bytes| format!("path carries {bytes} bytes")));
         let line = format!(
-            "{:>5} {:<22} {heard:>8} {rtt:>10} {:>8.1} {:>8.1} {:>7} {:>7}  {}",
+            "{:>5} {:<22} {received:>8} {rtt:>10} {:>8.1} {:>8.1} {:>7} {:>7}  {}",
             peer.node,
             peer.address,
             peer.sent_mbps,
             peer.received_mbps,
             peer.sending,
-            peer.waiting,
+            peer.queued,
             remarks.join(", ")
         );
         let _ = writeln!(text, "{}", line.trim_end());
@@ -332,7 +335,7 @@ fn described(status: &Status) -> String {
         }
     }
     let _ = writeln!(text, "\ncounted since the start");
-    for (name, value) in &status.counted {
+    for (name, value) in &status.counters {
         let _ = writeln!(text, "  {:<28}{value:>14}", name.replace('_', " "));
     }
     text
@@ -358,7 +361,7 @@ mod tests {
         let rail = |state: &str| Rail {
             address: "10.1.0.2:7321".to_owned(),
             state: state.to_owned(),
-            falls: 1,
+            failures: 1,
             packets_sent: 54_321,
             bytes_sent: 9,
             packets_received: 12_345,
@@ -369,24 +372,24 @@ mod tests {
         let peer = Peer {
             node: 1,
             address: "10.0.0.2:7321".to_owned(),
-            heard_s_ago: Some(2.4),
-            round_trip_us: Some(85.2),
+            last_received_s_ago: Some(2.4),
+            rtt_us: Some(85.2),
             sent_mbps: 812.34,
             received_mbps: 0.0,
             sending: 12,
-            waiting: 0,
+            queued: 0,
             path_mtu: Some(1_000),
-            differs_in: vec!["network.mtu".to_owned()],
+            differing_keys: vec!["network.mtu".to_owned()],
             rails: ["up", "down"].map(rail).into(),
         };
         let status = Status {
             node: 3,
             role: "host".to_owned(),
             transport: "dcpim".to_owned(),
-            up_s: 3_725.0,
-            services: vec![Service { service: 7, sending: 12, arriving: 3 }],
+            uptime_s: 3_725.0,
+            services: vec![Service { service: 7, sending: 12, receiving: 3 }],
             peers: vec![peer],
-            counted: BTreeMap::from([("packets_sent".to_owned(), 5)]),
+            counters: BTreeMap::from([("packets_sent".to_owned(), 5)]),
             ..Status::default()
         };
         let text = serde_json::to_string(&status).unwrap();

@@ -80,7 +80,7 @@ fn another_transport_is_named_on_both_sides() {
         long_messages_end(&bed, &format!("{here} to {there}"), false);
         bed.wait_for_line(0, &format!("transport ({here} here, {there} there)"));
         bed.wait_for_line(1, &format!("transport ({there} here, {here} there)"));
-        wait_until(|| bed.status(0).contains("\"differs-in\":[\"transport\"]"));
+        wait_until(|| bed.status(0).contains("\"differing-keys\":[\"transport\"]"));
         assert!(!bed.log(0).contains("forged-packets"), "{}", bed.log(0));
     };
     thread::scope(|scope| {
