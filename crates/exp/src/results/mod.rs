@@ -366,18 +366,40 @@ fn with_ends(
     knots
 }
 
-/// Adds the bytes that had been delivered when arrivals stopped, which are exact.
+/// Adds the bytes that had been delivered when arrivals stopped. Their sum is exact; those of tiers
+/// and tenants are interpolated.
 fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<CumulativeSample>) {
     let at = outcome.counters.last_arrival;
     let after = knots.partition_point(|knot| knot.at < at);
     let Some(next) = knots.get(after) else { return };
     let sent = |tier: usize| carried_until(knots, at.as_ps(), |knot| knot.of_tier(tier));
     let tiers = (0..next.tiers.len()).filter_map(sent).map(|bytes| bytes as u64).collect();
-    let arrived = |tenant| carried_until(knots, at.as_ps(), |knot| knot.of_tenant(tenant));
-    let tenants = (0..next.tenants.len() as u32).filter_map(arrived);
-    let tenants = tenants.map(|bytes| bytes as u64).collect();
     let fresh_bytes = outcome.counters.fresh_bytes_at_last_arrival;
+    let before = after.checked_sub(1).map(|i| &knots[i]);
+    let tenants = tenants_between(before, next, fresh_bytes);
     knots.insert(after, CumulativeSample { at, fresh_bytes, tiers, tenants });
+}
+
+/// Returns the bytes of each tenant at an instant between two knots, when all tenants together had
+/// received `fresh_bytes`. Each has the same fraction of its bytes between the knots.
+fn tenants_between(
+    before: Option<&CumulativeSample>,
+    next: &CumulativeSample,
+    fresh_bytes: u64,
+) -> Vec<u64> {
+    let base = before.map_or(0, |knot| knot.fresh_bytes);
+    let part = u128::from(fresh_bytes.saturating_sub(base));
+    let whole = u128::from(next.fresh_bytes.saturating_sub(base));
+    let (mut sum, mut allotted) = (0, 0);
+    let bytes = |tenant| {
+        let base = before.map_or(0, |knot| knot.of_tenant(tenant));
+        sum += u128::from(next.of_tenant(tenant).saturating_sub(base)) * part;
+        // The sum is rounded, not the parts, so that they add up to it.
+        let own = sum.checked_div(whole).unwrap_or(0) - allotted;
+        allotted += own;
+        base + own as u64
+    };
+    (0..next.tenants.len() as u32).map(bytes).collect()
 }
 
 fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {
@@ -410,5 +432,29 @@ fn by_all_bins<I: Iterator<Item = Sample>>(
         decades: by_size(samples, &Bins::Decades, order).1,
         deciles: by_size(samples, &deciles, order).1,
         classes: by_size(samples, &Bins::PacketClasses, order).1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_tenants_add_up_to_the_total() {
+        let knot = |tenants: &[u64]| CumulativeSample {
+            at: Time::ZERO,
+            fresh_bytes: tenants.iter().sum(),
+            tiers: vec![],
+            tenants: tenants.to_vec(),
+        };
+        let (before, next) = (knot(&[100, 7]), knot(&[200, 7, 50]));
+        assert_eq!(tenants_between(Some(&before), &next, 107), [100, 7, 0]);
+        assert_eq!(tenants_between(Some(&before), &next, 257), next.tenants);
+        assert_eq!(tenants_between(Some(&before), &next, 182), [150, 7, 25]);
+        for total in 107..=257 {
+            assert_eq!(tenants_between(Some(&before), &next, total).iter().sum::<u64>(), total);
+        }
+        assert_eq!(tenants_between(None, &next, 0), [0; 3]);
+        assert_eq!(tenants_between(None, &knot(&[0, 0]), 0), [0; 2]);
     }
 }

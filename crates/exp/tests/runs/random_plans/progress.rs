@@ -35,8 +35,7 @@ pub(crate) fn check(summary: &Summary, out: &Path, text: &str) {
         let tenants = &summary.tenant_goodput_gbps;
         let sum: f64 = tenants.values().sum();
         let error = (sum - goodput).abs();
-        // Bytes of tenants at the last arrival are interpolated within a sample.
-        assert!(tenants.is_empty() || error < 0.05 * goodput + 2.0, "{sum} {goodput}\n{text}");
+        assert!(tenants.is_empty() || error <= 1e-9 * goodput, "{sum} {goodput}\n{text}");
     }
     let file = out.join("rates.parquet");
     if !file.exists() {
