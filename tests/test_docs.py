@@ -285,7 +285,8 @@ def test_the_reference_of_rampd_has_the_effect_of_a_reload(table: str) -> None:
     page = (ROOT / "docs" / "reference" / "rampd.md").read_text(encoding="utf-8")
     source = (ROOT / "crates/rampd/src/config.rs").read_text(encoding="utf-8")
     body = source.partition(f"const {table.upper()}: Keys = &[")[2].partition("];")[0]
-    tested = re.findall(r'^        \("([a-z-]+)", .*, (Applied|Restart)\),$', body, re.MULTILINE)
+    entry = r'^        \(\s*"([a-z-]+)",.*?,\s*(Applied|Restart),?\s*\),$'
+    tested = re.findall(entry, body, re.MULTILINE | re.DOTALL)
     rows = rows_of(page, f"`[{table}]`")
     assert {row[0].strip("`"): row[2] for row in rows} == {k: v.lower() for k, v in tested}
 
