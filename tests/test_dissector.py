@@ -171,7 +171,7 @@ class TestFields:
             "dcpim.type",
             "rampmeter.kind",
             "rampmeter.nonce",
-            "phost.time_left",
+            "phost.time_to_deadline",
             "pfabric.sack",
             "fastpass.slot.dst",
         ],
@@ -242,10 +242,10 @@ class TestInfo:
             ): "Fastpass schedule: flow slots 7, none",
             header(
                 "phost", 1, rts + struct.pack(">QHB", 2**64 - 1, 0, 0)
-            ): "pHost RTS: flow 7 of 9 bytes, flow slot 8, no deadline",
+            ): "pHost RTS: flow 7 of 9 bytes, slot 8, no deadline",
             header(
                 "phost", 1, rts + struct.pack(">QHB", 2**32 - 1, 0, 0)
-            ): "pHost RTS: flow 7 of 9 bytes, flow slot 8, 4294967295 ps left",
+            ): "pHost RTS: flow 7 of 9 bytes, slot 8, 4294967295 ps left",
         }
         capture = write_capture(tmp_path / "a.pcap", map(frame, expected))
         assert infos(capture) == list(expected.values())

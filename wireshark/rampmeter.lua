@@ -75,11 +75,11 @@ local TRANSPORTS = {
       "notification", "flow {flow} of {size} bytes, flow slot {tx_slot}",
       u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
       u64("size", "Bytes of the flow", at_least(1)),
-      word("repeated", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
+      word("is_retransmission", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
-      word("held", "Held back for want of room", "0 or 1", { [0] = "no", "yes" }),
+      word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
     [3] = {
       "data", "flow slot {rx_slot}, packet {seq}, token {number}",
@@ -98,7 +98,7 @@ local TRANSPORTS = {
       u32("packets", "Packets of the flow"),
     },
     [6] = {
-      "finished", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
+      "finish ack", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
     },
     [7] = {
       "request", "{channels} channels in round {round} of phase {phase}, {remaining} remaining",
@@ -138,11 +138,11 @@ local TRANSPORTS = {
     name = "phost",
     title = "pHost",
     [1] = {
-      "RTS", "flow {flow} of {size} bytes, flow slot {tx_slot}, {time_left| ps left|no deadline}",
+      "RTS", "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}",
       u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
-      u64("size", "Bytes of the flow", at_least(1)), u64("time_left", "Time to the deadline (ps)"),
-      u16("tenant", "Tenant"),
-      word("repeated", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
+      u64("size", "Bytes of the flow", at_least(1)),
+      u64("time_to_deadline", "Time to the deadline (ps)"), u16("tenant", "Tenant"),
+      word("is_retransmission", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "token", "flow slot {tx_slot}, packet {seq}, {remaining} remaining",
@@ -162,8 +162,8 @@ local TRANSPORTS = {
       "ack", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
     },
     [6] = {
-      "heard", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
-      word("held", "Held back for want of room", "0 or 1", { [0] = "no", "yes" }),
+      "RTS ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
   },
   [3] = {
@@ -186,7 +186,8 @@ local TRANSPORTS = {
       hex(8, "sack", "Arrived from the cumulative packet on"),
     },
     [4] = {
-      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
+      "hold", "paused {is_paused}",
+      word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
   },
   [4] = {
@@ -209,16 +210,17 @@ local TRANSPORTS = {
     },
     [4] = {
       "allocation", "from slot {first}: {slot:+{offset} to {dst}}",
-      u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest request heard"),
-      u32("given", "Slots given in all"), u64("first", "First slot of the batch"),
+      u32("incarnation", "Incarnation of the demands"),
+      u32("last_request", "Latest request received"), u32("granted", "Slots granted in all"),
+      u64("first", "First slot of the batch"),
       list("slot", "Slot", 16, { u16("dst", "Destination"), u8("offset", "Slots after the first"), u8("path", "Path") }),
     },
     [5] = {
-      "forgotten", "repeat the demands of incarnation {incarnation}",
+      "arbiter reset", "repeat the demands of incarnation {incarnation}",
       u32("incarnation", "Incarnation of the demands"),
     },
     [6] = {
-      "passive", "use the other arbiter",
+      "not active", "use the other arbiter",
     },
     [7] = {
       "watchdog", "the arbiter lives",
@@ -255,7 +257,7 @@ local TRANSPORTS = {
     [3] = {
       "release", "slot {rx_slot}, virtual link {link}", u32("seq", "Reservation"),
       u16("rx_slot", "Slot at the receiver"), u16("link", "Virtual link that the packet is on"),
-      word("why", "Why", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
+      word("reason", "Why", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
       list("route", "Port on the direction to the receiver", 5, { u16("port", "Port") }),
     },
     [4] = {
@@ -453,7 +455,7 @@ local TRANSPORTS = {
     [16] = {
       "request", "flow {flow} to {dst}, {left} bytes left",
       u32("flow", "Flow, numbered by its source"), u32("dst", "Destination"),
-      u64("left", "Bytes left"), u32("heard", "Latest order heard"),
+      u64("left", "Bytes left"), u32("acked_order", "Latest order received"),
     },
     [17] = {
       "grant", "flow {flow} may send at {rate} bit/s", u32("flow", "Flow, numbered by its source"),
@@ -513,7 +515,7 @@ local TRANSPORTS = {
     [16] = {
       "request", "flow {flow} to {dst}, {left} bytes left",
       u32("flow", "Flow, numbered by its source"), u32("dst", "Destination"),
-      u64("left", "Bytes left"), u32("heard", "Latest order heard"),
+      u64("left", "Bytes left"), u32("acked_order", "Latest order received"),
     },
     [17] = {
       "go", "flow {flow} may send at {rate} bit/s by path {path}",
@@ -547,8 +549,8 @@ local TRANSPORTS = {
       "schd", "slot {slot} to {dst}", u32("epoch", "Epoch"),
       u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
       u16("dst", "Destination"), u8("agg", "Aggregation or core switch"),
-      u32("incarnation", "Incarnation of the demands"), u32("heard", "Latest RTS heard"),
-      u32("given", "Slots given in all"), u8("probe", "The slot is for a probe"),
+      u32("incarnation", "Incarnation of the demands"), u32("last_rts", "Latest RTS received"),
+      u32("granted", "Slots granted in all"), u8("probe", "The slot is for a probe"),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [4] = {
@@ -565,13 +567,13 @@ local TRANSPORTS = {
       "core-schd", "slot {slot} to {dst}", u32("epoch", "Epoch"),
       u64("stamp", "Time of the arbiter in picoseconds"), u32("slot", "Slot"),
       u16("dst", "Destination"), u32("incarnation", "Incarnation of the demands"),
-      u32("heard", "Latest RTS heard"), u32("given", "Slots given in all"),
+      u32("last_rts", "Latest RTS received"), u32("granted", "Slots granted in all"),
       list("relay", "Message that has arrived elsewhere", 2, { u16("to", "Source"), u16("from", "Receiver"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [7] = {
-      "report", "slots up to {slot}: sent {sent}, got {got}", u32("epoch", "Epoch"),
+      "report", "slots up to {slot}: sent {sent}, received {received}", u32("epoch", "Epoch"),
       u32("slot", "Slot"), u64("sent", "Slots in which the host sent, latest in bit 0"),
-      u64("got", "Slots in which something arrived, latest in bit 0"),
+      u64("received", "Slots in which something arrived, latest in bit 0"),
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [8] = {
@@ -579,7 +581,8 @@ local TRANSPORTS = {
       u8("agg", "Aggregation or core switch"),
     },
     [9] = {
-      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
+      "hold", "paused {is_paused}",
+      word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
     [10] = {
       "ask", "flow {flow} of {size} bytes", u32("flow", "Flow, numbered among those of the pair"),
@@ -761,7 +764,7 @@ local TRANSPORTS = {
       "ack", "flow slot {tx_slot}, all below packet {cumulative} have arrived",
       u32("tx_slot", "Slot at the sender"), u32("cumulative", "All packets below have arrived"),
       hex(8, "sack", "Arrived from the cumulative packet on"),
-      word("goes_back", "Retransmit from there on", "0 or 1", { [0] = "no", "yes" }),
+      word("is_go_back_n", "Retransmit from there on", "0 or 1", { [0] = "no", "yes" }),
       u16("path", "Path"),
       list("record", "Record", 5, { u32("time", "Time (128 ps)"), u32("sent", "Bytes sent before"), u32("queued", "Bytes waiting"), u16("rate", "Rate: 12 bits of Mbit/s, times 2 to the first 4") }),
     },

@@ -12,7 +12,7 @@ headers! {
     pub enum PhostHeader {
         /// Source to destination: a flow exists (request to send).
         1 Rts (control "RTS", S to D)
-        "flow {flow} of {size} bytes, flow slot {tx_slot}, {time_left| ps left|no deadline}" {
+        "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
             /// Its slot at the source.
