@@ -138,7 +138,8 @@ local TRANSPORTS = {
     name = "phost",
     title = "pHost",
     [1] = {
-      "RTS", "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}",
+      "RTS",
+      "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}",
       u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
       u64("size", "Bytes of the flow", at_least(1)),
       u64("time_to_deadline", "Time to the deadline (ps)"), u16("tenant", "Tenant"),
