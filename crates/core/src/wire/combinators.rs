@@ -18,7 +18,7 @@
 ///         /// Whose it is.
 ///         side: Side,
 ///         /// A random number.
-///         nonce: u32 as hex "Nonce",
+///         nonce: u32 as with_hex "Nonce",
 ///     }
 /// }
 ///

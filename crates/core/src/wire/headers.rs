@@ -40,7 +40,7 @@
 /// A field is a name and a type that implements [`Field`](crate::wire::Field). Optional parts
 /// follow:
 ///
-/// - `as "Label"` or `as hex "Label"`: the label in captures. A label applies to all later fields
+/// - `as "Label"` or `as with_hex "Label"`: the label in captures. A label applies to all later fields
 ///   of the same name.
 /// - after the label of a list of numbers, `of item "Label"`: the name of its items.
 /// - `[field at least 1, field at most other]`: rules on the values that are sent. They are checked
