@@ -251,46 +251,6 @@ def test_entries_of_the_glossary_are_one_sentence_with_a_source() -> None:
             assert (ROOT / file).exists(), entry
 
 
-def rows_of(page: str, section: str) -> list[list[str]]:
-    """Rows of the first table of a section, without its head."""
-    text = page.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
-    table = re.search(r"(^\|.*\n)+", text, re.MULTILINE)
-    assert table, section
-    [head, _, *rows] = table[0].splitlines()
-    assert head.startswith("| key | default |")
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-
-
-TABLES = {
-    "`[node]`": "NodeTable",
-    "`[network]`": "NetworkTable",
-    "`[[peer]]`": "PeerTable",
-    "`[programs]`": "ProgramsTable",
-    "`[[service]]`": "ServiceTable",
-}
-
-
-@pytest.mark.parametrize("section", TABLES)
-def test_the_reference_of_rampd_has_every_key_of_a_table(section: str) -> None:
-    page = (ROOT / "docs" / "reference" / "rampd.md").read_text(encoding="utf-8")
-    source = (ROOT / "crates/rampd/src/config/tables.rs").read_text(encoding="utf-8")
-    body = source.partition(f"pub(crate) struct {TABLES[section]} {{")[2].partition("\n}")[0]
-    fields = re.findall(r"^    pub\(crate\) (\w+):", body, re.MULTILINE)
-    keys = [row[0].strip("`") for row in rows_of(page, section)]
-    assert sorted(keys) == sorted(field.replace("_", "-") for field in fields)
-
-
-@pytest.mark.parametrize("table", ["node", "network"])
-def test_the_reference_of_rampd_has_the_effect_of_a_reload(table: str) -> None:
-    page = (ROOT / "docs" / "reference" / "rampd.md").read_text(encoding="utf-8")
-    source = (ROOT / "crates/rampd/src/config.rs").read_text(encoding="utf-8")
-    body = source.partition(f"const {table.upper()}: Keys = &[")[2].partition("];")[0]
-    entry = r'^        \(\s*"([a-z-]+)",.*?,\s*(Applied|Restart),?\s*\),$'
-    tested = re.findall(entry, body, re.MULTILINE | re.DOTALL)
-    rows = rows_of(page, f"`[{table}]`")
-    assert {row[0].strip("`"): row[2] for row in rows} == {k: v.lower() for k, v in tested}
-
-
 PAGES_OF_TABLES = {
     "topology": ["TopologySpec", "LinkSpec", "NamesSpec"],
     "fabric": ["FabricSpec", "PfcSpec"],

@@ -24,6 +24,8 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
         generate.PROTOCOLS,
         generate.FIGURES,
         generate.README,
+        generate.NODES,
+        *(generate.PLANS / f"{name}.md" for name in ("fabric", "run", "sweep")),
         *notes(generate.ROOT),
     ],
     ids=lambda file: str(file.relative_to(generate.ROOT)),

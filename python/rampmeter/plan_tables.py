@@ -107,18 +107,20 @@ class Pfc(PlanTable):
     """The `fabric.pfc` table: switches that pause the other end of a link instead of dropping."""
 
     alpha: float | None = None
-    """The dynamic threshold: this many times what is free of the shared memory."""
+    """Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %)."""
     classes: PfcClasses | None = None
-    """Classes that a pause stops."""
+    """Paused classes. If left out, `all` for transports with data in the highest class (TCP
+    family), whose `express-bytes` is then 0, else `data`."""
     headroom_bytes: int | str | None = None
-    """Memory of each port beyond the threshold; what its link needs if left out."""
+    """Memory of each port above the threshold. If left out, the bytes of two link delays and two
+    packets, or three with cut-through. Less loses packets."""
     hysteresis_bytes: int | str | None = None
-    """Distance below the threshold at which the other end is resumed; two full packets if left
-    out."""
+    """Distance below the threshold at which a pause ends, if the headroom is empty; two full
+    packets if left out."""
     mode: PfcMode | None = None
-    """Kind of threshold: static if `xoff-bytes` is given, else dynamic."""
+    """Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`."""
     xoff_bytes: int | str | None = None
-    """The static threshold."""
+    """Static threshold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,58 +129,62 @@ class Fabric(PlanTable):
     paper (table 1); the manifest has every value."""
 
     alpha: float | None = None
-    """A port may hold this many times what is free of a shared memory."""
+    """Maximum memory of a port, as a factor of the free shared memory."""
     buffer_bytes: int | str | dict[str, int | str] | None = None
-    """Packet memory of each switch port, where ports have their own: a number, or a table by the
-    rate or the tier of ports."""
+    """Packet memory of each switch port: a number, or a table by the rate or the tier of ports. 0
+    for ports without memory."""
     cut_through_bytes: int | str | None = None
-    """Bytes that must be in before cut-through forwarding begins."""
+    """Bytes of a packet that a switch receives before it forwards the packet, if switching is
+    cut-through."""
     drop_unscheduled_above_bytes: int | str | None = None
-    """Queued bytes at a switch's port above which it drops unscheduled packets; never if left
-    out."""
+    """Queue of a switch's port above which it drops unscheduled packets, and no others (selective
+    dropping, Aeolus)."""
     ecn_bytes: int | str | dict[str, int | str] | None = None
-    """Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table by
-    the rate or the tier of ports; no marks if left out."""
+    """Queue of a port above which it marks ECN-capable packets: a number, or a table by the rate or
+    the tier of ports. No marks if left out."""
     ecn_max_bytes: int | str | dict[str, int | str] | None = None
-    """Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share of
-    marked packets grows with the queue. All are marked from `ecn-bytes` on if left out."""
+    """Queue of a port above which it marks all ECN-capable packets; `ecn-bytes` if left out. The
+    share of marked packets grows linearly in between (RED, DCQCN)."""
     ecn_max_probability: float | None = None
-    """Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1."""
+    """Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1; by default 1."""
     ecn_ports: MarkingPorts | None = None
     """Ports that mark."""
     express_bytes: int | str | None = None
-    """Packets of the highest priority up to this length pass other packets at once and take no
-    buffer, which saves an event for most control packets; 0 makes them wait as others do."""
+    """Maximum length of packets of the highest priority that take no buffer, so that no queue
+    overflows with them. 0 makes them compete for buffers."""
     header_overflow: HeaderOverflow | None = None
     """Fate of a trimmed packet that does not fit into the header queue."""
     header_queue_bytes: int | str | None = None
-    """Memory of a port's header queue."""
+    """Memory of a port's queue of headers and control packets; that of 8 full packets if left
+    out."""
     header_ratio: int | None = None
-    """Headers that a port sends for one data packet while both wait; 0 sends headers first."""
+    """Packets of the header queue that a port sends for one data packet while both queues hold
+    packets; 0 sends headers first."""
     interface: Interface | None = None
     """Place of the packet queue in hosts."""
     overflow: Overflow | None = None
     """Behaviour of a port if packet memory is full."""
     pfc: Pfc | Table | None = None
-    """Priority flow control; none if left out and the transport needs none."""
+    """Priority flow control, a table; off if left out, unless the transport needs it."""
     scheduling: Scheduling | None = None
-    """Order of the packets of one class at a port: by arrival, or fair queueing by flow."""
+    """Order of packets of one class at a port."""
     shaper_burst_us: float | str | None = None
     """Idle time that a link makes up for later, if switching is shaped."""
     shared_buffer_bytes: int | str | None = None
-    """Packet memory of each switch, where its ports share it."""
+    """Packet memory of a switch that its ports share, instead of `buffer-bytes`."""
     slot_bytes: int | str | None = None
-    """Memory that a waiting packet takes at least."""
+    """Minimum memory of a queued packet. The length of a full packet makes buffers, marks and queue
+    lengths count packets, as in ns-2 and ns-3."""
     spray: Spray | None = None
     """Path choice."""
     switching: SwitchingSpec | None = None
     """Time at which forwarding begins."""
     trim_bytes: int | str | None = None
-    """Length of a packet whose payload is cut off, where ports trim (NDP)."""
+    """Length of a packet whose payload a full port has removed (NDP)."""
     trim_choice: TrimChoice | None = None
-    """Choice of the data packet that is trimmed."""
+    """Packet that a full data queue trims."""
     unscheduled: PacketFate | None = None
-    """Fate of packets without a schedule that are cut off, if packets may not wait in switches."""
+    """Fate of an unscheduled packet that is cut off at a port without memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,37 +206,37 @@ class RunOptions(PlanTable):
     """The `run` table: when a run ends, and what it records."""
 
     capture: str | None = None
-    """The file, in the folder of results, to which packets are captured."""
+    """Name of a file in the folder of results for captured packets, such as `run.pcapng`."""
     capture_hosts: Sequence[int | str] | None = None
-    """The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
-    All if left out."""
+    """Captured hosts by number or name; arbiters are numbered after hosts. All if left out."""
     capture_packets: int | None = None
-    """Maximum number of packets that are captured."""
+    """Maximum number of captured packets. Then the capture ends, the run continues and the manifest
+    reports it."""
     drain_us: float | str | None = None
-    """Time after the last arrival until the run ends although flows are unfinished."""
+    """Time after the last arrival at which the run ends with unfinished flows."""
     links: bool | None = None
-    """Record each link at every sample, not only tiers."""
+    """Records each link at every sample, in `links.parquet`."""
     paranoid: bool | None = None
-    """Pass every packet through the wire codec."""
+    """Encodes and decodes every packet, and compares."""
     paths: bool | None = None
-    """Write the table of the paths that the packets of flows took."""
+    """Writes the paths of the data packets of each flow, in `paths.parquet`."""
     rates_us: float | str | None = None
     """Interval of the rates of flows in `rates.parquet`, and of windows and credits in
-    `windows.parquet`; these are not written if it is 0."""
+    `windows.parquet`; 0 for no such tables."""
     sample_us: float | str | None = None
-    """Interval at which queues and links are sampled; none if it is 0. If left out, the longest of
-    10 us, eight packets of the slowest host and a twentieth of a round trip."""
+    """Interval of samples of queues and links; 0 for none. If left out, the maximum of 10 us, eight
+    packets of the slowest host and a twentieth of a round trip."""
     trace: str | None = None
-    """The file, in the folder of results, that a timeline is written to."""
+    """Name of a file in the folder of results for a timeline, such as `run.perfetto-trace`."""
     trace_events: int | None = None
-    """Maximum number of events of the timeline."""
+    """Maximum number of events, after which the timeline ends and the manifest reports it."""
     trace_from_us: float | str | None = None
     """Start of the timeline."""
     trace_hosts: Sequence[int | str] | None = None
-    """The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
-    if left out."""
+    """Hosts of the timeline by number or name; arbiters are numbered after hosts. All if left
+    out."""
     trace_switches: Sequence[int | str] | None = None
-    """The switches whose ports the timeline shows, by name or number. All if left out."""
+    """Switches of the timeline by number or name. All if left out."""
     trace_until_us: float | str | None = None
     """End of the timeline; that of the run if left out."""
 
@@ -241,9 +247,9 @@ class Measure(PlanTable):
     table of flows in any case."""
 
     finished_before_arrival: int | None = None
-    """Count only flows that finish before this one arrives (numbered from 1)."""
+    """The summary counts only flows that finish before this arrival, from 1."""
     warmup_flows: WarmUp | None = None
-    """First flows that the statistics leave out."""
+    """Number of first flows that the summary leaves out, `mser-5`, or `auto`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,9 +267,9 @@ class Clocks(PlanTable):
     """The `clocks` table: how far the clocks of hosts start apart, and drift."""
 
     drift_ppm: float | None = None
-    """Clocks run fast or slow by up to this."""
+    """Maximum drift of host clocks."""
     offset_us: float | str | None = None
-    """Clocks start up to this far apart."""
+    """Maximum difference of host clocks at the start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,21 +327,25 @@ class Faults(PlanTable):
     """The `faults` table: what links do to packets, and what fails when."""
 
     changes: Sequence[LinkChange | Table] | None = None
-    """Links that become faster, slower, longer or shorter."""
+    """Changes of links: `{ link = "s0-s4", at-us = 50, gbps = 25, propagation-ns = 5000 }`.
+    `gbps-back` is the rate from the second end to the first; `gbps` if left out."""
     delay_us: float | str | None = None
-    """Longest time that packets and twins are held back."""
+    """Maximum delay of delayed packets and duplicates."""
     duplicate: float | None = None
-    """Probability that a link delivers a packet twice."""
+    """Probability that a link duplicates a packet."""
     links: Sequence[LinkFault | Table] | None = None
-    """Links that lose, double and delay packets otherwise than every link does."""
+    """Faults of one link instead, in both directions: `{ link = "h0-s0", loss = 0.001 }`, also
+    `duplicate`, `reorder` and `delay-us`."""
     loss: float | None = None
     """Probability that a link loses a packet."""
     outages: Sequence[Outage | Table] | None = None
-    """Failures and repairs."""
+    """Failures, by number or name: `{ link = "s0-s4", from-us = 10, until-us = 20 }` or `{ switch =
+    1, from-us = 5 }`."""
     reorder: float | None = None
-    """Probability that a link holds a packet back."""
+    """Probability that a link delays a packet."""
     rerouting_us: float | str | None = None
-    """Time that a link must have been down, or up again, until switches route by it."""
+    """Time that a link must have been down, or up again, until switches route by it (detection and
+    convergence)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,8 @@
 - `rampmeter.plan_tables`, a class for each table of a plan;
 - the tables of the keys of transports in `docs/plans/transport.md`;
 - the tables of topologies and traffic patterns in `docs/plans/`;
+- the tables of the other keys of plans, sweeps and nodes, in `docs/plans` and
+  `docs/reference/rampd.md`;
 - the table that compares transports in `docs/protocols.md`;
 - the table of metrics in `docs/howto/figures.md`;
 - the totals of the ledger in `README.md`;
@@ -32,6 +34,7 @@ from rampmeter.text.toml import literal
 from tools.generate.comparison import comparison_of_transports
 from tools.generate.notes import notes
 from tools.generate.plan_tables import plan_tables
+from tools.generate.reference import key_tables, node_tables
 
 COMMAND: Final = "python -m tools.generate"
 ROOT: Final = Path(__file__).parents[2]
@@ -43,6 +46,8 @@ WORKLOADS: Final = ROOT / "docs/plans/workload.md"
 PROTOCOLS: Final = ROOT / "docs/protocols.md"
 FIGURES: Final = ROOT / "docs/howto/figures.md"
 README: Final = ROOT / "README.md"
+NODES: Final = ROOT / "docs/reference/rampd.md"
+PLANS: Final = ROOT / "docs/plans"
 
 SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
@@ -82,18 +87,31 @@ def files() -> dict[Path, str]:
         PROTOCOLS: replace_block(PROTOCOLS, "comparison", comparison_of_transports()),
         FIGURES: replace_block(FIGURES, "metrics", metrics()),
         README: replace_block(README, "ledger", ledger_totals()),
+        NODES: replace_blocks(NODES, node_tables(ROOT)),
+        **{
+            PLANS / f"{name}.md": replace_blocks(PLANS / f"{name}.md", blocks)
+            for name, blocks in key_tables().items()
+        },
         **notes(ROOT),
     }
 
 
 def replace_block(page: Path, name: str, text: str) -> str:
     """Returns a page with `text` between `<!-- name -->` and `<!-- /name -->`."""
-    begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
-    before, opened, rest = page.read_text(encoding="utf-8").partition(begin)
-    _, closed, after = rest.partition(end)
-    if not opened or not closed:
-        raise ValueError(f"{page}: expected {begin.strip()} and {end.strip()}")
-    return f"{before}{begin}\n{text}\n{end}{after}"
+    return replace_blocks(page, {name: text})
+
+
+def replace_blocks(page: Path, blocks: Mapping[str, str]) -> str:
+    """Returns a page with each text between its comments, as `replace_block` does with one."""
+    whole = page.read_text(encoding="utf-8")
+    for name, text in blocks.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
+        before, opened, rest = whole.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not opened or not closed:
+            raise ValueError(f"{page}: expected {begin.strip()} and {end.strip()}")
+        whole = f"{before}{begin}\n{text}\n{end}{after}"
+    return whole
 
 
 def topologies() -> str:

@@ -21,36 +21,46 @@ SWEEP: Final[dict[str, Any]] = {
     "additionalProperties": False,
     "properties": {
         "transports": {
-            "description": "Transports, e.g. dcpim or phost:reference, or tables of them.",
+            "description": "Transports, such as `dcpim` or `phost:reference`, or tables with "
+            "`name`, `preset`, keys, `fabric` and `label`; that of the plan without it.",
             "anyOf": [
                 _TEXT,
                 {**_LIST, "items": _TRANSPORT},
             ],
         },
         "seeds": {
-            "description": "Seeds of each point: their number, or a list.",
+            "description": "Seeds of each point: their number, from the plan's seed on, or a list; "
+            "1 without it, or 5 with `precision`.",
             "anyOf": [_COUNT, {**_LIST, "items": {"type": "integer", "minimum": 0}}],
         },
         "precision": {
-            "description": "Maximum of half the interval over the mean; it adds seeds.",
+            "description": "Maximum of half the confidence interval of the mean of `metric`, "
+            "as a share of the mean; seeds are added until then.",
             "type": "number",
             "exclusiveMinimum": 0,
             "exclusiveMaximum": 1,
         },
-        "metric": {"description": "Column that `precision` applies to.", **_TEXT},
-        "seeds-max": {"description": "Maximum number of seeds of a point.", **_COUNT},
+        "metric": {
+            "description": "Column of results for `precision`; `slowdown_mean` without it.",
+            **_TEXT,
+        },
+        "seeds-max": {
+            "description": "Maximum number of seeds of a point; 30 without it.",
+            **_COUNT,
+        },
         "grid": {
-            "description": "Keys, e.g. workload.load, with values: every combination is a point.",
+            "description": "Keys with lists or ranges (`0.3..0.8:0.1`): every combination.",
             **_AXES,
         },
-        "zip": {"description": "Keys with lists of equal lengths, which vary together.", **_AXES},
+        "zip": {"description": "Keys with lists of equal lengths, value by value.", **_AXES},
         "points": {
-            "description": "Listed points, all of the same keys.",
+            "description": "List of tables, all with the same keys.",
             "type": "array",
             "items": {"type": "object"},
         },
         "sample": {
-            "description": "Random points.",
+            "description": "Random points: `number`, `seed` (1) and `axes`, keys with a list or "
+            "with `{ uniform = [a, b] }` or `{ log-uniform = [a, b] }`.",
             "type": "object",
             "additionalProperties": False,
             "required": ["number", "axes"],

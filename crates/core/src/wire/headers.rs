@@ -40,8 +40,8 @@
 /// A field is a name and a type that implements [`Field`](crate::wire::Field). Optional parts
 /// follow:
 ///
-/// - `as "Label"` or `as with_hex "Label"`: the label in captures. A label applies to all later fields
-///   of the same name.
+/// - `as "Label"` or `as with_hex "Label"`: the label in captures. A label applies to all later
+///   fields of the same name.
 /// - after the label of a list of numbers, `of item "Label"`: the name of its items.
 /// - `[field at least 1, field at most other]`: rules on the values that are sent. They are checked
 ///   right after the field has been read; the limit is a number or an earlier field.

@@ -112,60 +112,63 @@ fabric_keys! {
     /// The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
     /// paper (table 1); the manifest has every value.
     FabricSpec {
-        /// Packet memory of each switch port, where ports have their own: a number, or a table by
-        /// the rate or the tier of ports.
+        /// Packet memory of each switch port: a number, or a table by the rate or the tier of
+        /// ports. 0 for ports without memory.
         buffer_bytes: PortBytesSpec = group,
-        /// Packet memory of each switch, where its ports share it.
+        /// Packet memory of a switch that its ports share, instead of `buffer-bytes`.
         shared_buffer_bytes: u64 = group,
-        /// A port may hold this many times what is free of a shared memory.
+        /// Maximum memory of a port, as a factor of the free shared memory.
         alpha: f64 = group,
         /// Behaviour of a port if packet memory is full.
         overflow: Overflow = choice(overflow => overflow),
-        /// Order of the packets of one class at a port: by arrival, or fair queueing by flow.
+        /// Order of packets of one class at a port.
         scheduling: Scheduling = value(scheduling),
         /// Path choice.
         spray: Spray = choice(spray => spray),
-        /// Bytes waiting at a port from which on it marks ECN-capable packets: a number, or a table
-        /// by the rate or the tier of ports; no marks if left out.
+        /// Queue of a port above which it marks ECN-capable packets: a number, or a table by the
+        /// rate or the tier of ports. No marks if left out.
         ecn_bytes: PortBytesSpec = group,
-        /// Bytes waiting at a port from which on it marks all ECN-capable packets. Below, the share
-        /// of marked packets grows with the queue. All are marked from `ecn-bytes` on if left out.
+        /// Queue of a port above which it marks all ECN-capable packets; `ecn-bytes` if left out.
+        /// The share of marked packets grows linearly in between (RED, DCQCN).
         ecn_max_bytes: PortBytesSpec = group,
-        /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1.
+        /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1; by default 1.
         ecn_max_probability: f64 = group,
         /// Ports that mark.
         ecn_ports: MarkingPorts = choice(ecn_ports => marking_ports),
-        /// Queued bytes at a switch's port above which it drops unscheduled packets; never if left
-        /// out.
+        /// Queue of a switch's port above which it drops unscheduled packets, and no others
+        /// (selective dropping, Aeolus).
         drop_unscheduled_above_bytes: u64 =
             bytes(drop_unscheduled => drop_unscheduled_above, 4_000_000_000),
         /// Time at which forwarding begins.
         switching: SwitchingSpec = group,
-        /// Fate of packets without a schedule that are cut off, if packets may not wait in
-        /// switches.
+        /// Fate of an unscheduled packet that is cut off at a port without memory.
         unscheduled: PacketFate = value(unscheduled),
         /// Place of the packet queue in hosts.
         interface: Interface = choice(interface => interface),
-        /// Bytes that must be in before cut-through forwarding begins.
+        /// Bytes of a packet that a switch receives before it forwards the packet, if switching is
+        /// cut-through.
         cut_through_bytes: u64 = group,
         /// Idle time that a link makes up for later, if switching is shaped.
         shaper_burst_us: f64 = group,
-        /// Packets of the highest priority up to this length pass other packets at once and take no
-        /// buffer, which saves an event for most control packets; 0 makes them wait as others do.
+        /// Maximum length of packets of the highest priority that take no buffer, so that no queue
+        /// overflows with them. 0 makes them compete for buffers.
         express_bytes: u64 = length(express_max => express_max, 9_000),
-        /// Memory that a waiting packet takes at least.
+        /// Minimum memory of a queued packet. The length of a full packet makes buffers, marks and
+        /// queue lengths count packets, as in ns-2 and ns-3.
         slot_bytes: u64 = length(buffer_cell => buffer_cell, 9_100),
-        /// Length of a packet whose payload is cut off, where ports trim (NDP).
+        /// Length of a packet whose payload a full port has removed (NDP).
         trim_bytes: u64 = group,
-        /// Choice of the data packet that is trimmed.
+        /// Packet that a full data queue trims.
         trim_choice: TrimChoice = group,
-        /// Headers that a port sends for one data packet while both wait; 0 sends headers first.
+        /// Packets of the header queue that a port sends for one data packet while both queues hold
+        /// packets; 0 sends headers first.
         header_ratio: u64 = group,
-        /// Memory of a port's header queue.
+        /// Memory of a port's queue of headers and control packets; that of 8 full packets if left
+        /// out.
         header_queue_bytes: u64 = group,
         /// Fate of a trimmed packet that does not fit into the header queue.
         header_overflow: HeaderOverflow = group,
-        /// Priority flow control; none if left out and the transport needs none.
+        /// Priority flow control, a table; off if left out, unless the transport needs it.
         pfc: PfcSpec = group,
     }
 }

@@ -11,18 +11,20 @@ use crate::topology::names::NodeName;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcSpec {
-    /// Kind of threshold: static if `xoff-bytes` is given, else dynamic.
+    /// Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`.
     pub mode: Option<PfcMode>,
-    /// The dynamic threshold: this many times what is free of the shared memory.
+    /// Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %).
     pub alpha: Option<f64>,
-    /// The static threshold.
+    /// Static threshold.
     pub xoff_bytes: Option<u64>,
-    /// Distance below the threshold at which the other end is resumed; two full packets if left
-    /// out.
+    /// Distance below the threshold at which a pause ends, if the headroom is empty; two full
+    /// packets if left out.
     pub hysteresis_bytes: Option<u64>,
-    /// Memory of each port beyond the threshold; what its link needs if left out.
+    /// Memory of each port above the threshold. If left out, the bytes of two link delays and two
+    /// packets, or three with cut-through. Less loses packets.
     pub headroom_bytes: Option<u64>,
-    /// Classes that a pause stops.
+    /// Paused classes. If left out, `all` for transports with data in the highest class (TCP
+    /// family), whose `express-bytes` is then 0, else `data`.
     pub classes: Option<PfcClasses>,
 }
 
@@ -54,39 +56,38 @@ pub enum SwitchingSpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RunSpec {
-    /// Time after the last arrival until the run ends although flows are unfinished.
+    /// Time after the last arrival at which the run ends with unfinished flows.
     pub drain_us: f64,
-    /// Interval at which queues and links are sampled; none if it is 0. If left out, the longest of
-    /// 10 us, eight packets of the slowest host and a twentieth of a round trip.
+    /// Interval of samples of queues and links; 0 for none. If left out, the maximum of 10 us,
+    /// eight packets of the slowest host and a twentieth of a round trip.
     pub sample_us: Option<f64>,
     /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
-    /// `windows.parquet`; these are not written if it is 0.
+    /// `windows.parquet`; 0 for no such tables.
     pub rates_us: f64,
-    /// Pass every packet through the wire codec.
+    /// Encodes and decodes every packet, and compares.
     pub paranoid: bool,
-    /// The file, in the folder of results, to which packets are captured.
+    /// Name of a file in the folder of results for captured packets, such as `run.pcapng`.
     pub capture: Option<String>,
-    /// The hosts whose packets are captured, by name or number; arbiters are numbered after hosts.
-    /// All if left out.
+    /// Captured hosts by number or name; arbiters are numbered after hosts. All if left out.
     pub capture_hosts: Option<Vec<NodeName>>,
-    /// Maximum number of packets that are captured.
+    /// Maximum number of captured packets. Then the capture ends, the run continues and the
+    /// manifest reports it.
     pub capture_packets: u64,
-    /// Record each link at every sample, not only tiers.
+    /// Records each link at every sample, in `links.parquet`.
     pub links: bool,
-    /// The file, in the folder of results, that a timeline is written to.
+    /// Name of a file in the folder of results for a timeline, such as `run.perfetto-trace`.
     pub trace: Option<String>,
     /// Start of the timeline.
     pub trace_from_us: f64,
     /// End of the timeline; that of the run if left out.
     pub trace_until_us: Option<f64>,
-    /// Maximum number of events of the timeline.
+    /// Maximum number of events, after which the timeline ends and the manifest reports it.
     pub trace_events: u64,
-    /// The hosts that the timeline shows, by name or number; arbiters are numbered after hosts. All
-    /// if left out.
+    /// Hosts of the timeline by number or name; arbiters are numbered after hosts. All if left out.
     pub trace_hosts: Option<Vec<NodeName>>,
-    /// The switches whose ports the timeline shows, by name or number. All if left out.
+    /// Switches of the timeline by number or name. All if left out.
     pub trace_switches: Option<Vec<NodeName>>,
-    /// Write the table of the paths that the packets of flows took.
+    /// Writes the paths of the data packets of each flow, in `paths.parquet`.
     pub paths: bool,
 }
 
@@ -117,9 +118,9 @@ impl Default for RunSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct MeasureSpec {
-    /// First flows that the statistics leave out.
+    /// Number of first flows that the summary leaves out, `mser-5`, or `auto`.
     pub warmup_flows: WarmUp,
-    /// Count only flows that finish before this one arrives (numbered from 1).
+    /// The summary counts only flows that finish before this arrival, from 1.
     pub finished_before_arrival: Option<u64>,
 }
 
@@ -138,9 +139,9 @@ pub struct LoadSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ClocksSpec {
-    /// Clocks start up to this far apart.
+    /// Maximum difference of host clocks at the start.
     pub offset_us: f64,
-    /// Clocks run fast or slow by up to this.
+    /// Maximum drift of host clocks.
     pub drift_ppm: f64,
 }
 
@@ -151,21 +152,25 @@ pub struct FaultsSpec {
     /// Probability that a link loses a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub loss: f64,
-    /// Probability that a link delivers a packet twice.
+    /// Probability that a link duplicates a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub duplicate: f64,
-    /// Probability that a link holds a packet back.
+    /// Probability that a link delays a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub reorder: f64,
-    /// Longest time that packets and twins are held back.
+    /// Maximum delay of delayed packets and duplicates.
     pub delay_us: f64,
-    /// Links that lose, double and delay packets otherwise than every link does.
+    /// Faults of one link instead, in both directions: `{ link = "h0-s0", loss = 0.001 }`, also
+    /// `duplicate`, `reorder` and `delay-us`.
     pub links: Vec<LinkFaultSpec>,
-    /// Failures and repairs.
+    /// Failures, by number or name: `{ link = "s0-s4", from-us = 10, until-us = 20 }` or `{ switch
+    /// = 1, from-us = 5 }`.
     pub outages: Vec<OutageSpec>,
-    /// Links that become faster, slower, longer or shorter.
+    /// Changes of links: `{ link = "s0-s4", at-us = 50, gbps = 25, propagation-ns = 5000 }`.
+    /// `gbps-back` is the rate from the second end to the first; `gbps` if left out.
     pub changes: Vec<LinkChangeSpec>,
-    /// Time that a link must have been down, or up again, until switches route by it.
+    /// Time that a link must have been down, or up again, until switches route by it (detection and
+    /// convergence).
     pub rerouting_us: f64,
 }
 

@@ -42,44 +42,50 @@ pub(crate) struct Config {
 pub(crate) struct NodeTable {
     /// Number of this node among the peers.
     pub(crate) id: u32,
-    /// Source of its clock.
+    /// Clock. `"time-of-day"`: hosts are synchronised by NTP or PTP. `"monotonic"`: all nodes are
+    /// on this machine.
     #[serde(default)]
     pub(crate) clock: ClockKey,
-    /// Mode in which it waits.
+    /// Idle mode. `"block"`: the node sleeps. `"poll"`: it never sleeps, and uses a dedicated core.
     #[serde(default)]
     pub(crate) wait_mode: WaitKey,
     /// Time in us before a paced packet from which a blocking node polls and does not sleep. By
     /// default 60 us if full packets follow one another faster than that, and otherwise 0.
     pub(crate) pacing_spin_us: Option<f64>,
-    /// Time in us for which the node waits for more packets under load, and batches control
-    /// packets.
+    /// Interval in us between polls under load, in which packets are batched; at most 10000, and 0
+    /// for none.
     #[serde(default = "default_coalesce")]
     pub(crate) coalesce_us: f64,
-    /// Time in us for which a blocking node polls after a packet or a submission.
+    /// Maximum time in us for which a blocking node polls after a packet or a submission; 0 for
+    /// none.
     #[serde(default = "default_busy_poll")]
     pub(crate) busy_poll_us: f64,
-    /// Datapath for packets.
+    /// Datapath: `"udp"` for kernel sockets, `"xdp"` for AF_XDP.
     #[serde(default)]
     pub(crate) datapath: DatapathKey,
-    /// Interface through which all peers are reached, if the datapath is xdp.
+    /// Interface through which all peers are reached; required for `"xdp"`, and an error for
+    /// `"udp"`.
     pub(crate) interface: Option<String>,
-    /// Path of the socket at which applications attach.
+    /// Path of the socket at which programs attach, at most 107 bytes; without it the node has no
+    /// programs.
     pub(crate) socket: Option<PathBuf>,
-    /// File with its private key, which `rampd keygen` writes.
+    /// File with the private key, which `rampd keygen` writes; required if packets are encrypted.
     pub(crate) private_key: Option<PathBuf>,
-    /// File to which its session keys are written, to decrypt captures.
+    /// File to which session keys are appended, to decrypt captures.
     pub(crate) key_log: Option<PathBuf>,
-    /// Address at which its counters are served to Prometheus.
+    /// Address at which counters are served to Prometheus, such as `"127.0.0.1:9464"`.
     pub(crate) metrics_address: Option<SocketAddr>,
-    /// Path of the socket for `rampd status`; by default next to `socket`, at an arbiter none.
+    /// Path of the socket for `rampd status`; by default next to `socket` (`0.status` next to
+    /// `0.sock`), at an arbiter none.
     pub(crate) status_socket: Option<PathBuf>,
-    /// Time in ms for which a stopping node continues with messages in flight.
+    /// Maximum time in ms for which a stopping node completes messages in flight.
     #[serde(default = "default_drain_timeout")]
     pub(crate) drain_timeout_ms: f64,
-    /// Time in ms for which messages wait for a receiver that has not responded yet.
+    /// Maximum time in ms for which messages are queued for a receiver that has not responded yet;
+    /// at least 0.001.
     #[serde(default = "default_connect_timeout")]
     pub(crate) connect_timeout_ms: f64,
-    /// Maximum length of a message that it sends or receives, in bytes.
+    /// Maximum length in bytes of a sent or received message, at most 1 GiB.
     #[serde(default = "default_message_max_bytes")]
     pub(crate) message_max_bytes: u64,
 }
@@ -88,24 +94,24 @@ pub(crate) struct NodeTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NetworkTable {
-    /// Rate of the slowest host's link in Mbit/s.
+    /// Rate of the slowest host's link in Mbit/s, 0.1 to 1000000; of several networks the sum.
     pub(crate) rate_mbps: f64,
-    /// Maximum size in bytes of an IP packet on all links.
+    /// Maximum size in bytes of an IP packet on all links, 576 to 9000.
     #[serde(default = "default_mtu")]
     pub(crate) mtu: usize,
     /// Unloaded round trip in us of a small packet between the hosts farthest apart, hosts
-    /// included.
+    /// included; 0.1 to 1000000.
     pub(crate) control_rtt_us: f64,
     /// Unloaded round trip in us of a full packet; by default four packet times longer.
     pub(crate) data_rtt_us: Option<f64>,
-    /// Minimum time in ms without an answer of its receiver after which a message fails as
-    /// unreachable.
+    /// Time in ms without an answer of its receiver after which a message fails as unreachable; at
+    /// least four round trips of a full packet.
     #[serde(default = "default_unreachable_after")]
     pub(crate) unreachable_after_ms: f64,
-    /// Protection of datagrams.
+    /// Protection of datagrams: `"encrypted"`, or `"none"` for checksums only.
     #[serde(default)]
     pub(crate) security: SecurityKey,
-    /// Number of source ports over which packets are spread.
+    /// Number of source ports over which packets are spread, 1 to 256.
     #[serde(default = "default_spray_ports")]
     pub(crate) spray_ports: usize,
     /// True if packets to one node are passed to the kernel coalesced (GSO); by default with the
@@ -117,15 +123,17 @@ pub(crate) struct NetworkTable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct PeerTable {
-    /// Number of the node. Hosts are numbered from 0 without gaps, arbiters after them.
+    /// Number of the node. At least two hosts are numbered from 0 without gaps, arbiters after
+    /// them.
     pub(crate) id: u32,
-    /// Address or host name, and port; the next port is used too. Several if it is on several
-    /// networks: the first of all peers are on one network, the second on another, and so on.
+    /// Address or host name, and port, such as `"10.0.0.1:7321"`, `"[fd00::1]:7321"` or
+    /// `"host-b:7321"`. The next port is used too. A list for several networks.
     pub(crate) address: Addresses,
-    /// True if it is an arbiter.
+    /// True for an arbiter, its standby or a controller.
     #[serde(default)]
     pub(crate) arbiter: bool,
-    /// Public key; several while the node changes its key.
+    /// Public key that `rampd keygen` has printed; required if packets are encrypted. A list while
+    /// the node changes its key.
     #[serde(default)]
     pub(crate) public_key: OneOrMore,
 }
@@ -197,9 +205,9 @@ pub(crate) enum SecurityKey {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ProgramsTable {
-    /// Maximum number of attached programs.
+    /// Maximum number of attached programs; by default 256.
     pub(crate) attached_max: Option<usize>,
-    /// Maximum number of attached programs of one user.
+    /// Maximum number of attached programs of one user; by default 64.
     pub(crate) attached_max_per_user: Option<usize>,
     /// Maximum megabytes that all programs share with the node; by default half of the machine's
     /// memory.
@@ -218,7 +226,7 @@ pub(crate) struct ServiceTable {
     /// Users whose programs may attach to it, by name or number.
     #[serde(default)]
     pub(crate) users: Vec<AccountName>,
-    /// Groups whose programs may attach to it, by name or number.
+    /// Groups whose members and programs may attach to it, by name or number.
     #[serde(default)]
     pub(crate) groups: Vec<AccountName>,
 }
@@ -275,16 +283,23 @@ fn default_connect_timeout() -> f64 {
 }
 
 fn default_message_max_bytes() -> u64 {
-    NodeConfig::MESSAGE_MAX.into()
+    1_073_741_824
 }
 
 fn default_coalesce() -> f64 {
-    NodeConfig::COALESCING.as_ps() as f64 * 1e-6
+    60.0
 }
 
 fn default_busy_poll() -> f64 {
-    BusyPoll::BUDGET_MAX.as_ps() as f64 * 1e-6
+    100.0
 }
+
+const _: () = assert!(
+    NodeConfig::COALESCING.as_ps() == 60_000_000
+        && BusyPoll::BUDGET_MAX.as_ps() == 100_000_000
+        && NodeConfig::MESSAGE_MAX == 1_073_741_824,
+    "defaults of the file are those of the runtime"
+);
 
 /// Ten seconds: far above the pauses of virtual machines and overloaded processors.
 fn default_unreachable_after() -> f64 {
