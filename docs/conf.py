@@ -25,7 +25,6 @@ version = release = __version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
     "sphinx_copybutton",
 ]
 default_role = "code"

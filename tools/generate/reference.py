@@ -94,7 +94,7 @@ _SHARED: Final = {"shared-buffer-bytes": 32_000_000}
 
 
 def key_tables() -> dict[str, dict[str, str]]:
-    """Returns the blocks of `docs/plans/NAME.md`, by the page's name."""
+    """Returns the blocks of the pages in `docs/plans`, by the page's name."""
     pages: dict[str, dict[str, str]] = {"sweep": {"keys": _sweep_table()}}
     listed = {(table.definition, key) for table in KEY_TABLES for key in table.keys}
     for table in KEY_TABLES:
