@@ -104,8 +104,14 @@ class FakeCore:
         """Called with the progress callback; returns the status of the run, or raises."""
 
     def run(
-        self, plan: str, base: str, out: str, progress: Callable[["Progress"], bool] | None = None
+        self,
+        plan: str,
+        base: str,
+        out: str,
+        progress: Callable[["Progress"], bool] | None = None,
+        default_threads: int = 1,
     ) -> str:
+        assert default_threads > 0
         self.plans.append(plan)
         assert progress is not None
         status = self.script(progress)

@@ -74,7 +74,7 @@ class TestFailures:
             run.summary["warning_codes"] = ["not-delivered", "wide-interval"][: len(own)]
             runs.append(run)
         assert Comparison({"a": runs}).warnings() == [
-            "a: the mean is known to 11 % only (so or similar with 2 of 3 seeds)"
+            "a: the mean is known to 11 % only (2 of 3 seeds)"
         ]
 
     def test_every_count_is_in_the_table(self, two: dict[str, rm.Run]) -> None:

@@ -313,12 +313,14 @@ def run(
     base: str,
     out: str | PathLike[str],
     progress: Callable[[Progress], bool] | None = None,
+    default_threads: int = 1,
 ) -> str:
     """Runs a plan (TOML text), writes results to the folder `out`; returns the summary as JSON.
 
     Relative files of the plan are relative to `base`. `progress` is called about five times a
     second; when it returns false the run ends with the status `interrupted` and keeps finished
-    output. The interpreter lock is released meanwhile.
+    output. The interpreter lock is released meanwhile. A long run whose plan has no `run.threads`
+    uses `default_threads`.
     """
 
 def check(plan: str, base: str) -> str:

@@ -1,6 +1,6 @@
 """Messages between programs on real hosts, through the node of each.
 
->>> with Port("/run/rampmeter.sock", service=7) as port:  # doctest: +SKIP
+>>> with Port("/run/rampd.sock", service=7) as port:  # doctest: +SKIP
 ...     port.send(3, b"hello").result()
 ...     for message in port:
 ...         print(message.source, message.data)

@@ -44,9 +44,10 @@ pub enum Interface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
-    /// It is dropped.
+    /// Drops the arriving packet.
     TailDrop,
-    /// The newest packet of the lowest priority below its own is dropped for it.
+    /// Drops the newest queued packet of the lowest priority, if that is lower than the arriving
+    /// packet's; else the arriving packet.
     PushOut,
 }
 

@@ -1,11 +1,11 @@
-//! Identifiers: integers into dense arrays, each kind its own type.
+//! Typed identifiers that index dense arrays.
 
-/// Host, numbered from zero.
+/// Host or arbiter, numbered from zero. Arbiters follow all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NodeId(u32);
 
-/// Message (the papers' *flow*), numbered by the driver that submits it and unique among the
-/// messages of one sender.
+/// Message (the papers' *flow*), numbered by the driver that submits it. The number is unique in a
+/// simulated run, and between hosts among the messages of one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MsgId(u32);
 
@@ -41,7 +41,7 @@ dense_id!(NodeId);
 dense_id!(MsgId);
 dense_id!(TenantId);
 
-/// Number of the protocol on the wire.
+/// Number of a transport in the envelope of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportId(pub u8);
 

@@ -232,16 +232,18 @@ pub trait Transport: 'static {
     /// Events that the simulator handles between two reads of the wall clock, for progress and
     /// interrupts. Lower if calls of an endpoint may be slow.
     const EVENTS_PER_CLOCK_READ: u64 = 1 << 18;
+    /// True if one thread must run all endpoints.
+    const IS_SINGLE_THREADED: bool = false;
     /// Parameters of the transport.
     type Config: Send + Sync;
     /// Header of its packets.
     type Header: Header;
     /// Endpoint at every host.
-    type Host: Endpoint<Header = Self::Header, Config = Self::Config>;
+    type Host: Endpoint<Header = Self::Header, Config = Self::Config> + Send;
     /// Endpoint of every central controller; [`NoArbiter`] for most.
-    type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config>;
+    type Arbiter: Endpoint<Header = Self::Header, Config = Self::Config> + Send;
     /// Program at every switch; [`ForwardOnly`] for most.
-    type SwitchProgram: SwitchProgram<Self::Header>;
+    type SwitchProgram: SwitchProgram<Self::Header> + Send;
 
     /// Creates the endpoint of arbiter `number`, counted from zero, which is node `node`. A
     /// transport with several kinds of controllers makes `Arbiter` an enum of them and chooses by

@@ -34,13 +34,20 @@ fn results(seed: u64, preset: &str) -> Vec<Vec<u8>> {
 }
 
 fn results_of(text: &str) -> Vec<Vec<u8>> {
+    results_and_threads_of(text).0
+}
+
+/// Returns the files of results, and the threads of the run as the manifest has them.
+fn results_and_threads_of(text: &str) -> (Vec<Vec<u8>>, serde_json::Value) {
     let plan = Plan::from_toml(text, "plan", &Registry::builtin())
         .unwrap()
         .check("plan", Path::new("."))
         .unwrap();
     let out = tempfile::tempdir().unwrap();
     run(&plan, out.path(), &mut NullObserver).unwrap();
-    FILES.iter().map(|name| std::fs::read(out.path().join(name)).unwrap()).collect()
+    let read = |name: &str| std::fs::read(out.path().join(name)).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&read("manifest.json")).unwrap();
+    (FILES.iter().map(|name| read(name)).collect(), manifest["threads"].clone())
 }
 
 /// The same seed gives the same bytes, alone and next to other runs.
@@ -59,6 +66,28 @@ impl Body for Determinism {
                 assert!(thread.join().unwrap() == once, "a run beside others differs");
             }
         });
+    }
+}
+
+/// Any number of threads gives the same bytes.
+#[derive(Clone, Copy)]
+struct Threads;
+
+impl Body for Threads {
+    const NAME: &'static str = "threads";
+
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
+        let plan = plan_of(T::NAME, 5, case.preset);
+        let (plan, _) = plan.split_once("[faults]").unwrap();
+        let alone = results_of(plan);
+        for n in [2, 3, 7] {
+            let plan = plan.replace("[run]\n", &format!("[run]\nthreads = {n}\n"));
+            let (divided, threads) = results_and_threads_of(&plan);
+            assert!(threads["windows"].as_u64() > Some(100), "{threads}");
+            for ((alone, divided), file) in alone.iter().zip(&divided).zip(FILES) {
+                assert!(alone == divided, "{file} of {n} threads differs");
+            }
+        }
     }
 }
 
@@ -122,6 +151,7 @@ fn an_interrupted_run_keeps_partial_results() {
 fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Determinism)
+        .each_preset::<Builtin, _>(Threads)
         .with_test(
             "counters_of_the_transport_are_among_the_results",
             counters_of_the_transport_are_among_the_results,

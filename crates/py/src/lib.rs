@@ -162,15 +162,17 @@ fn run_error(error: &RunError) -> PyErr {
 
 /// Runs a plan and writes its results to the folder `out`; returns the summary as JSON.
 #[pyfunction]
-#[pyo3(signature = (plan, base, out, progress=None))]
+#[pyo3(signature = (plan, base, out, progress=None, default_threads=1))]
 fn run(
     py: Python<'_>,
     plan: &str,
     base: &str,
     out: PathBuf,
     progress: Option<Py<PyAny>>,
+    default_threads: usize,
 ) -> PyResult<String> {
-    let plan = valid(plan, base)?;
+    let mut plan = valid(plan, base)?;
+    plan.set_default_threads(default_threads);
     let mut observer = PyObserver { callback: progress, error: None };
     let summary = py.detach(|| catch_violation(|| rampmeter_exp::run(&plan, &out, &mut observer)));
     let summary = summary.map_err(|broken| broken_error(py, &broken, &plan))?;

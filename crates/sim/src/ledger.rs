@@ -27,6 +27,9 @@
 //! later entries in memory. Fresh bytes of an ended message panic, so endpoints must remember what
 //! they have delivered.
 
+mod partition;
+pub(crate) mod report;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -34,6 +37,7 @@ use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Span, Time};
 
 use crate::arrival::Arrival;
 use crate::probe::FlowRecord;
+use report::{Instant, Report, ReportLog};
 
 thread_local! {
     /// True if the last panic of this thread is the ledger's.
@@ -44,6 +48,11 @@ thread_local! {
 /// that cannot be true.
 pub fn take_violation() -> bool {
     HAS_VIOLATION.take()
+}
+
+/// Marks a panic of another thread that is continued on this one.
+pub(crate) fn mark_violation(is_violation: bool) {
+    HAS_VIOLATION.set(is_violation);
 }
 
 /// Panics with a message about a transport's event.
@@ -105,9 +114,11 @@ pub(crate) struct Ledger {
     open: u64,
     /// Message bytes that have arrived, by tenant.
     delivered: Vec<u64>,
+    /// Reports that wait for the ledger of the run, if this is that of a partition.
+    pub(crate) log: Option<ReportLog>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MessageEntry {
     record: FlowRecord,
     is_over: bool,
@@ -117,7 +128,7 @@ impl Ledger {
     /// Failures of checks name `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         let (counters, flows) = (Counters::default(), VecDeque::new());
-        Self { counters, seed, flows, first: 0, open: 0, delivered: vec![0] }
+        Self { counters, seed, flows, first: 0, open: 0, delivered: vec![0], log: None }
     }
 
     /// Returns true if every message submitted is confirmed or has failed.
@@ -141,7 +152,10 @@ impl Ledger {
     }
 
     /// The transport promises that the sender of a message is notified of its fate within `bound`.
-    pub(crate) fn promise(&mut self, msg: MsgId, bound: Option<Span>) {
+    pub(crate) fn promise(&mut self, at: Instant, msg: MsgId, bound: Option<Span>) {
+        if let Some(log) = &mut self.log {
+            return log.on_submitted(at, msg, bound);
+        }
         if let Some(entry) = self.entry(msg) {
             entry.record.bound = bound;
         }
@@ -210,17 +224,25 @@ impl Ledger {
     }
 
     /// Bytes that had arrived before.
-    pub(crate) fn on_duplicate(&mut self, payload: PayloadRef) {
+    pub(crate) fn on_duplicate(&mut self, at: Instant, payload: PayloadRef) {
         let bytes = u64::from(payload.len);
         self.counters.duplicate_bytes += bytes;
-        if let Some(entry) = self.entry(payload.msg) {
+        if let Some(log) = &mut self.log {
+            return log.push(at, Report::Duplicate { msg: payload.msg, bytes });
+        }
+        self.add_duplicate(payload.msg, bytes);
+    }
+
+    fn add_duplicate(&mut self, msg: MsgId, bytes: u64) {
+        if let Some(entry) = self.entry(msg) {
             entry.record.duplicate_bytes += Bytes::new(bytes);
         }
     }
 
     /// An endpoint's event. Returns the message's record if it has ended.
     #[inline]
-    pub(crate) fn on_event(&mut self, now: Time, event: Event) -> Option<FlowRecord> {
+    pub(crate) fn on_event(&mut self, at: Instant, event: Event) -> Option<FlowRecord> {
+        let now = at.0;
         let seed = self.seed;
         let msg = match event {
             Event::Delivered { msg, .. }
@@ -229,6 +251,10 @@ impl Ledger {
             | Event::Rejected { msg } => msg,
             Event::Abandoned { .. } => return None,
         };
+        if self.log.is_some() {
+            self.report(at, msg, event);
+            return None;
+        }
         let entry = self.entry(msg);
         let Some(entry) = entry else { violated!("seed {seed}: {event:?} after its end at {now}") };
         let flow = &mut entry.record;

@@ -24,7 +24,8 @@ pub use fabric::{PacketFate, PfcConfig, PfcStats, Scheduling, Switching};
 pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
 pub use ledger::{Counters, take_violation};
 pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};
-pub use run::{Sim, SimSpec, Status};
+pub use run::windows::Division;
+pub use run::{Sim, SimSpec, Status, WindowTotals};
 pub use source::Source;
 pub use topo::kinds as topologies;
 pub use topo::{

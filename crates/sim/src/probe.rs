@@ -106,6 +106,22 @@ pub trait Probe {
     /// True if [`Probe::on_phases`] is wanted.
     const PHASES: bool = false;
 
+    /// Returns the probe of a partition of the run; `None` if the run must not be divided. It gets
+    /// [`Probe::on_deliver`] alone.
+    fn partition(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Takes what the probe of a partition has observed.
+    fn rejoin(&mut self, _partition: Self)
+    where
+        Self: Sized,
+    {
+    }
+
     /// A message has ended: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
 
@@ -163,7 +179,11 @@ pub trait Probe {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoProbe;
 
-impl Probe for NoProbe {}
+impl Probe for NoProbe {
+    fn partition(&self) -> Option<Self> {
+        Some(Self)
+    }
+}
 
 impl<P: Probe> Probe for &mut P {
     const LATENCY: bool = P::LATENCY;

@@ -18,29 +18,35 @@
 //! or it stops. Time never goes back, and arrivals must be in order. Hooks of probes are constants,
 //! so that a run without them does not pay.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Header, Message, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time, Transport,
+    Header, Message, MsgId, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time, Transport,
 };
 
-use crate::clock::{ClockSpec, HostClock};
+use crate::clock::ClockSpec;
 use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
-use crate::engine::{EventKey, Wheel};
+use crate::engine::{EventKey, EventLimit, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
 use crate::probe::{Direction, InterfacePacket, Probe};
-use crate::role::Role;
 use crate::source::Source;
 use crate::topo::Topology;
 
 mod outages;
+mod partition;
 mod progress;
 mod rails;
 mod release;
 mod setup;
+mod stations;
 mod view;
+mod window_totals;
+pub(crate) mod windows;
 use super::arrival::Arrival;
+use stations::{Station, Stations};
+pub use window_totals::WindowTotals;
 
 /// Events without a port.
 const SUBMIT: u32 = 0;
@@ -95,21 +101,13 @@ pub enum Status {
     TimedOut,
 }
 
-/// A host or an arbiter.
-struct Station<F: Transport> {
-    endpoint: Role<F::Host, F::Arbiter>,
-    /// Time of the earliest timer event in the queue.
-    timer_at: Time,
-    clock: HostClock,
-}
-
 /// A simulation of transport `F` under messages of the source `A`, observed by `P`.
 pub struct Sim<F: Transport, A, P> {
     now: Time,
     wheel: Wheel,
     fabric: Fabric<F::Header, F::SwitchProgram>,
     /// Hosts, then arbiters.
-    stations: Vec<Station<F>>,
+    stations: Stations<F>,
     config: Arc<F::Config>,
     /// Interfaces below this pull packets, the others queue. Those that queue are all if the
     /// fabric's configuration demands it, or those of arbiters if any has several links.
@@ -117,19 +115,38 @@ pub struct Sim<F: Transport, A, P> {
     /// Interfaces below this pull by a single link that is never paused: all that pull, or none.
     /// None if a host has several links or if the fabric has pauses.
     n_pull_fast_hosts: u32,
-    arrivals: A,
+    /// The source of messages; `None` in a partition.
+    arrivals: Option<A>,
     next: Option<Arrival>,
+    /// Messages after the next that have been taken from the source.
+    ahead: VecDeque<Arrival>,
+    /// Messages that partitions are to submit: in a run all, in a partition its own.
+    assigned: VecDeque<(MsgId, Arrival)>,
     /// Time of the earliest event for messages that no longer wait.
     release_at: Time,
     ledger: Ledger,
     seed: u64,
-    deadline: Time,
+    /// Events from here on are not dispatched.
+    limit: EventLimit,
     grace: Span,
     sample: Option<Span>,
     /// Number of the event that was the last sample, and the transport's counters then.
     sampled: (u64, Vec<(&'static str, u64)>),
     paranoid: bool,
     probe: P,
+    /// Totals of the windows in which partitions ran.
+    windows: WindowTotals,
+}
+
+/// Reason for which the loop of events stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    /// As many events have been dispatched as were allowed.
+    Budget,
+    /// All messages have ended.
+    Settled,
+    /// No event is left before the limit.
+    Limit,
 }
 
 impl<F, A, P> Sim<F, A, P>
@@ -140,15 +157,22 @@ where
 {
     /// Runs until `budget` more events are done or the run is over.
     pub fn run(&mut self, budget: u64) -> Status {
+        match self.dispatch_events(budget) {
+            Stop::Budget => Status::Running,
+            Stop::Settled => self.finish(Status::Finished),
+            Stop::Limit => self.finish(Status::TimedOut),
+        }
+    }
+
+    /// Dispatches events up to the limit, but not more than `budget`.
+    #[inline(never)]
+    fn dispatch_events(&mut self, budget: u64) -> Stop {
         let stop = self.ledger.counters.events.saturating_add(budget);
         while self.ledger.counters.events < stop {
             if self.ledger.is_settled() && !self.expects_arrivals() {
-                return self.finish(Status::Finished);
+                return Stop::Settled;
             }
-            let Some(key) = self.wheel.pop() else { return self.finish(Status::TimedOut) };
-            if key.time > self.deadline {
-                return self.finish(Status::TimedOut);
-            }
+            let Some(key) = self.wheel.pop_before(self.limit) else { return Stop::Limit };
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
             if let Some(next) = self.wheel.upcoming(PREFETCH_EVENTS)
@@ -163,7 +187,7 @@ where
                 self.dispatch(key);
             }
         }
-        Status::Running
+        Stop::Budget
     }
 
     /// Ends the run here and hands the probe back. Messages in flight are recorded as unfinished.
@@ -219,6 +243,7 @@ where
     #[inline(never)]
     fn dispatch_other(&mut self, what: u32) {
         match what {
+            SUBMIT if self.arrivals.is_none() => self.submit_assigned(),
             SUBMIT => {
                 let Some(arrival) = self.next.take() else { return };
                 let host = self.submit(&arrival);
@@ -226,21 +251,25 @@ where
                 self.after_submission(host);
             }
             RELEASE => self.submit_released(),
-            SAMPLE => self.take_sample(),
+            SAMPLE => {
+                self.take_sample(Self::transport_counters);
+                let interval = self.sample.expect("sampling events exist only with an interval");
+                self.push_other(self.now + interval, SAMPLE);
+            }
             OUTAGE => self.apply_outages(),
             PROGRESS => self.report_progress(),
             other => unreachable!("there is no event {other}"),
         }
     }
 
-    /// Shows the probe a sample, and schedules the next one. If the last event was a sample, too,
-    /// nothing has changed that the counters or the check depend on.
-    fn take_sample(&mut self) {
+    /// Shows the probe a sample, with the transport's `counters`. If the last event was a sample,
+    /// too, nothing has changed that the counters or the check depend on.
+    fn take_sample(&mut self, counters: impl FnOnce(&Self) -> Vec<(&'static str, u64)>) {
         self.probe.on_sample(self.now, &mut self.fabric, self.ledger.delivered());
         let events = self.ledger.counters.events;
         if events != self.sampled.0 + 1 {
             if P::COUNTERS {
-                self.sampled.1 = self.transport_counters();
+                self.sampled.1 = counters(self);
             }
             self.fabric.check_conservation();
         }
@@ -248,8 +277,6 @@ where
         if P::COUNTERS {
             self.probe.on_counters(self.now, &self.sampled.1);
         }
-        let interval = self.sample.expect("sampling events exist only with an interval");
-        self.push_other(self.now + interval, SAMPLE);
     }
 
     #[inline]
@@ -261,7 +288,7 @@ where
         }
         let packet = self.fabric.pool.get(handle);
         observe(&mut self.probe, &self.ledger, self.now, station, Direction::Received, packet);
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         let has_arrived = self.paranoid.then(|| state.endpoint.has_arrived(packet));
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
         if let Some(has_arrived) = has_arrived {
@@ -270,14 +297,17 @@ where
         match receipt {
             Receipt::Control | Receipt::Ignored => {}
             Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
-            Receipt::Duplicate => self.ledger.on_duplicate(packet.payload),
+            Receipt::Duplicate => {
+                let instant = (self.now, self.wheel.highest_rank());
+                self.ledger.on_duplicate(instant, packet.payload);
+            }
         }
         self.fabric.remove_delivered(handle);
         self.after_input(station);
     }
 
     fn fire(&mut self, station: u32, at: Time) {
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         if state.timer_at != at {
             return;
         }
@@ -292,15 +322,21 @@ where
     /// Hands a message to its host, whose number is returned.
     fn submit(&mut self, arrival: &Arrival) -> u32 {
         let id = self.ledger.submit(self.now, arrival);
+        self.hand_over(id, arrival)
+    }
+
+    /// Hands a message that the ledger has numbered to its host, whose number is returned.
+    fn hand_over(&mut self, id: MsgId, arrival: &Arrival) -> u32 {
         let host = arrival.src.get();
-        let state = &mut self.stations[host as usize];
+        let state = &mut self.stations[host];
         let Arrival { dst, size, deadline, tenant, .. } = *arrival;
         let deadline = match deadline {
             Time::NEVER => Time::NEVER,
             at => state.clock.local(at),
         };
         let message = Message { id, dst, size, deadline, tenant };
-        self.ledger.promise(id, state.endpoint.promise().and_then(|p| p.bound(size, tenant)));
+        let bound = state.endpoint.promise().and_then(|p| p.bound(size, tenant));
+        self.ledger.promise((self.now, self.wheel.highest_rank()), id, bound);
         state.endpoint.submit(state.clock.local(self.now), message);
         host
     }
@@ -309,13 +345,14 @@ where
     fn after_submission(&mut self, host: u32) {
         if !self.expects_arrivals() {
             self.ledger.on_last_arrival(self.now);
-            self.deadline = self.now.saturating_add(self.grace);
+            self.limit = EventLimit::after(self.now.saturating_add(self.grace));
         }
         self.after_input(host);
     }
 
     fn fetch_arrival(&mut self) {
-        self.next = self.arrivals.poll_arrival();
+        let ahead = self.ahead.pop_front();
+        self.next = ahead.or_else(|| self.arrivals.as_mut()?.poll_arrival());
         if let Some(arrival) = self.next {
             assert!(arrival.at >= self.now, "arrivals must be in order of time: {arrival:?}");
             self.push_other(arrival.at, SUBMIT);
@@ -329,16 +366,17 @@ where
     /// Takes all outputs of an endpoint after an input.
     #[inline]
     fn after_input(&mut self, station: u32) {
-        while let Some(event) = self.stations[station as usize].endpoint.poll_event() {
+        while let Some(event) = self.stations[station].endpoint.poll_event() {
             if A::FEEDBACK {
                 self.notify_source(event);
             }
-            if let Some(record) = self.ledger.on_event(self.now, event) {
+            if let Some(record) = self.ledger.on_event((self.now, self.wheel.highest_rank()), event)
+            {
                 self.probe.on_flow(&record);
             }
         }
         if P::PHASES {
-            let endpoint = &self.stations[station as usize].endpoint;
+            let endpoint = &self.stations[station].endpoint;
             let end = NodeId::new(station);
             self.probe.on_phases(self.now, end, |each| endpoint.phases(each));
         }
@@ -348,7 +386,7 @@ where
         if self.fabric.uplink_idle(station, self.now) {
             self.pull(station);
         } else {
-            if self.stations[station as usize].endpoint.wants_transmit() {
+            if self.stations[station].endpoint.wants_transmit() {
                 self.fabric.wake_uplink(station, self.now, &mut self.wheel);
             }
             self.set_timer(station);
@@ -358,7 +396,7 @@ where
     /// Requests a packet for the interface, whose link is idle.
     #[inline]
     fn pull(&mut self, station: u32) {
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         if state.endpoint.wants_transmit() {
             let local = state.clock.local(self.now);
             if let Some(packet) = state.endpoint.poll_transmit(local) {
@@ -368,7 +406,7 @@ where
                 self.ledger.on_sent(packet.payload);
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
                 self.fabric.inject((station, station), packet, self.now, &mut self.wheel, leaves);
-                if self.stations[station as usize].endpoint.wants_transmit() {
+                if self.stations[station].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(station, self.now, &mut self.wheel);
                 }
             }
@@ -378,7 +416,7 @@ where
 
     #[inline]
     fn set_timer(&mut self, station: u32) {
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         let local = state.endpoint.poll_timeout();
         if local == Time::NEVER {
             return;
@@ -399,8 +437,10 @@ where
         for record in self.ledger.close_all() {
             self.probe.on_flow(&record);
         }
-        if A::FEEDBACK {
-            while let Some(arrival) = self.arrivals.withheld() {
+        if A::FEEDBACK
+            && let Some(source) = &mut self.arrivals
+        {
+            while let Some(arrival) = source.withheld() {
                 self.probe.on_withheld(self.now, &arrival);
             }
         }

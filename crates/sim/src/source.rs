@@ -19,6 +19,11 @@ pub trait Source {
     /// [`Source::poll_arrival`].
     const FEEDBACK: bool;
 
+    /// Returns true if messages of this source may wait for others.
+    fn has_dependent_messages(&self) -> bool {
+        Self::FEEDBACK
+    }
+
     /// Returns the next message that waits for no other. They are in order of time.
     fn poll_arrival(&mut self) -> Option<Arrival>;
 

@@ -22,6 +22,7 @@ impl<F: Transport> Transport for WatchedTransport<F> {
     const NAME: &'static str = F::NAME;
     const HAS_ARBITERS: bool = F::HAS_ARBITERS;
     const EVENTS_PER_CLOCK_READ: u64 = F::EVENTS_PER_CLOCK_READ;
+    const IS_SINGLE_THREADED: bool = F::IS_SINGLE_THREADED;
     type Config = F::Config;
     type Header = F::Header;
     type Host = F::Host;

@@ -1,9 +1,10 @@
 //! Workloads one after the other at each host, as a graph of flows.
 //!
 //! There is no barrier: a host that has finished a phase begins the next one while others still run
-//! it. Its flows of a phase depend on a computation of the host, its gate. The gate depends on the
-//! flows that the host receives in the phase before. Flows at fixed instants of a phase start that
-//! long after the gate.
+//! it. Each host has a *gate* per phase, a node of the graph without traffic. The flows that the
+//! host sends in the phase depend on the gate. The gate depends on all flows that the host received
+//! in the phase before, or on those that it sent if it received none. Flows at fixed instants of a
+//! phase start that long after the gate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,11 +44,11 @@ impl Phases {
                 let is_last = round + 1 == self.rounds && idx as usize + 1 == parts.len();
                 draft.append(part, TenantId::new(idx), round);
                 if !is_last {
-                    draft.pass(part, self.pause);
+                    draft.add_gates(part, self.pause);
                 }
             }
         }
-        // A phase is a graph, and its hosts depend only on their earlier phases.
+        // Edges lead only to later nodes, so the graph has no cycle.
         draft.builder.build().unwrap_or_else(|error| panic!("phases: {error}"))
     }
 }
@@ -66,16 +67,16 @@ impl Source for Phases {
     }
 }
 
-/// A graph in the making.
+/// Builder of the graph of all phases.
 #[derive(Default)]
 struct PhaseGraphBuilder {
     builder: GraphBuilder,
-    /// The computation after which each host begins the next phase, of hosts that have had one.
+    /// Gate of the next phase of each host that has taken part in one.
     gates: BTreeMap<NodeId, u32>,
     /// Number of the first node of the present phase.
-    first: u32,
-    /// Rounds of each collective so far, by its part and its place there.
-    n_rounds: BTreeMap<u32, u32>,
+    phase_start: u32,
+    /// Collective rounds in one repetition of each part.
+    rounds_per_part: BTreeMap<u32, u32>,
 }
 
 impl PhaseGraphBuilder {
@@ -90,15 +91,15 @@ impl PhaseGraphBuilder {
             let Some(&gate) = self.gates.get(&flow.src) else {
                 continue;
             };
-            let after = flow.arrival - Time::ZERO;
-            if after == Span::ZERO || waits[number as usize] == 0 {
-                delay += after;
+            let offset = flow.arrival - Time::ZERO;
+            if offset == Span::ZERO || waits[number as usize] == 0 {
+                delay += offset;
                 edges.push((number, gate, delay));
             } else {
                 let host = flow.src;
                 let key = (host, flow.arrival);
                 let at = *delayed.entry(key).or_insert_with(|| {
-                    let node = self.builder.computation(host, Time::ZERO, after);
+                    let node = self.builder.computation(host, Time::ZERO, offset);
                     self.builder.wait(node, gate);
                     node
                 });
@@ -111,14 +112,13 @@ impl PhaseGraphBuilder {
             self.builder.restart(base + number, delay);
         }
         self.number_rounds(part, base, tenant, round);
-        self.first = base;
+        self.phase_start = base;
     }
 
-    /// Adds the rounds of collectives in a part. Their numbers follow those of earlier rounds of
-    /// all phases.
+    /// Adds the collective rounds of a part. Their numbers follow those of earlier repetitions.
     fn number_rounds(&mut self, part: &Graph, base: u32, tenant: TenantId, round: u32) {
         let n = part.rounds().iter().map(|round| round.number + 1).max().unwrap_or(0);
-        let per_round = *self.n_rounds.entry(tenant.get()).or_insert(n);
+        let per_round = *self.rounds_per_part.entry(tenant.get()).or_insert(n);
         for one in part.rounds() {
             let nodes = one.nodes.start + base..one.nodes.end + base;
             let number = one.number + round * per_round;
@@ -127,10 +127,10 @@ impl PhaseGraphBuilder {
     }
 
     /// Makes hosts wait for the end of the present phase, and `pause` longer.
-    fn pass(&mut self, part: &Graph, pause: Span) {
+    fn add_gates(&mut self, part: &Graph, pause: Span) {
         let mut ends: BTreeMap<NodeId, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
         for number in 0..part.len() {
-            let (node, number) = (part.node(number), number + self.first);
+            let (node, number) = (part.node(number), number + self.phase_start);
             ends.entry(node.dst).or_default().0.push(number);
             if node.src != node.dst {
                 ends.entry(node.src).or_default().1.push(number);

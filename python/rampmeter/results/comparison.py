@@ -324,7 +324,7 @@ def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:
             alike.setdefault((kind, seen[kind]), []).append(line)
             seen[kind] += 1
     for lines in alike.values():
-        seeds = f" (so or similar with {len(lines)} of {len(runs)} seeds)"
+        seeds = f" ({len(lines)} of {len(runs)} seeds)"
         first = lines[0]
         text = f"{first}{seeds}"
         yield Caution(text, first.code, first.values) if len(runs) > 1 else first

@@ -154,7 +154,8 @@ def run_all(
         if not job.force:
             reject_other_results(job.out, job.plan, complete)
     stop = stop or StopCondition()
-    worker = _Worker(watcher or SilentWatcher(), stop)
+    is_alone = len(jobs) == 1 and n_threads is None
+    worker = _Worker(watcher or SilentWatcher(), stop, n_cores() if is_alone else 1)
     n_workers = max(1, min(n_threads or n_cores(), len(jobs)))
     with stopping_on_signals(stop), ThreadPoolExecutor(n_workers) as pool:
         futures = [pool.submit(worker.run, job) for job in jobs]
@@ -224,9 +225,11 @@ class _RunEnd(BaseException):
 
 
 class _Worker:
-    def __init__(self, watcher: JobWatcher, stop: StopCondition) -> None:
+    def __init__(self, watcher: JobWatcher, stop: StopCondition, n_threads: int) -> None:
         self._watcher = watcher
         self._stop = stop
+        self._n_threads = n_threads
+        """Threads of a long run whose plan has no `run.threads`."""
         self._stopped_at: float | None = None
         self._in_python: set[int] = set()
         """Threads whose run has a transport in Python."""
@@ -275,7 +278,7 @@ class _Worker:
         if any(table.get("name") == PYTHON for table in job.plan.transports()):
             self._in_python.add(thread)
         try:
-            summary = _simulate(job, self._on_progress(job))
+            summary = _simulate(job, self._on_progress(job), self._n_threads)
         finally:
             self._in_python.discard(thread)
         content = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
@@ -322,9 +325,12 @@ def _lock_folder(out: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _simulate(job: Job, on_progress: Callable[["Progress"], bool]) -> dict[str, Any]:
+def _simulate(
+    job: Job, on_progress: Callable[["Progress"], bool], n_threads: int
+) -> dict[str, Any]:
     try:
-        text = _core.run(job.plan.text, str(job.plan.base), str(job.out), on_progress)
+        plan, out = job.plan, str(job.out)
+        text = _core.run(plan.text, str(plan.base), out, on_progress, n_threads)
     except PlanError as error:
         raise job.plan.locate_error(error) from None
     summary: dict[str, Any] = json.loads(text)

@@ -1,7 +1,7 @@
 //! Dense storage that reuses the slot freed last.
 
-/// Values in numbered slots. A freed slot is reused first, so that the memory in use stays small
-/// and cached.
+/// Values in numbered slots. The slot freed last is reused first, which keeps memory small and
+/// cached.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {
     slots: Vec<Option<T>>,
@@ -21,7 +21,7 @@ impl<T> Slab<T> {
             self.slots[slot as usize] = Some(value);
             return slot;
         }
-        let slot = u32::try_from(self.slots.len()).expect("a slab holds fewer than 2^32 values");
+        let slot = u32::try_from(self.slots.len()).expect("a slab holds at most 2^32 values");
         self.slots.push(Some(value));
         slot
     }
@@ -64,12 +64,12 @@ impl<T> Slab<T> {
     }
 
     /// Iterates over mutable values with their slots, by slot.
-    pub fn entries_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.slots.iter_mut().enumerate().filter_map(|(i, v)| Some((i as u32, v.as_mut()?)))
     }
 
     /// Iterates over mutable values, by slot.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten()
     }
 }
@@ -77,7 +77,7 @@ impl<T> Slab<T> {
 impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
 
-    /// Returns the value in `slot`. Panics if the slot is empty: the caller must own it.
+    /// Returns the value in `slot`. Panics if the slot is empty.
     fn index(&self, slot: u32) -> &T {
         self.get(slot).expect("slot in use")
     }

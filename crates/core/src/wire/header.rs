@@ -5,7 +5,7 @@ use crate::fabric::Spray;
 
 /// Packet header of a protocol, decoded. Small and `Copy`; the simulator moves it unencoded, the
 /// host runtime encodes it.
-pub trait Header: Copy + PartialEq + std::fmt::Debug {
+pub trait Header: Copy + PartialEq + Send + std::fmt::Debug {
     /// Returns the bytes that [`Header::encode`] writes.
     fn wire_len(&self) -> usize;
 

@@ -2,8 +2,8 @@
 //!
 //! Every packet that one of the chosen hosts sends or receives becomes a frame as between real
 //! hosts ([`frame`]), with the simulated time. So one dissector reads both. A host is an interface
-//! of the file. The number of packets has a limit. A capture that reaches it is complete up to
-//! there, the run continues, and the manifest reports it.
+//! of the file. A capture stops at a number of packets; the run continues, and the manifest reports
+//! it.
 
 mod frame;
 mod pcapng;
@@ -60,8 +60,9 @@ pub(crate) struct Capture {
     error: Option<io::Error>,
     packets: u64,
     limit_reached: bool,
-    /// Bytes of the messages seen, by number; packets may arrive after the message has completed.
-    sizes: Vec<u32>,
+    /// Length of each message in bytes, by message number. Packets may arrive after the message has
+    /// completed.
+    message_bytes: Vec<u32>,
 }
 
 impl Capture {
@@ -87,7 +88,7 @@ impl Capture {
             error: None,
             packets: 0,
             limit_reached: false,
-            sizes: Vec::new(),
+            message_bytes: Vec::new(),
         })
     }
 
@@ -107,7 +108,7 @@ impl Capture {
         Ok(CaptureReport { file: self.config.file, packets, limit_reached })
     }
 
-    /// A packet passes the interface of a host or an arbiter.
+    /// Writes a packet that a captured host or arbiter sends or receives.
     pub(crate) fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         let end = passing.end.get() as usize;
         let Some(interface) = self.interfaces.get(end).copied().flatten() else { return };
@@ -167,13 +168,13 @@ impl Capture {
 
     /// Returns the bytes of a message: `known`, or else the value at its previous packet.
     fn size(&mut self, msg: usize, known: Option<u32>) -> u32 {
-        if self.sizes.len() <= msg {
-            self.sizes.resize(msg + 1, 0);
+        if self.message_bytes.len() <= msg {
+            self.message_bytes.resize(msg + 1, 0);
         }
         if let Some(size) = known {
-            self.sizes[msg] = size;
+            self.message_bytes[msg] = size;
         }
-        self.sizes[msg]
+        self.message_bytes[msg]
     }
 }
 

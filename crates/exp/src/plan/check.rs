@@ -18,6 +18,7 @@ use super::valid::ValidPlan;
 use super::warnings::{self, PlanFacts};
 use super::{capture, pfc, timeline};
 use crate::error::PlanError;
+use crate::simulation::status::ThreadCount;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
@@ -62,7 +63,7 @@ impl Plan {
         let names = &imported.names;
         let capture = capture::check(&self.run, &transport, topology, names, &cx)?;
         let trace = timeline::check(&self.run, has_packets, topology, names, &cx)?;
-        let rates = self.rates(has_packets, &cx)?;
+        let (rates, threads) = (self.rates(has_packets, &cx)?, self.threads(&cx)?);
         let clocks = clocks(&self.clocks, needs.clock_skew_max, &cx)?;
         let packet = facts.access_rate.tx_time(segmentation.payload + segmentation.header);
         let sample = Span::from_us(10).max(packet * 8).max(facts.data_rtt / 20);
@@ -95,6 +96,7 @@ impl Plan {
             capture,
             trace,
             rates,
+            threads,
         })
     }
 
@@ -142,6 +144,12 @@ impl Plan {
         }
         let many_rates = by_rate.warning.filter(|_| is_derived);
         Ok(PortSettings { fabric, faults, transport, long_links, many_rates })
+    }
+
+    fn threads(&self, cx: &PlanOrigin<'_>) -> Result<ThreadCount, PlanError> {
+        let count = self.run.threads.unwrap_or(1);
+        let count = cx.range("run.threads", count.into(), 1.0, 256.0)? as usize;
+        Ok(ThreadCount { count, is_explicit: self.run.threads.is_some() })
     }
 
     /// Returns the interval of the rates of flows, if they are recorded.

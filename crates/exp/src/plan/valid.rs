@@ -10,6 +10,7 @@ use rampmeter_workload::ValidWorkload;
 use super::Plan;
 use super::fabric::port_memory;
 use crate::capture::CaptureConfig;
+use crate::simulation::status::ThreadCount;
 use crate::topology::names::NamesSpec;
 use crate::trace::TraceConfig;
 use crate::traffic::deadlines::DeadlinesSpec;
@@ -39,9 +40,17 @@ pub struct ValidPlan {
     pub(crate) trace: Option<TraceConfig>,
     /// Interval of the rates of flows.
     pub(crate) rates: Option<Span>,
+    pub(crate) threads: ThreadCount,
 }
 
 impl ValidPlan {
+    /// Sets the threads that a long run uses if the plan has no `run.threads`; 1 by default.
+    pub fn set_default_threads(&mut self, count: usize) {
+        if !self.threads.is_explicit {
+            self.threads.count = count.clamp(1, 256);
+        }
+    }
+
     /// The plan that was checked.
     pub fn plan(&self) -> &Plan {
         &self.plan

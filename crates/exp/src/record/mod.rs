@@ -2,6 +2,7 @@
 
 pub(crate) mod bounded_table;
 pub(crate) mod observers;
+pub(crate) mod partition;
 pub(crate) mod paths;
 pub(crate) mod rates;
 pub(crate) mod sampling;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::plan::Plan;
 use crate::record::observers::ObservedReport;
-use crate::simulation::status::RunStatus;
+use crate::simulation::status::{RunStatus, Threads};
 
 /// The manifest of a result folder. Everything but its times is the same whenever the plan
 /// is run again.
@@ -26,6 +26,8 @@ pub(crate) struct Manifest<'a> {
     /// Processor time of the simulation; `None` of runs on hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_seconds: Option<f64>,
+    /// Threads, and windows in which they ran.
+    pub(crate) threads: Threads,
     /// Queueing of ports: by class, or by rank of the message.
     pub(crate) queueing: &'static str,
     /// Values derived from plan and network: round trips, windows, timeouts. Names end in their

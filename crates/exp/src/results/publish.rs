@@ -81,6 +81,7 @@ pub(crate) fn publish(
             simulated_ps: summary.counters.end_ps,
             wall_seconds: elapsed.wall.as_secs_f64(),
             cpu_seconds: elapsed.cpu_seconds,
+            threads: ran.threads,
             queueing: plan.plan().transport.queueing().name(),
             derived: plan.derived(),
             observed: observed.clone(),

@@ -102,8 +102,8 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
         warnings.push(warning!(
             "short-run",
             "when arrivals stopped, {delivered_percent:.0} % of the packets offered had been \
-             delivered: the run is short beside its longest flows, or the load is more than the \
-             network carries; simulate more flows",
+             delivered: the run is too short for its longest flows, or the load exceeds the \
+             capacity of the network; simulate more flows",
             delivered_percent = 100.0 * share,
         ));
     }

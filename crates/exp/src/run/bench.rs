@@ -16,7 +16,7 @@ pub struct BenchReport {
     pub events: u64,
     /// Data packets that brought bytes for the first time.
     pub fresh_packets: u64,
-    /// Processor seconds of this thread; wall seconds if the system does not report them.
+    /// Processor seconds of the run; wall seconds if the system does not report them.
     pub cpu_seconds: f64,
     /// Maximum memory of the process, in bytes; zero if the system does not report it.
     pub peak_rss_bytes: u64,
@@ -33,7 +33,7 @@ pub fn bench(plan: &ValidPlan) -> BenchReport {
     let mut recorder = recorder(plan, None);
     let watch = Stopwatch::start();
     let ran = simulate(plan, &mut recorder, None, &mut NullObserver);
-    let elapsed = watch.elapsed();
+    let elapsed = watch.elapsed(ran.threads.count);
     let cpu_seconds = elapsed.cpu_seconds.unwrap_or(elapsed.wall.as_secs_f64());
     let per_second = |n: u64| n as f64 / cpu_seconds.max(1e-9);
     BenchReport {

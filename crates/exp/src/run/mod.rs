@@ -51,7 +51,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     let mut observed = RunObservers::start(&requested, out)?;
     let watch = Stopwatch::start();
     let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
-    publish(plan, recorder, observed, &ran, watch.elapsed(), out)
+    publish(plan, recorder, observed, &ran, watch.elapsed(ran.threads.count), out)
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
@@ -79,6 +79,7 @@ pub(crate) fn simulate(
         recorder,
         observed,
         observer,
+        threads: plan.threads,
     });
     let mut ideals = ideals();
     let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));

@@ -29,26 +29,32 @@ impl ProgressTimer {
 /// Measures a run.
 pub(crate) struct Stopwatch {
     wall: Instant,
-    /// Processor time of this thread, in seconds; `None` if the system does not report it.
-    cpu: Option<f64>,
+    /// Processor time of this thread and of the process, in seconds; `None` if the system does not
+    /// report it.
+    cpu: [Option<f64>; 2],
 }
 
 /// Time that a run took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElapsedTime {
     pub(crate) wall: Duration,
-    /// Processor time of the thread in seconds. Other work on the machine lengthens `wall` alone.
+    /// Processor time of the thread in seconds, or of the process if the run had several threads.
+    /// Other work on the machine lengthens `wall` alone.
     pub(crate) cpu_seconds: Option<f64>,
 }
 
 impl Stopwatch {
     pub(crate) fn start() -> Self {
-        Self { wall: wall_clock(), cpu: thread_cpu_seconds() }
+        Self { wall: wall_clock(), cpu: [thread_cpu_seconds(), process_cpu_seconds()] }
     }
 
-    /// Returns the time since the start, which was in the same thread.
-    pub(crate) fn elapsed(&self) -> ElapsedTime {
-        let cpu_seconds = self.cpu.zip(thread_cpu_seconds()).map(|(from, until)| until - from);
+    /// Returns the time since the start, which was in the same thread, of a run in `n_threads`.
+    pub(crate) fn elapsed(&self, n_threads: usize) -> ElapsedTime {
+        let (from, until) = match n_threads {
+            1 => (self.cpu[0], thread_cpu_seconds()),
+            _ => (self.cpu[1], process_cpu_seconds()),
+        };
+        let cpu_seconds = from.zip(until).map(|(from, until)| until - from);
         ElapsedTime { wall: self.wall.elapsed(), cpu_seconds }
     }
 }
@@ -58,6 +64,15 @@ fn thread_cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds * 1e-9)
+}
+
+/// Processor time of all threads of the process: fields 14 and 15 of its stat, in hundredths of a
+/// second (proc(5)).
+fn process_cpu_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut hundredths = || fields.next()?.parse::<f64>().ok();
+    Some((hundredths()? + hundredths()?) / 100.0)
 }
 
 /// The wall clock, for progress and manifests; results do not depend on it.

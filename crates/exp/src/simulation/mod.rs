@@ -9,15 +9,22 @@ use std::sync::Arc;
 
 use rampmeter_core::Transport;
 use rampmeter_sim::fabric::PortId;
-use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedTransport};
+use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedTransport, WindowTotals};
 
 use crate::record::Recorder;
 use crate::record::observers::{ObserverProbe, RunObservers};
+use crate::record::partition::RunProbe;
 use crate::traffic::segmentation::Segmentation;
 use crate::traffic::source::PlanSource;
 use clock::ProgressTimer;
 use progress::{Observer, Progress};
-use status::{CompletedRun, RunStatus};
+use status::{CompletedRun, RunStatus, ThreadCount, Threads};
+
+/// Reads of the clock that a divided run saves: it is reunited for each.
+const DIVIDED_BUDGET: u64 = 8;
+
+/// Events after which a run is divided if the plan has no number of threads.
+const WHOLE_EVENTS: u64 = 1 << 22;
 
 /// Input of a simulation: network, flows, and observers.
 pub(crate) struct SimulationTask<'a> {
@@ -31,6 +38,7 @@ pub(crate) struct SimulationTask<'a> {
     /// Present in runs whose packets are captured, shown in a timeline, or counted by path.
     pub(crate) observed: Option<&'a mut RunObservers>,
     pub(crate) observer: &'a mut dyn Observer,
+    pub(crate) threads: ThreadCount,
 }
 
 /// The configurations of one transport in a network.
@@ -46,7 +54,16 @@ pub(crate) fn simulate_transport<F: Transport>(
     task: SimulationTask<'_>,
     configs: &Configs<F::Config>,
 ) -> CompletedRun {
-    let SimulationTask { sim, total_flows: total, source, recorder, observed, observer, .. } = task;
+    let SimulationTask {
+        sim,
+        total_flows: total,
+        source,
+        recorder,
+        observed,
+        observer,
+        threads,
+        ..
+    } = task;
     let spec = sim.clone();
     let of_host = |host: u32| configs.by_host.get(host as usize).cloned().flatten();
     let config = Arc::clone(&configs.network);
@@ -57,23 +74,44 @@ pub(crate) fn simulate_transport<F: Transport>(
             let sim = Sim::<WatchedTransport<F>, _, _>::with_host_configs(
                 spec, config, of_host, source, probe,
             );
-            drive(total, sim, observer)
+            let why = (threads.count > 1).then_some("packets are observed");
+            drive(total, sim, observer, Threads::one(why), Sim::run)
         }
         None => {
-            let sim = Sim::<F, _, _>::with_host_configs(spec, config, of_host, source, recorder);
-            drive(total, sim, observer)
+            let probe = RunProbe::Run(recorder);
+            let sim = Sim::<F, _, _>::with_host_configs(spec, config, of_host, source, probe);
+            if threads.count == 1 {
+                return drive(total, sim, observer, Threads::one(None), Sim::run);
+            }
+            match sim.division(threads.count, threads.count) {
+                Err(why) => drive(total, sim, observer, Threads::one(Some(why)), Sim::run),
+                Ok(division) => {
+                    let whole = if threads.is_explicit { 0 } else { WHOLE_EVENTS };
+                    let count = division.n_partitions();
+                    let threads = Threads { count, ..Threads::one(None) };
+                    drive(total, sim, observer, threads, |sim, budget| {
+                        match sim.counters().events < whole {
+                            true => sim.run(budget),
+                            false => sim.run_divided(&division, budget * DIVIDED_BUDGET),
+                        }
+                    })
+                }
+            }
         }
     }
 }
 
+/// Runs a simulation with `run`, which gets a number of events, and reports its progress.
 fn drive<F: Transport, A: Source, P: Probe>(
     total: Option<u64>,
     mut sim: Sim<F, A, P>,
     observer: &mut dyn Observer,
+    threads: Threads,
+    run: impl Fn(&mut Sim<F, A, P>, u64) -> Status,
 ) -> CompletedRun {
     let mut pace = ProgressTimer::new();
     let status = loop {
-        match sim.run(F::EVENTS_PER_CLOCK_READ) {
+        match run(&mut sim, F::EVENTS_PER_CLOCK_READ) {
             Status::Finished => break RunStatus::Finished,
             Status::TimedOut => break RunStatus::Censored,
             Status::Running => {}
@@ -104,7 +142,9 @@ fn drive<F: Transport, A: Source, P: Probe>(
         (from, to)
     };
     let deadlocks = deadlocks.iter().map(|d| (d.since, d.ports.iter().map(ends).collect()));
+    let WindowTotals { windows, work, span } = sim.windows();
     let ran = CompletedRun {
+        threads: Threads { windows, work_events: work, span_events: span, ..threads },
         hops: sim.fabric().stats().hops,
         tiers: sim.fabric().tier_stats(),
         pfc: sim.fabric().pfc_stats().map(<[_]>::to_vec),

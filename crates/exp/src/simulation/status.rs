@@ -23,6 +23,36 @@ pub enum RunStatus {
     Interrupted,
 }
 
+/// Threads that a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadCount {
+    pub(crate) count: usize,
+    /// True if the plan has the number. Otherwise short runs use one thread.
+    pub(crate) is_explicit: bool,
+}
+
+/// Threads that a run used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Threads {
+    pub(crate) count: usize,
+    /// Reason for which a run that may use several threads was not divided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) undivided: Option<&'static str>,
+    /// Windows in which partitions ran side by side.
+    pub(crate) windows: u64,
+    /// Events in windows, of all partitions together.
+    pub(crate) work_events: u64,
+    /// Sum of the most events of a partition in each window: the least that several cores leave.
+    pub(crate) span_events: u64,
+}
+
+impl Threads {
+    /// One thread, and why there are not more.
+    pub(crate) fn one(undivided: Option<&'static str>) -> Self {
+        Self { count: 1, undivided, windows: 0, work_events: 0, span_events: 0 }
+    }
+}
+
 /// A run that has ended.
 pub(crate) struct CompletedRun {
     pub(crate) status: RunStatus,
@@ -42,6 +72,7 @@ pub(crate) struct CompletedRun {
     pub(crate) rpcs: Vec<RpcSummary>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
+    pub(crate) threads: Threads,
 }
 
 impl CompletedRun {
@@ -60,6 +91,7 @@ impl CompletedRun {
             collectives: vec![],
             rpcs: vec![],
             offered_packets: 0,
+            threads: Threads::one(None),
         }
     }
 }

@@ -77,6 +77,10 @@ impl PlanSource {
 impl Source for &mut PlanSource {
     const FEEDBACK: bool = true;
 
+    fn has_dependent_messages(&self) -> bool {
+        self.releases.is_some()
+    }
+
     fn poll_arrival(&mut self) -> Option<Arrival> {
         let flow = self.flows.next()?;
         self.offered_packets += flow.size.packets_ceil(self.payload);

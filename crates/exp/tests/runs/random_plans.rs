@@ -5,6 +5,7 @@
 
 mod draw;
 mod progress;
+mod threads;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -209,7 +209,7 @@ impl Schedule for PathScheduler {
         if now <= self.now {
             return;
         }
-        for flow in self.flows.iter_mut() {
+        for flow in self.flows.values_mut() {
             if let Some(PathGrant { rate, .. }) = flow.grant {
                 let speed = rate.min(self.paces[flow.src.idx()]);
                 flow.remaining =

@@ -17,23 +17,26 @@ pub struct MixedConfig {
     pub members: Vec<Member>,
 }
 
-/// Makes the endpoint of one host.
-type Make = Arc<dyn Fn(NodeId, Rng, Time) -> Box<dyn AnyHost> + Send + Sync>;
+/// Creates the endpoint of one host.
+type EndpointFactory = Arc<dyn Fn(NodeId, Rng, Time) -> Box<dyn AnyHost> + Send + Sync>;
 
-/// One of the transports, with its parameters at hosts of one rate.
+/// One transport of a network of several, configured for hosts of one rate.
 #[derive(Clone)]
 pub struct Member {
-    pub(super) make: Make,
+    pub(super) make: EndpointFactory,
     /// Path choice of its packets; that of the fabric if `None`.
     pub spray: Option<Spray>,
-    /// Added to the classes of its packets.
-    pub class: u8,
+    /// Number that is added to the classes of its packets.
+    pub class_offset: u8,
 }
 
 impl std::fmt::Debug for Member {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { spray, class, .. } = self;
-        f.debug_struct("Member").field("spray", spray).field("class", class).finish_non_exhaustive()
+        let Self { spray, class_offset, .. } = self;
+        f.debug_struct("Member")
+            .field("spray", spray)
+            .field("class_offset", class_offset)
+            .finish_non_exhaustive()
     }
 }
 
@@ -43,12 +46,12 @@ impl Member {
         number: u8,
         config: Arc<T::Config>,
         spray: Option<Spray>,
-        class: u8,
+        class_offset: u8,
     ) -> Self {
-        let make: Make = Arc::new(move |node, rng, now| {
+        let make: EndpointFactory = Arc::new(move |node, rng, now| {
             Box::new(ErasedEndpoint::<T>::new(number, Arc::clone(&config), node, rng, now))
         });
-        Self { make, spray, class }
+        Self { make, spray, class_offset }
     }
 
     /// Checks that transport `T` can share a network with others.

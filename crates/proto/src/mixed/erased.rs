@@ -12,7 +12,7 @@ use crate::coexistence::replace_header;
 use crate::registered::RegisteredTransport;
 
 /// An [`Endpoint`] of any transport, whose packets have encoded headers.
-pub(super) trait AnyHost {
+pub(super) trait AnyHost: Send {
     fn submit(&mut self, now: Time, message: Message);
     fn cancel(&mut self, now: Time, msg: MsgId);
     fn handle_packet(&mut self, now: Time, packet: &Packet<MixedHeader>) -> Receipt;

@@ -67,7 +67,7 @@ impl MixedHost {
         let part = &mut self.parts[number];
         self.floor = part.sent;
         part.sent += u64::from(packet.wire_bytes);
-        let class = packet.priority.get().saturating_add(self.config.members[number].class);
+        let class = packet.priority.get().saturating_add(self.config.members[number].class_offset);
         Packet { priority: Priority::new(class), ..packet }
     }
 }
@@ -176,7 +176,7 @@ impl Endpoint for MixedHost {
     fn poll_control(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
         self.poll_first(|host, member| {
             // Others have no packets in the highest class.
-            if member.class > 0 { None } else { host.poll_control(now, member.spray) }
+            if member.class_offset > 0 { None } else { host.poll_control(now, member.spray) }
         })
     }
 

@@ -300,7 +300,7 @@ impl<T> ArrivingFlows<T> {
 
     /// The flows with their slots, to change, by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut ArrivingFlow<T>)> {
-        self.flows.entries_mut()
+        self.flows.iter_mut()
     }
 
     /// Removes a flow of which everything has arrived and reports it.

@@ -97,6 +97,7 @@ impl ScriptedKeys {
 impl Transport for Scripted {
     const NAME: &'static str = "python";
     const EVENTS_PER_CLOCK_READ: u64 = 16;
+    const IS_SINGLE_THREADED: bool = true;
     type Config = ScriptedConfig;
     type Header = ScriptedHeader;
     type Host = ScriptedHost;

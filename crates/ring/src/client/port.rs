@@ -56,7 +56,7 @@ pub struct Submission {
 /// use rampmeter_core::NodeId;
 /// use rampmeter_ring::{Completion, Port, PortConfig};
 ///
-/// let port = Port::attach("/run/rampmeter.sock", 7, PortConfig::default())?;
+/// let port = Port::attach("/run/rampd.sock", 7, PortConfig::default())?;
 /// port.submit(NodeId::new(3), 7, b"hello")?;
 /// while let Some(completion) = port.wait(None)? {
 ///     match completion {

@@ -10,6 +10,8 @@ mod wheel;
 pub use handle::Handle;
 pub(crate) use handle::NIL;
 pub use key::EventKey;
+pub(crate) use key::EventLimit;
 pub(crate) use pool::Links;
 pub use pool::PacketPool;
+pub(crate) use pool::PacketTimes;
 pub use wheel::Wheel;

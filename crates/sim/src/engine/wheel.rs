@@ -21,7 +21,7 @@ use std::collections::BinaryHeap;
 use rampmeter_core::{Span, Time};
 
 use super::event::rank;
-use super::key::EventKey;
+use super::key::{EventKey, EventLimit};
 use super::ranks::{LANES, TIME_BITS, ranks};
 
 const BUCKETS: usize = 32_768;
@@ -66,9 +66,18 @@ impl Wheel {
     /// An empty wheel with buckets of `width`, rounded up to a power of two picoseconds up to 4096.
     pub fn new(width: Span) -> Self {
         let shift = width.as_ps().max(1).next_power_of_two().trailing_zeros();
+        Self::starting_at(shift.min(SHIFT_MAX), Time::ZERO)
+    }
+
+    /// Returns an empty wheel with buckets of the same width, for events from `now` on.
+    pub(crate) fn renewed(&self, now: Time) -> Self {
+        Self::starting_at(self.shift, now)
+    }
+
+    fn starting_at(shift: u32, now: Time) -> Self {
         Self {
-            shift: shift.min(SHIFT_MAX),
-            cursor: 0,
+            shift,
+            cursor: now.as_ps() >> shift,
             current: Vec::new(),
             head: 0,
             buckets: Box::new([0; BUCKETS]),
@@ -198,13 +207,44 @@ impl Wheel {
     /// pushed first.
     #[inline]
     pub fn pop(&mut self) -> Option<EventKey> {
-        if self.head == self.current.len() && !self.advance() {
+        self.pop_before(EventLimit::END)
+    }
+
+    /// The same for events before `limit`. Events from the limit on may be pushed later, and before
+    /// those that are queued.
+    #[inline]
+    pub(crate) fn pop_before(&mut self, limit: EventLimit) -> Option<EventKey> {
+        if self.head == self.current.len() && !self.advance(limit.time) {
             return None;
         }
-        let word = self.current[self.head];
+        let key = self.key(self.current[self.head]);
+        if key.time >= limit.time && (key.time > limit.time || rank(key.code) >= limit.rank) {
+            return None;
+        }
         self.head += 1;
         self.len -= 1;
-        Some(self.key(word))
+        Some(key)
+    }
+
+    /// Returns the highest rank of the events popped so far that have the time of the last one.
+    #[cold]
+    pub(crate) fn highest_rank(&self) -> u64 {
+        // Events of one time are in one bucket, which is kept until the next is opened.
+        let done = self.current[..self.head].iter().rev().map(|&word| self.key(word));
+        let last = done.clone().next().map(|key| key.time);
+        let simultaneous = done.take_while(|key| Some(key.time) == last);
+        simultaneous.map(|key| rank(key.code)).max().unwrap_or(0)
+    }
+
+    /// Returns a time that is not later than any queued event, and at most a bucket earlier than
+    /// the first; `None` if there is none.
+    pub(crate) fn next_time(&self) -> Option<Time> {
+        if let Some(&word) = self.current.get(self.head) {
+            return Some(self.key(word).time);
+        }
+        let start = |bucket: u64| Time::from_ps(bucket << self.shift);
+        let first = || self.overflow.peek().map(|Reverse((time, ..))| *time);
+        self.next_occupied().map(start).or_else(first)
     }
 
     /// An event of the bucket being served.
@@ -256,8 +296,8 @@ impl Wheel {
         self.current[at] = word;
     }
 
-    /// Opens the next bucket that holds events; false if there is none.
-    fn advance(&mut self) -> bool {
+    /// Opens the next bucket that holds events; false if there is none up to that of `latest`.
+    fn advance(&mut self, latest: Time) -> bool {
         self.current.clear();
         self.head = 0;
         let next = match self.next_occupied() {
@@ -267,6 +307,9 @@ impl Wheel {
                 None => return false,
             },
         };
+        if next > latest.as_ps() >> self.shift {
+            return false;
+        }
         self.cursor = next;
         self.open_bucket(next as usize % BUCKETS);
         self.admit_overflow();
@@ -339,11 +382,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One step of a random schedule: push at a distance, or pop.
+    /// One step of a random schedule: push at a distance, pop, or pop all up to a distance.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Push(u64),
         Pop,
+        PopBefore(u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -355,6 +399,7 @@ mod tests {
             Just(Step::Pop),
             Just(Step::Pop),
             Just(Step::Pop),
+            (0u64..20_000).prop_map(Step::PopBefore),
         ]
     }
 
@@ -384,6 +429,24 @@ mod tests {
                         let expected = heap.pop().map(|Reverse((time, .., what))| (time, what));
                         prop_assert_eq!(popped, expected);
                         now = popped.map_or(now, |(t, _)| t.as_ps());
+                    }
+                    Step::PopBefore(ahead) => {
+                        // Events from the limit on may be pushed before those that are queued.
+                        let (time, port) = (Time::from_ps(now + ahead), 2);
+                        let limit = EventLimit { time, rank: rank(event(time, ARRIVE, port).code) };
+                        let is_before = |time: Time, rank| (time, rank) < (limit.time, limit.rank);
+                        while let Some(&Reverse((time, rank, _, code))) = heap.peek()
+                            && is_before(time, rank)
+                        {
+                            heap.pop();
+                            let popped = wheel.pop_before(limit).map(|k| (k.time, k.code));
+                            prop_assert_eq!(popped, Some((time, code)));
+                        }
+                        prop_assert_eq!(wheel.pop_before(limit), None);
+                        let first = heap.peek().map(|Reverse((time, ..))| *time);
+                        prop_assert_eq!(wheel.next_time().is_some(), first.is_some());
+                        prop_assert!(wheel.next_time() <= first);
+                        now += ahead;
                     }
                 }
                 prop_assert_eq!(wheel.len(), heap.len());

@@ -126,7 +126,7 @@ struct PacketState {
 }
 
 /// Packet on each link. If packets may wait, this is off, empty, and not updated.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Occupancy {
     pub(super) is_on: bool,
     /// By port.

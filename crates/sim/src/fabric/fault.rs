@@ -123,6 +123,33 @@ impl Faults {
         }
     }
 
+    /// Returns the faults of a partition: none.
+    pub(super) fn none() -> Self {
+        Self {
+            links: Vec::new(),
+            link_of: Vec::new(),
+            rngs: Vec::new(),
+            changes: Vec::new(),
+            n_applied: 0,
+            n_routed: 0,
+            rerouting: Span::ZERO,
+            outages: Vec::new(),
+            link_changes: Vec::new(),
+            n_changed: 0,
+            n_down: Vec::new(),
+            changed_at: Vec::new(),
+            routed: Vec::new(),
+            n_avoided: 0,
+            failed_at: Vec::new(),
+        }
+    }
+
+    /// Returns true if links have no faults, never fail, and never change.
+    pub(super) fn is_none(&self) -> bool {
+        let are_perfect = self.links.iter().all(|link| *link == LinkFault::default());
+        are_perfect && self.outages.is_empty() && self.link_changes.is_empty()
+    }
+
     /// For each port, whether anything can ever happen on its link.
     pub(super) fn faulty_ports(&self, routes: &Routes) -> Vec<bool> {
         let fails = !self.outages.is_empty();

@@ -27,6 +27,7 @@
 //! The functions of an arrival are always inlined. Simulators with and without a view of packets
 //! share them, and a compiler that sees two callers would emit calls.
 
+mod border;
 mod by_port;
 mod collide;
 mod config;
@@ -35,6 +36,7 @@ mod discipline;
 mod fault;
 mod ingress;
 mod outage;
+mod partition;
 mod pfc;
 mod port;
 mod program;
@@ -64,6 +66,8 @@ use std::sync::Arc;
 use crate::engine::event::{ARRIVE, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel};
 use crate::topo::{Routes, Topology};
+use border::Border;
+pub(crate) use border::Crossing;
 use by_port::Marking;
 use collide::Occupancy;
 use discipline::FairIndex;
@@ -96,6 +100,8 @@ pub struct Fabric<H, P> {
     fair: FairIndex,
     rates: Vec<Rate>,
     pub(crate) pool: PacketPool<H>,
+    /// Links to other partitions.
+    border: Border<H>,
     topology: Topology,
     routes: Routes,
     /// Planes that endpoints of hosts are divided by.
@@ -170,7 +176,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel: &mut Wheel,
     ) -> Option<u32> {
         let port = &self.ports[via as usize];
-        if port.is_faulty && self.lost_in_outage(via, handle, now) {
+        if port.is_irregular && self.lost_in_outage(via, handle, now) {
             self.discard(via, handle, DropReason::LinkDown);
             return None;
         }
@@ -373,7 +379,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
         port.tx_bytes += u64::from(bytes);
         self.stats.hops += 1;
-        let (until, is_faulty) = (port.busy_until, port.is_faulty);
+        let (until, is_irregular) = (port.busy_until, port.is_irregular);
         if self.occupancy.is_on {
             let from = Time::from_ps(until.as_ps() - tx.as_ps());
             self.occupancy.occupy(number, handle, self.pool.get(handle), from);
@@ -382,8 +388,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
             PortChange::TransmitStart { handle, packet, from: Time::from_ps(from), until }
         });
-        if is_faulty {
-            match self.apply_faults(number, handle, at, wheel) {
+        if is_irregular {
+            match self.send_irregularly(number, handle, at, wheel) {
                 Some(later) => at = later,
                 None => return,
             }
@@ -403,7 +409,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     pub(crate) fn check_conservation(&self) {
         let s = &self.stats;
         let made = s.injected + s.duplicated;
-        let ended = s.delivered + s.dropped() + s.consumed + self.pool.len() as u64;
+        let in_flight = self.pool.len() as u64 + self.border.n_away;
+        let ended = s.delivered + s.dropped() + s.consumed + in_flight;
         assert!(
             made == ended,
             "{made} packets made, {ended} delivered, dropped, kept or in flight"

@@ -40,8 +40,9 @@ pub(crate) struct Port {
     pub(crate) is_up: bool,
     /// True if a wake-up at `busy_until` is in the event queue.
     pub(crate) has_wakeup: bool,
-    /// True if the link loses, duplicates or delays packets, or ever fails.
-    pub(crate) is_faulty: bool,
+    /// True if the link loses, duplicates or delays packets, ever fails, or leads to another
+    /// partition.
+    pub(crate) is_irregular: bool,
     /// A bit per priority that the far end has paused.
     pub(crate) paused_priorities: u8,
     /// Index of its thresholds in `Fabric::marking`.
@@ -87,7 +88,7 @@ impl Port {
             tier,
             is_up: true,
             has_wakeup: false,
-            is_faulty: false,
+            is_irregular: false,
             paused_priorities: 0,
             marking: 0,
         }

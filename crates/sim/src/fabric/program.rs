@@ -20,13 +20,11 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Returns the facts that the program of a switch is created with.
     pub(super) fn switch_facts(&self, switch: u32, seed: u64) -> SwitchFacts {
-        let is_its =
-            |&port: &usize| port >= self.n_interfaces as usize && self.ports[port].switch == switch;
-        let ports: Vec<usize> = (0..self.ports.len()).filter(is_its).collect();
+        let [first, end] = [0, 1].map(|n| self.first_ports[switch as usize + n]);
         SwitchFacts {
             number: switch,
-            first_port: ports.first().map_or(0, |&port| port as u32),
-            rates: ports.iter().map(|&port| self.rates[port]).collect(),
+            first_port: if first < end { first } else { 0 },
+            rates: self.rates[first as usize..end as usize].to_vec(),
             rng: Rng::new(seed, u64::from(switch), Purpose::SwitchProgram),
         }
     }

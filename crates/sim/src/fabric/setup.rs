@@ -3,6 +3,7 @@
 use rampmeter_core::fabric::MarkingPorts;
 use rampmeter_core::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Time};
 
+use super::border::Border;
 use super::by_port::Marking;
 use super::collide::Occupancy;
 use super::config::Scheduling;
@@ -37,14 +38,13 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let table = PortTable::new(&topology, &routes, &config, (&tiers, &tier_of));
         let PortTable { mut ports, rates, marking } = table;
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
-        let stream = |node: u32| Rng::new(seed, u64::from(node), Purpose::Spray);
-        let coin = |switch: u32| Rng::new(seed, u64::from(switch), Purpose::Trim);
-        let mark_coin = |switch: u32| Rng::new(seed, u64::from(switch), Purpose::Mark);
-        let next_path = (0..n_stations).map(|h| stream(h).bits() as u16).collect();
+        let stream = |purpose| move |node: u32| Rng::new(seed, u64::from(node), purpose);
+        let (spray, coin) = (stream(Purpose::Spray), stream(Purpose::Trim));
+        let next_path = (0..n_stations).map(|h| spray(h).bits() as u16).collect();
         let digits = stats::path_digits(&topology, &routes);
         let faults = Faults::new(faults, &topology, &routes, seed);
         for (port, faulty) in ports.iter_mut().zip(faults.faulty_ports(&routes)) {
-            port.is_faulty = faulty;
+            port.is_irregular = faulty;
         }
         let by_ingress = P::COUNTS_INGRESS || config.counts_ingress || config.pfc.is_some();
         let needs_opposite = P::HANDLES_FORWARD || by_ingress;
@@ -59,7 +59,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             pfc: Pfc::disabled(),
             occupancy: Occupancy::new(&config, n_ports),
             used_bytes: vec![0; n_switches as usize + 1],
-            spray: (0..n_switches).map(|s| stream(n_stations + s)).collect(),
+            spray: (0..n_switches).map(|s| spray(n_stations + s)).collect(),
             coins: (0..n_switches).filter(|_| discipline::trims(P::QUEUEING)).map(coin).collect(),
             fair: match config.scheduling {
                 Scheduling::Fifo => FairIndex::default(),
@@ -67,8 +67,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             },
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
+            border: Border::NONE,
             express_max: config.express(),
-            mark_coins: (0..=n_switches).filter(|_| has_ramp).map(mark_coin).collect(),
+            mark_coins: (0..=n_switches).filter(|_| has_ramp).map(stream(Purpose::Mark)).collect(),
             marking,
             drop_unscheduled_above: config.drop_above(),
             config,

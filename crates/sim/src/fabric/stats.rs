@@ -135,9 +135,18 @@ pub struct FabricStats {
     pub collisions: Option<Collisions>,
     pub(super) tiers: Vec<TierStats>,
     /// Drops since they were last taken, by port and reason.
-    drops: BTreeMap<(u32, u8), DropCount>,
-    /// The port with the longest queue of each tier, and when it first had it.
-    peaks: Vec<Option<(u32, Time)>>,
+    pub(super) drops: BTreeMap<(u32, u8), DropCount>,
+    /// When each tier first had its longest queue.
+    pub(super) peaks: Vec<Option<Peak>>,
+}
+
+/// Longest queue of a tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peak {
+    port: u32,
+    pub(super) at: Time,
+    /// Highest rank of the events of that time up to then.
+    pub(super) instant: u64,
 }
 
 /// Packets that one port dropped for one reason.
@@ -203,12 +212,17 @@ impl FabricStats {
 
     /// A queue of `tier` is as long as its port's has ever been.
     #[cold]
-    pub(super) fn note_peak(&mut self, tier: u8, port: u32, queued: u32, now: Time) {
+    pub(super) fn note_peak(
+        &mut self,
+        tier: u8,
+        (port, queued): (u32, u32),
+        (now, instant): (Time, u64),
+    ) {
         let most = &mut self.tiers[tier as usize].queue_max;
         let queued = Bytes::new(u64::from(queued));
         if queued > *most {
             *most = queued;
-            self.peaks[tier as usize] = Some((port, now));
+            self.peaks[tier as usize] = Some(Peak { port, at: now, instant });
         }
     }
 
@@ -238,7 +252,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Returns the number of packets that have entered the fabric so far if none of them is in it.
     pub fn idle(&self) -> Option<u64> {
-        self.pool.is_empty().then_some(self.stats.injected + self.stats.duplicated)
+        let is_empty = self.pool.is_empty() && self.border.n_away == 0;
+        is_empty.then_some(self.stats.injected + self.stats.duplicated)
     }
 
     /// Returns the tier of each port and its queued bytes, without hosts' interfaces.
@@ -281,7 +296,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             assert!(longest >= own, "{}: {longest} B, but a port had {own} B", tier.name);
         }
         for (tier, peak) in tiers.iter_mut().zip(&self.stats.peaks) {
-            tier.queue_peak = peak.map(|(port, at)| {
+            tier.queue_peak = peak.map(|Peak { port, at, .. }| {
                 let PortId { from, to, .. } = self.port(port);
                 (from, to, at)
             });

@@ -37,7 +37,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// An arbiter restarts after a crash, without state.
     fn restart_arbiter(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         let rng = Rng::new(self.seed, u64::from(station), Purpose::Endpoint);
         let now = state.clock.local(self.now);
         let config = Arc::clone(&self.config);
@@ -51,7 +51,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     fn notify_links_down(&mut self, number: u32) {
         let station = self.fabric.topology().n_hosts() + number;
         let down = self.fabric.links_down();
-        let state = &mut self.stations[station as usize];
+        let state = &mut self.stations[station];
         state.endpoint.handle_links(state.clock.local(self.now), &down);
         self.after_input(station);
     }

@@ -25,7 +25,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         if self.probe.progress_interval().is_some() {
             self.probe.on_progress(self.now, self.ledger.open());
             let Self { stations, probe, ledger, now, .. } = self;
-            for (station, number) in stations.iter().zip(0..) {
+            for (number, station) in stations.iter() {
                 station.endpoint.gauges(&mut |gauge| {
                     let flow = gauge.msg.and_then(|msg| ledger.number(msg));
                     probe.on_gauge(*now, NodeId::new(number), flow, &gauge);

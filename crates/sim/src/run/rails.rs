@@ -34,11 +34,11 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     fn pull_by_rails(&mut self, station: u32) {
         for plane in 0..self.fabric.n_planes(station) {
             let stopped = self.fabric.stopped_at(station, plane);
-            while self.stations[station as usize].endpoint.is_plane_waiting(plane)
+            while self.stations[station].endpoint.is_plane_waiting(plane)
                 && stopped & 1 == 0
                 && self.fabric.can_pull(station, plane, self.now)
             {
-                let state = &mut self.stations[station as usize];
+                let state = &mut self.stations[station];
                 let local = state.clock.local(self.now);
                 let polled = match stopped {
                     0 => state.endpoint.poll_plane(plane, local),
@@ -53,7 +53,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
                 self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
             }
         }
-        if self.stations[station as usize].endpoint.wants_transmit() {
+        if self.stations[station].endpoint.wants_transmit() {
             self.fabric.wake_uplinks(station, self.now, &mut self.wheel);
         }
         self.set_timer(station);
@@ -61,8 +61,8 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// Hands every packet that an endpoint has to its interface, which queues them.
     fn drain_endpoint(&mut self, station: u32) {
-        let local = self.stations[station as usize].clock.local(self.now);
-        while let Some(packet) = self.stations[station as usize].endpoint.poll_transmit(local) {
+        let local = self.stations[station].clock.local(self.now);
+        while let Some(packet) = self.stations[station].endpoint.poll_transmit(local) {
             if self.paranoid {
                 check_codec(&packet);
             }

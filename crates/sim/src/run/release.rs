@@ -20,6 +20,7 @@
 use rampmeter_core::{Event, Time, Transport};
 
 use super::{RELEASE, Sim};
+use crate::engine::EventLimit;
 use crate::probe::Probe;
 use crate::source::Source;
 
@@ -27,7 +28,12 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Returns true if the source has a message that is still to be submitted.
     #[inline]
     pub(super) fn expects_arrivals(&self) -> bool {
-        self.next.is_some() || A::FEEDBACK && self.arrivals.next_release() < Time::NEVER
+        self.next.is_some() || A::FEEDBACK && self.next_release() < Time::NEVER
+    }
+
+    /// Returns the time at which the next message that waited for others is to be submitted.
+    fn next_release(&self) -> Time {
+        self.arrivals.as_ref().map_or(Time::NEVER, Source::next_release)
     }
 
     /// Notifies the source of an event of a message at a host. Not inlined: its caller runs for
@@ -35,10 +41,11 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     #[inline(never)]
     pub(super) fn notify_source(&mut self, event: Event) {
         let (Event::Delivered { msg, .. } | Event::Completed { msg }) = event else { return };
+        let Some(source) = &mut self.arrivals else { return };
         let Some(number) = self.ledger.number(msg) else { return };
         match event {
-            Event::Delivered { .. } => self.arrivals.on_delivered(number, self.now),
-            _ => self.arrivals.on_completed(number, self.now),
+            Event::Delivered { .. } => source.on_delivered(number, self.now),
+            _ => source.on_completed(number, self.now),
         }
         self.schedule_release();
     }
@@ -50,8 +57,9 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             return;
         }
         self.release_at = Time::NEVER;
-        while self.arrivals.next_release() <= self.now {
-            let Some(arrival) = self.arrivals.release() else { break };
+        while self.next_release() <= self.now {
+            let released = self.arrivals.as_mut().and_then(Source::release);
+            let Some(arrival) = released else { break };
             let host = self.submit(&arrival);
             self.after_submission(host);
         }
@@ -63,10 +71,10 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         if !A::FEEDBACK {
             return;
         }
-        let at = self.arrivals.next_release();
+        let at = self.next_release();
         if at < Time::NEVER {
             // The time to drain begins anew with the last message.
-            self.deadline = Time::NEVER;
+            self.limit = EventLimit::END;
         }
         if at < self.release_at {
             self.release_at = at;

@@ -1,12 +1,13 @@
 //! Creation of a simulation at time zero.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, NodeId, Planes, Purpose, Rng, Span, Time, Transport};
 
-use super::{SAMPLE, Sim, SimSpec, Station};
+use super::{SAMPLE, Sim, SimSpec, Station, Stations, WindowTotals};
 use crate::clock::{ClockSpec, HostClock};
-use crate::engine::Wheel;
+use crate::engine::{EventLimit, Wheel};
 use crate::fabric::{Fabric, Interface};
 use crate::ledger::Ledger;
 use crate::probe::Probe;
@@ -79,20 +80,18 @@ where
             Interface::Pull if spec.topology.has_several_links() => n_hosts,
             Interface::Pull => n_stations,
         };
-        // Buckets of about a nanosecond hold nine events each at 144 hosts; larger fabrics have
-        // more events in the same time.
-        let width = Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts)).clamp(128, 4096).ilog2());
         let planes = spec.planes().map(Arc::new);
         let (clocks, seed) = (&spec.clocks, spec.seed);
         let stations =
             StationSpec { clocks, seed, n_hosts, planes: planes.as_ref(), config: &config };
-        let stations = (0..n_stations).map(|number| stations.station(number, &of_host)).collect();
+        let stations = (0..n_stations).map(|number| stations.station(number, &of_host));
+        let stations = Stations::new(0, stations.collect());
         let has_rails = spec.topology.rails().iter().any(|&rails| rails > 1);
         let n_pull_fast_hosts =
             if has_rails || spec.fabric.has_pauses() { 0 } else { n_pull_hosts };
         let mut sim = Self {
             now: Time::ZERO,
-            wheel: Wheel::new(width),
+            wheel: Wheel::new(bucket_width(n_hosts)),
             n_pull_hosts,
             n_pull_fast_hosts,
             stations,
@@ -100,18 +99,21 @@ where
                 F::switch_program(&config, switch)
             })
             .with_planes(planes),
-            arrivals,
+            arrivals: Some(arrivals),
             next: None,
+            ahead: VecDeque::new(),
+            assigned: VecDeque::new(),
             release_at: Time::NEVER,
             config,
             ledger: Ledger::new(spec.seed),
             seed: spec.seed,
-            deadline: Time::NEVER,
+            limit: EventLimit::END,
             grace: spec.drain,
             sample: spec.sample,
             sampled: (u64::MAX - 1, Vec::new()),
             paranoid: spec.paranoid,
             probe,
+            windows: WindowTotals::default(),
         };
         sim.start(n_stations);
         sim
@@ -131,4 +133,10 @@ where
             self.after_input(station);
         }
     }
+}
+
+/// Returns the width of the event queue's buckets for a number of hosts. Buckets of about a
+/// nanosecond hold nine events each at 144 hosts; larger fabrics have more events in the same time.
+pub(super) fn bucket_width(n_hosts: u32) -> Span {
+    Span::from_ps(1 << (1024 * 144 / u64::from(n_hosts.max(1))).clamp(128, 4096).ilog2())
 }

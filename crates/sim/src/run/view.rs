@@ -2,7 +2,7 @@
 
 use rampmeter_core::{SwitchProgram, Time, Transport};
 
-use super::Sim;
+use super::{Sim, WindowTotals};
 use crate::fabric::Fabric;
 use crate::ledger::Counters;
 use crate::role::Role;
@@ -18,16 +18,31 @@ impl<F: Transport, A, P> Sim<F, A, P> {
         &self.ledger.counters
     }
 
+    /// Returns the totals of the windows in which the run was divided.
+    pub fn windows(&self) -> WindowTotals {
+        self.windows
+    }
+
     /// Returns the counters of the endpoints of all hosts and arbiters, and of the programs of all
     /// switches. They are added up by name, but the greatest is taken of names that end in `_max`.
     /// Names are in the order in which they are reported.
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
+        Self::counters_of(|| std::iter::once(self))
+    }
+
+    /// Returns the same counters of all `parts` of a run.
+    pub(super) fn counters_of<'a, I: Iterator<Item = &'a Self>>(
+        parts: impl Fn() -> I,
+    ) -> Vec<(&'static str, u64)>
+    where
+        Self: 'a,
+    {
         let mut totals = Totals::default();
-        for station in &self.stations {
+        for (_, station) in parts().flat_map(|part| part.stations.iter()) {
             totals.next = 0;
             station.endpoint.counters(&mut |name, value| totals.add(name, value));
         }
-        for program in self.fabric.programs() {
+        for program in parts().flat_map(|part| part.fabric.programs()) {
             totals.next = 0;
             program.counters(&mut |name, value| totals.add(name, value));
         }
@@ -41,7 +56,7 @@ impl<F: Transport, A, P> Sim<F, A, P> {
 
     /// The endpoint of `host`, or that of its first plane.
     pub fn endpoint(&self, host: u32) -> &F::Host {
-        match &self.stations[host as usize].endpoint {
+        match &self.stations[host].endpoint {
             Role::Host(endpoint) => endpoint,
             Role::Planes(host) => &host.parts[0],
             Role::Arbiter(_) => panic!("{host} is the number of an arbiter"),
@@ -51,7 +66,7 @@ impl<F: Transport, A, P> Sim<F, A, P> {
     /// The endpoint of arbiter `number`, counted from zero.
     pub fn arbiter(&self, number: u32) -> &F::Arbiter {
         let station = self.fabric.topology().n_hosts() + number;
-        match &self.stations[station as usize].endpoint {
+        match &self.stations[station].endpoint {
             Role::Arbiter(endpoint) => endpoint,
             Role::Host(_) | Role::Planes(_) => panic!("there is no arbiter {number}"),
         }

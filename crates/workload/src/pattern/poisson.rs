@@ -1,8 +1,9 @@
-//! Open-loop traffic: flows arrive as Poisson processes at a configured load.
+//! Open-loop traffic: flows arrive as Poisson processes at a configured load, at all times or in
+//! the on periods of each host.
 //!
-//! One process of the total rate whose flows draw their pair at random is equal in law to one
-//! process per pair. It needs no queue of next arrivals. Every process has three streams of random
-//! numbers: arrivals, sizes, pairs. So a seed determines the arrival times for any sizes.
+//! One process of the total rate whose flows draw their pair at random has the same distribution as
+//! one process per pair. It needs no queue of next arrivals. Every process has three streams of
+//! random numbers: arrivals, sizes, pairs. So a seed determines the arrival times for any sizes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -87,12 +88,13 @@ impl Poisson {
 }
 
 impl Poisson {
-    /// Returns its period, in which other flows arrive at the rate `more`.
-    pub(crate) fn period(&self, more: f64) -> Period {
+    /// Returns the interval of the process; `extra_arrivals_per_ps` is the rate of other flows in
+    /// it.
+    pub(crate) fn period(&self, extra_arrivals_per_ps: f64) -> Period {
         Period {
             start: self.start.as_ps() as f64,
             end: f64::INFINITY,
-            arrivals_per_ps: self.arrivals_per_ps + more,
+            arrivals_per_ps: self.arrivals_per_ps + extra_arrivals_per_ps,
         }
     }
 }
@@ -124,8 +126,8 @@ impl Source for Vec<Poisson> {
 }
 
 /// Poisson processes of hosts that send only in some periods, each with separate periods
-/// (interrupted Poisson processes). Lengths of periods are exponential. The first period is on with
-/// the probability of any instant, so that the load is the same at all times.
+/// (interrupted Poisson processes). Lengths of periods are exponential. A host starts in an on
+/// period with probability on / (on + off), so that the load is stationary.
 #[derive(Clone, Debug)]
 pub struct OnOff {
     /// The flows, with the rate of arrivals over all time.
@@ -144,7 +146,8 @@ impl OnOff {
         let (on, off) = (self.on_mean.as_ps() as f64, self.off_mean.as_ps() as f64);
         let n = hosts.count();
         let gap = on / (on + off) * f64::from(n) / arrivals_per_ps;
-        let mut clocks = Clocks { gap, on, off, rng: Rng::new(seed, stream, Purpose::Arrival) };
+        let mut clocks =
+            OnOffArrivals { gap, on, off, rng: Rng::new(seed, stream, Purpose::Arrival) };
         let mut size_rng = Rng::new(seed, stream, Purpose::Size);
         let mut pairs = PairSource::new(pairs, Rng::new(seed, stream, Purpose::Pair));
         let (hosts, sizes) = (hosts.clone(), Arc::clone(sizes));
@@ -153,11 +156,11 @@ impl OnOff {
         for src in 0..n {
             let is_on = clocks.rng.bernoulli(on / (on + off));
             left.push(if is_on { on * clocks.rng.exponential() } else { 0.0 });
-            next.push(Reverse((clocks.after(start, &mut left[src as usize]), src)));
+            next.push(Reverse((clocks.next_arrival(start, &mut left[src as usize]), src)));
         }
         std::iter::from_fn(move || {
             let Reverse((arrival, src)) = next.pop()?;
-            next.push(Reverse((clocks.after(arrival, &mut left[src as usize]), src)));
+            next.push(Reverse((clocks.next_arrival(arrival, &mut left[src as usize]), src)));
             let (src, dst) = (hosts.host(src), hosts.host(pairs.partner(src)));
             Some(Flow::new(arrival, src, dst, sizes.sample(&mut size_rng)))
         })
@@ -192,7 +195,7 @@ impl Source for OnOff {
 
 /// Draws the arrivals of hosts with periods. Times are in picoseconds.
 #[derive(Debug)]
-struct Clocks {
+struct OnOffArrivals {
     /// Mean time between two flows of a host that is on.
     gap: f64,
     on: f64,
@@ -200,22 +203,22 @@ struct Clocks {
     rng: Rng,
 }
 
-impl Clocks {
-    /// Returns the next arrival after `now` at a host whose period is on for `left`.
-    fn after(&mut self, now: Time, left: &mut f64) -> Time {
-        let mut sending = self.gap * self.rng.exponential();
-        let mut gap = sending;
-        while sending >= *left {
-            sending -= *left;
+impl OnOffArrivals {
+    /// Returns the next arrival after `now` at a host whose on period lasts for `on_remaining`.
+    fn next_arrival(&mut self, now: Time, on_remaining: &mut f64) -> Time {
+        let mut on_time = self.gap * self.rng.exponential();
+        let mut gap = on_time;
+        while on_time >= *on_remaining {
+            on_time -= *on_remaining;
             gap += self.off * self.rng.exponential();
-            *left = self.on * self.rng.exponential();
-            let periods = sending / self.on;
+            *on_remaining = self.on * self.rng.exponential();
+            let periods = on_time / self.on;
             if periods > PERIODS_MAX {
                 gap += self.off * self.off_periods(periods);
-                sending = 0.0;
+                on_time = 0.0;
             }
         }
-        *left -= sending;
+        *on_remaining -= on_time;
         now.saturating_add(Span::from_ps(gap.round() as u64))
     }
 
@@ -239,8 +242,8 @@ impl Clocks {
     }
 }
 
-/// Periods between two flows of a host up to which each period is drawn. Beyond that their sum is,
-/// so that the time of a draw does not grow with the ratio of gap and period.
+/// Maximum number of on periods that are drawn one by one between two flows. Above it their off
+/// time is drawn as one normal variable, which bounds the cost of a draw.
 const PERIODS_MAX: f64 = 10_000.0;
 
 /// The instants of a Poisson process, rounded to picoseconds.

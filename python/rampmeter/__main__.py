@@ -1,0 +1,5 @@
+"""`python -m rampmeter` is the command `rampmeter`."""
+
+from rampmeter.cli import main
+
+main()
