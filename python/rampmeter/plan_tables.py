@@ -227,8 +227,9 @@ class RunOptions(PlanTable):
     """Interval of samples of queues and links; 0 for none. If left out, the maximum of 10 us, eight
     packets of the slowest host and a twentieth of a round trip."""
     threads: int | None = None
-    """Threads among which the network is divided, 1 to 256; 1 by default. Results are the same.
-    Runs that cannot be divided use one; `manifest.json` says why."""
+    """Threads among which the network is divided, 1 to 256. Results are the same. By default a long
+    run uses all cores if no others run beside it. Runs that cannot be divided use one thread, and
+    `manifest.json` has the reason."""
     trace: str | None = None
     """Name of a file in the folder of results for a timeline, such as `run.perfetto-trace`."""
     trace_events: int | None = None
