@@ -83,7 +83,9 @@ impl Body for Threads {
         for n in [2, 3, 7] {
             let plan = plan.replace("[run]\n", &format!("[run]\nthreads = {n}\n"));
             let (divided, threads) = results_and_threads_of(&plan);
-            assert!(threads["windows"].as_u64() > Some(100), "{threads}");
+            // HPCC's switches pause links, which partitions cannot do.
+            let is_divided = threads["windows"].as_u64() > Some(100);
+            assert!(is_divided == (T::NAME != "hpcc"), "{threads}");
             for ((alone, divided), file) in alone.iter().zip(&divided).zip(FILES) {
                 assert!(alone == divided, "{file} of {n} threads differs");
             }

@@ -1,7 +1,8 @@
-"""The shape of a fabric: nodes, links, addresses and routes, all determined before it is built.
+"""The topology of a testbed: nodes, links, addresses and routes, all before it is built.
 
-Host `slot` of rack `r` has address 10.77.r.(4 slot + 2) and its switch the one below, a /30 each;
-the link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24 for all other racks.
+The link of host `slot` of rack `r` is a /30: the host has 10.77.r.(4 slot + 2), its leaf
+10.77.r.(4 slot + 1). The link of rack `r` and spine `s` is 10.78.r.(4 s)/30. So a rack is one /24
+for all other racks.
 """
 
 from collections.abc import Iterator
@@ -19,16 +20,16 @@ ETHERNET_BYTES: Final = 14
 """The frame header that queues count on top of an IP packet."""
 
 PORTS_MAX: Final = 64
-"""Hosts of a rack, and spines: as many as a /24 has links."""
+"""Maximum number of hosts of a rack, and of spines: a /24 holds 64 subnets of /30."""
 
 RACKS_MAX: Final = 256
-"""As many as there are values of the third byte of an address."""
+"""Maximum number of racks: the third byte of an address has their number."""
 
 RATE_MIN_BPS: Final = 1_000_000
-"""Minimum rate. Below it a packet needs over 12 ms, and rates of lower priorities matter."""
+"""Minimum rate. Below it a packet needs over 12 ms."""
 
 BUFFER_FRAMES: Final = 50
-"""The default buffer: full frames."""
+"""Default buffer in full frames."""
 
 
 class ShapeError(TestbedError):
@@ -91,7 +92,7 @@ class Shape:
     core_bps: int | None = None
     """Rate between a leaf and a spine, in each direction; `access_bps` by default."""
     buffer_bytes: int | None = None
-    """Size of each of a port's eight queues, counted in full frames; 50 of them by default."""
+    """Capacity of each of a port's eight queues, rounded down to full frames; 50 by default."""
     mtu: int = 1500
     n_arbiters: int = 0
     arbiter_bps: int | None = None
@@ -109,16 +110,16 @@ class Shape:
             raise ShapeError("mtu", f"one of {MTUS}", self.mtu)
 
     @staticmethod
-    def _expect(name: str, value: int | None, least: int, most: int | None = None) -> None:
+    def _expect(name: str, value: int | None, minimum: int, maximum: int | None = None) -> None:
         if value is None:
             return
-        if value < least or (most is not None and value > most):
-            bound = f"at least {least}" if most is None else f"{least} to {most}"
+        if value < minimum or (maximum is not None and value > maximum):
+            bound = f"at least {minimum}" if maximum is None else f"{minimum} to {maximum}"
             raise ShapeError(name, bound, value)
 
     @property
     def n_hosts(self) -> int:
-        """Hosts without arbiters."""
+        """Number of hosts, without arbiters."""
         return self.racks * self.hosts_per_rack
 
     @property

@@ -14,9 +14,9 @@
 //! (`ledger::report`). Samples need all ports at one instant, and windows end there.
 //!
 //! Hazards: a run ends with the event that ends its last message, and a partition cannot know that
-//! another has come to it. So windows stop before the last message is submitted, and go on after it
-//! only while some message has more bytes missing than its receiver's links can carry in a window.
-//! The whole run does the rest. What partitions would have in common makes a run whole: faults,
+//! another has come to it. So windows stop before the last messages are submitted. They go on after
+//! that only while some message has more bytes missing than its receiver's links can carry in a
+//! window. The whole run does the rest. What partitions would have in common makes a run whole: faults,
 //! pauses, flows that depend on others, and observers of packets ([`Sim::division`]).
 
 use std::any::Any;
@@ -132,7 +132,7 @@ where
         match self.next {
             Some(next) => {
                 let windows = division.partitions.lookahead() * WINDOWS_MIN;
-                self.after_next().is_some() || next.at > self.now + windows
+                self.has_later(next.at) || next.at > self.now + windows
             }
             None => self.ledger.longest_open().is_some_and(|msg| {
                 let missing = self.ledger.missing(msg);
@@ -141,13 +141,15 @@ where
         }
     }
 
-    /// Returns the message after the next.
-    fn after_next(&mut self) -> Option<&Arrival> {
-        if self.ahead.is_empty() {
-            let arrival = self.arrivals.as_mut()?.poll_arrival()?;
+    /// Returns true if a message is submitted later than `at`, where the next one is.
+    fn has_later(&mut self, at: Time) -> bool {
+        while self.ahead.back().is_none_or(|last| last.at <= at) {
+            let Some(arrival) = self.arrivals.as_mut().and_then(Source::poll_arrival) else {
+                return false;
+            };
             self.ahead.push_back(arrival);
         }
-        self.ahead.front()
+        true
     }
 
     fn run_windows(&mut self, division: &Division, stop: u64) {
@@ -170,6 +172,7 @@ where
             divided.push(*part.sim);
             mail.extend(part.mail);
         }
+        assert!(self.assigned.is_empty(), "seed {}: messages are not submitted", self.seed);
         self.reunite(partitions, divided);
         for crossings in mail {
             self.fabric.admit_crossings(crossings, &mut self.wheel);
@@ -204,7 +207,7 @@ where
             if place >= limit {
                 break;
             }
-            if self.after_next().is_none() {
+            if !self.has_later(next.at) {
                 limit = place;
                 break;
             }
