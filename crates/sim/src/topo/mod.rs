@@ -21,6 +21,7 @@ mod routes;
 mod target;
 mod topology;
 mod uneven_paths;
+mod uplinks;
 
 pub use cut::{HostCut, ReturnPath};
 pub use degraded_network::{DegradedTopology, DisconnectedHosts};

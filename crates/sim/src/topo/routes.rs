@@ -8,7 +8,9 @@
 //! switch is a separate rack. Its switches spread packets to it as over other parallel links.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
+use super::uplinks::Uplinks;
 use super::{Link, Node, Topology};
 
 /// Forwarding tables of all switches.
@@ -21,9 +23,8 @@ pub struct Routes {
     n_stations: u32,
     /// The hosts and arbiters of the uplinks that follow those.
     extra_uplink_ends: Vec<u32>,
-    /// Ports by which each end with several may send to each rack: (end, ports by rack), ends
-    /// ascending.
-    uplinks: Vec<(u32, Vec<Vec<u32>>)>,
+    /// Uplinks of hosts and arbiters that have several.
+    uplinks: Uplinks,
     /// Column in the table of the rack of each host, and its place in the rack.
     hosts: Vec<(u32, u32)>,
     /// Number of columns.
@@ -46,6 +47,13 @@ struct Entry {
     count: u16,
     /// `count - 1` if that is a mask, as it mostly is; zero for the own rack; or [`NO_MASK`].
     mask: u16,
+}
+
+impl Entry {
+    /// Returns the places of its choices.
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.start as usize + usize::from(self.count)
+    }
 }
 
 /// The count of a switch's own rack.
@@ -72,7 +80,7 @@ impl Routes {
             n_hosts: topology.n_hosts(),
             n_stations: topology.n_stations(),
             extra_uplink_ends: wiring.further.clone(),
-            uplinks: Vec::new(),
+            uplinks: Uplinks::new(&wiring, up),
             ends: Vec::new(),
         };
         routes.fill(&wiring, &racks, up);
@@ -83,16 +91,14 @@ impl Routes {
     fn fill(&mut self, wiring: &Wiring, racks: &[Rack], up: &dyn Fn(u32) -> bool) {
         let n = wiring.of_switch.len();
         self.table = vec![Entry::default(); n * self.racks];
-        let none = vec![Vec::new(); self.racks];
-        self.uplinks = wiring.several().map(|end| (end, none.clone())).collect();
         // Most racks have the same ports at a switch, so equal lists of a switch are stored once.
         let mut shared = vec![BTreeMap::<Vec<u32>, u32>::new(); n];
-        let mut list = Vec::new();
+        let mut latest = vec![Entry::default(); n];
+        let graph = SwitchGraph::new(wiring, up);
+        let (mut distance, mut ports, mut list) = (Vec::new(), Vec::new(), Vec::new());
         for (rack, of) in racks.iter().enumerate() {
-            let distance = distances(&wiring.of_switch, &of.switches, up);
-            for (end, ports) in &mut self.uplinks {
-                ports[rack] = wiring.nearest(*end, &distance, up);
-            }
+            graph.distances(&of.switches, &mut distance);
+            self.uplinks.push_rack(&distance);
             for switch in 0..n {
                 let start = self.choices.len() as u32;
                 let own = of.switches.iter().position(|&s| s == switch as u32);
@@ -102,31 +108,26 @@ impl Routes {
                         Entry { start, count: OWN_RACK, mask: 0 };
                     continue;
                 }
-                let mut ports = Vec::new();
-                for (i, &(link, to)) in wiring.of_switch[switch].iter().enumerate() {
-                    let port = wiring.first[switch] + i as u32;
-                    let is_closer = match to {
-                        Node::Switch(next) => {
-                            distance[next as usize] < u32::MAX
-                                && distance[next as usize] + 1 == distance[switch]
-                        }
-                        _ => own.is_some_and(|own| of.down[own].contains(&port)),
-                    };
-                    if is_closer && up(link) {
-                        let bps = wiring.links[link as usize].rate_to(to).as_bps();
-                        ports.push((port, bps));
-                    }
+                ports.clear();
+                match own {
+                    Some(own) => wiring.push_down(switch, &of.down[own], up, &mut ports),
+                    None => graph.push_closer(switch, &distance, &mut ports),
                 }
                 list.clear();
                 push_weighted(&ports, &mut list);
-                let start = shared[switch].get(list.as_slice()).copied().unwrap_or_else(|| {
-                    self.choices.extend(&list);
-                    shared[switch].insert(list.clone(), start);
-                    start
-                });
-                let count = list.len() as u16;
-                let mask = if count.is_power_of_two() { count - 1 } else { NO_MASK };
-                self.table[switch * self.racks + rack] = Entry { start, count, mask };
+                let last = latest[switch];
+                let choices = &mut self.choices;
+                if last.count == 0 || choices[last.range()] != list {
+                    let start = shared[switch].get(list.as_slice()).copied().unwrap_or_else(|| {
+                        choices.extend(&list);
+                        shared[switch].insert(list.clone(), start);
+                        start
+                    });
+                    let count = list.len() as u16;
+                    let mask = if count.is_power_of_two() { count - 1 } else { NO_MASK };
+                    latest[switch] = Entry { start, count, mask };
+                }
+                self.table[switch * self.racks + rack] = latest[switch];
             }
         }
     }
@@ -159,17 +160,13 @@ impl Routes {
     /// switches are nearest. `None` if it has one link.
     #[inline]
     pub(crate) fn interfaces(&self, end: u32, dst: u32) -> Option<&[u32]> {
-        if self.uplinks.is_empty() {
-            return None;
-        }
-        let at = self.uplinks.binary_search_by_key(&end, |(of, _)| *of).ok()?;
-        Some(&self.uplinks[at].1[self.hosts[dst as usize].0 as usize])
+        self.uplinks.nearest(end, self.hosts[dst as usize].0)
     }
 
     /// Returns true if a host or arbiter has several links.
     #[inline]
     pub(crate) fn has_several(&self, end: u32) -> bool {
-        self.uplinks.binary_search_by_key(&end, |(of, _)| *of).is_ok()
+        self.uplinks.has(end)
     }
 
     /// All ports of a host or arbiter.
@@ -217,6 +214,20 @@ impl Routes {
         }
     }
 
+    /// Returns the most ports among which `switch` chooses for any host.
+    pub(crate) fn most_choices(&self, switch: u32) -> u16 {
+        let mut is_of_hosts = vec![false; self.racks];
+        for &(rack, _) in &self.hosts[..self.n_hosts as usize] {
+            is_of_hosts[rack as usize] = true;
+        }
+        let racks = (0..).zip(is_of_hosts).filter(|&(_, is_of_hosts)| is_of_hosts);
+        let counts = racks.map(|(rack, _)| match self.entry(switch, rack).count {
+            OWN_RACK => 1,
+            count => count,
+        });
+        counts.max().unwrap_or(1)
+    }
+
     /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if
     /// there is no way.
     #[inline(always)]
@@ -255,6 +266,9 @@ const WEIGHT_MAX: u64 = 64;
 /// rates in bits per second.
 fn push_weighted(ports: &[(u32, u64)], choices: &mut Vec<u32>) {
     let rates = || ports.iter().map(|&(_, bps)| bps);
+    if rates().min() == rates().max() {
+        return choices.extend(ports.iter().map(|&(port, _)| port));
+    }
     let divisor = rates().fold(0, gcd);
     let most = rates().max().unwrap_or(0) / divisor.max(1);
     let weight = |bps: u64| match most <= WEIGHT_MAX {
@@ -279,7 +293,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// The ports of all nodes.
-struct Wiring {
+pub(super) struct Wiring {
     /// The links, by number.
     links: Vec<Link>,
     ends: Vec<(u32, Node)>,
@@ -289,6 +303,72 @@ struct Wiring {
     first: Vec<u32>,
     /// The switches' ports that lead to each end.
     down: Vec<Vec<u32>>,
+}
+
+/// Links between switches that are up, in the order of switches and of their ports.
+struct SwitchGraph {
+    /// Place of each switch's first hop, and last their number.
+    first: Vec<u32>,
+    hops: Vec<Hop>,
+}
+
+/// A link from one switch to another.
+#[derive(Clone, Copy)]
+struct Hop {
+    to: u32,
+    port: u32,
+    bps: u64,
+}
+
+impl SwitchGraph {
+    fn new(wiring: &Wiring, up: &dyn Fn(u32) -> bool) -> Self {
+        let (mut first, mut hops) = (vec![0], Vec::new());
+        for (ports, &start) in wiring.of_switch.iter().zip(&wiring.first) {
+            for (port, &(link, node)) in (start..).zip(ports) {
+                if let Node::Switch(to) = node
+                    && up(link)
+                {
+                    let bps = wiring.links[link as usize].rate_to(node).as_bps();
+                    hops.push(Hop { to, port, bps });
+                }
+            }
+            first.push(hops.len() as u32);
+        }
+        Self { first, hops }
+    }
+
+    fn hops(&self, switch: usize) -> &[Hop] {
+        &self.hops[self.first[switch] as usize..self.first[switch + 1] as usize]
+    }
+
+    /// Puts into `distance` the hops from every switch to the nearest of `roots`; `u32::MAX` if
+    /// there is no way.
+    fn distances(&self, roots: &[u32], distance: &mut Vec<u32>) {
+        distance.clear();
+        distance.resize(self.first.len() - 1, u32::MAX);
+        roots.iter().for_each(|&root| distance[root as usize] = 0);
+        let mut queue = roots.to_vec();
+        let mut next = 0;
+        while let Some(&at) = queue.get(next) {
+            next += 1;
+            for hop in self.hops(at as usize) {
+                if distance[hop.to as usize] == u32::MAX {
+                    distance[hop.to as usize] = distance[at as usize] + 1;
+                    queue.push(hop.to);
+                }
+            }
+        }
+    }
+
+    /// Adds the ports of a switch, with their rates, that lead to switches one hop nearer.
+    fn push_closer(&self, switch: usize, distance: &[u32], ports: &mut Vec<(u32, u64)>) {
+        let own = distance[switch];
+        let closer = self.hops(switch).iter().filter(|hop| {
+            let far = distance[hop.to as usize];
+            far < u32::MAX && far + 1 == own
+        });
+        ports.extend(closer.map(|hop| (hop.port, hop.bps)));
+    }
 }
 
 /// Ends that the same switches lead to.
@@ -357,8 +437,37 @@ impl Wiring {
         Self { links, ends, further, of_switch, first, down }
     }
 
+    /// Returns the ports of an end with several links, in their order, with the switch of each link
+    /// that is up.
+    pub(super) fn uplinks(&self, end: u32, up: &dyn Fn(u32) -> bool) -> Vec<(u32, Option<u32>)> {
+        let n_stations = self.down.len() as u32;
+        let first = self.further.partition_point(|&of| of < end);
+        let further = (n_stations..).zip(&self.further).skip(first);
+        let own = further.take_while(|(_, of)| **of == end).map(|(port, _)| port);
+        let switch = |port: u32| match self.ends[port as usize] {
+            (link, Node::Switch(switch)) if up(link) => Some(switch),
+            _ => None,
+        };
+        std::iter::once(end).chain(own).map(|port| (port, switch(port))).collect()
+    }
+
+    /// Adds the ports of a switch that are in `down`, with the rates of their links.
+    fn push_down(
+        &self,
+        switch: usize,
+        down: &[u32],
+        up: &dyn Fn(u32) -> bool,
+        ports: &mut Vec<(u32, u64)>,
+    ) {
+        for (port, &(link, to)) in (self.first[switch]..).zip(&self.of_switch[switch]) {
+            if down.contains(&port) && up(link) {
+                ports.push((port, self.links[link as usize].rate_to(to).as_bps()));
+            }
+        }
+    }
+
     /// Hosts and arbiters with several links.
-    fn several(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn several(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
     }
 
@@ -394,23 +503,6 @@ impl Wiring {
             racks[at].down.iter_mut().zip(ports).for_each(|(down, port)| down.push(port));
         }
         racks
-    }
-
-    /// The uplinks of an end whose switches are nearest by these distances, in their order.
-    fn nearest(&self, end: u32, distance: &[u32], up: &dyn Fn(u32) -> bool) -> Vec<u32> {
-        let n_stations = self.down.len() as u32;
-        let first = self.further.partition_point(|&of| of < end);
-        let further = (n_stations..).zip(&self.further).skip(first);
-        let own = further.take_while(|(_, of)| **of == end).map(|(port, _)| port);
-        let far = |port: u32| match self.ends[port as usize] {
-            (link, Node::Switch(switch)) if up(link) => distance[switch as usize],
-            _ => u32::MAX,
-        };
-        let ports: Vec<(u32, u32)> =
-            std::iter::once(end).chain(own).map(|port| (far(port), port)).collect();
-        let least = ports.iter().map(|(far, _)| *far).min().unwrap_or(u32::MAX);
-        let nearest = ports.into_iter().filter(|(far, _)| *far == least && least < u32::MAX);
-        nearest.map(|(_, port)| port).collect()
     }
 }
 
