@@ -16,8 +16,8 @@
 //! Hazards: a run ends with the event that ends its last message, and a partition cannot know that
 //! another has come to it. So windows stop before the last messages are submitted. They go on after
 //! that only while some message has more bytes missing than its receiver's links can carry in a
-//! window. The whole run does the rest. What partitions would have in common makes a run whole: faults,
-//! pauses, flows that depend on others, and observers of packets ([`Sim::division`]).
+//! window. The whole run does the rest. What partitions would have in common makes a run whole:
+//! faults, pauses, flows that depend on others, and observers of packets ([`Sim::division`]).
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -16,6 +16,7 @@ pub mod kinds;
 mod pairs;
 mod partitions;
 mod paths;
+mod port_wiring;
 mod regular;
 mod routes;
 mod target;

@@ -3,13 +3,13 @@
 //! *Problem*: a list of ports for each host and rack takes memory that grows with the square of the
 //! number of hosts.
 //!
-//! *This way*: hosts whose links lead to the same switches form a group. For a rack, a group has the
-//! number of one of its few sets of links, and each host has the ports of these sets.
+//! *This way*: hosts whose links lead to the same switches form a group. For a rack, a group has
+//! the number of one of its few sets of links, and each host has the ports of these sets.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::routes::Wiring;
+use super::port_wiring::PortWiring;
 
 /// The nearest uplinks by end and rack.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +43,7 @@ struct UplinkGroup {
 
 impl Uplinks {
     /// Returns the uplinks without racks, over the links for which `up` returns true.
-    pub(super) fn new(wiring: &Wiring, up: &dyn Fn(u32) -> bool) -> Self {
+    pub(super) fn new(wiring: &PortWiring, up: &dyn Fn(u32) -> bool) -> Self {
         let mut known = BTreeMap::new();
         let mut uplinks = Self::default();
         for number in wiring.several() {
