@@ -61,6 +61,27 @@ def test_long_runs_use_all_cores_if_they_are_alone(tmp_path: Path) -> None:
     assert (threads["windows"] > 0) == (n_cores() > 1)
 
 
+def test_a_run_whose_last_flow_fails_is_repeated_in_one_thread(tmp_path: Path) -> None:
+    rows = [f"0,{n},{8 + n},20000000" for n in range(8)]
+    flows = "\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n"
+    (tmp_path / "flows.csv").write_text(flows)
+
+    def run_dumbbell(n_threads: int) -> rm.Run:
+        plan = rm.Plan.of(
+            topology={"kind": "dumbbell", "hosts-per-side": 8, "core-gbps": 100.0},
+            transport={"name": "fastpod"},
+            workload={"pattern": "trace", "file": str(tmp_path / "flows.csv")},
+            run={"drain-us": 2e6, "threads": n_threads},
+        )
+        return rm.run(plan, out=tmp_path / str(n_threads), quiet=True)
+
+    one, two = run_dumbbell(1), run_dumbbell(2)
+    assert "failed" in one.flows["status"].to_pylist()
+    assert two.manifest["threads"]["undivided"] == "the last flow failed"
+    for file in FILES:
+        assert (one.path / file).read_bytes() == (two.path / file).read_bytes(), file
+
+
 def test_the_number_of_threads_has_limits() -> None:
     for n_threads in (0, 257, -1, 1.5):
         with pytest.raises(rm.PlanError, match=r"run\.threads"):

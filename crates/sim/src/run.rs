@@ -97,6 +97,8 @@ pub enum Status {
     /// Every message has been delivered and confirmed, or has failed. Messages that wait for one
     /// that failed were never submitted.
     Finished,
+    /// The run is divided, and partitions have gone past the event that ended its last message.
+    Overrun,
     /// The drain time is over; messages still in flight have been recorded as unfinished.
     TimedOut,
 }

@@ -6,6 +6,7 @@ use super::{recorder, simulate};
 use crate::plan::valid::ValidPlan;
 use crate::simulation::clock::Stopwatch;
 use crate::simulation::progress::NullObserver;
+use crate::simulation::status::ThreadCount;
 
 /// Cost of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +33,7 @@ pub struct BenchReport {
 pub fn bench(plan: &ValidPlan) -> BenchReport {
     let mut recorder = recorder(plan, None);
     let watch = Stopwatch::start();
-    let ran = simulate(plan, &mut recorder, None, &mut NullObserver);
+    let ran = simulate(plan, &mut recorder, None, &mut NullObserver, ThreadCount::ONE);
     let elapsed = watch.elapsed(ran.threads.count);
     let cpu_seconds = elapsed.cpu_seconds.unwrap_or(elapsed.wall.as_secs_f64());
     let per_second = |n: u64| n as f64 / cpu_seconds.max(1e-9);

@@ -19,7 +19,7 @@ use crate::results::publish::{clear, publish};
 use crate::simulation::SimulationTask;
 use crate::simulation::clock::Stopwatch;
 use crate::simulation::progress::Observer;
-use crate::simulation::status::CompletedRun;
+use crate::simulation::status::{CompletedRun, ThreadCount, Threads};
 use crate::traffic::deadlines::Deadlines;
 use crate::traffic::ideals::Ideals;
 use crate::traffic::source::PlanSource;
@@ -34,12 +34,7 @@ use crate::traffic::source::PlanSource;
 /// If results cannot be written.
 pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<Summary, RunError> {
     clear(out)?;
-    let writer = FlowWriter::create(&out.join("flows.parquet"))?;
-    let mut recorder = recorder(plan, Some(writer));
-    if let Some(interval) = plan.rates {
-        recorder.rates = Some(Rates::create(out.join("rates.parquet"), interval)?);
-        recorder.windows = Some(BoundedTable::new(out.join("windows.parquet")));
-    }
+    let mut recorder = file_recorder(plan, out)?;
     let requested = ObserverSpec {
         capture: plan.capture.as_ref().zip(plan.transport.wire()),
         trace: plan.trace.as_ref(),
@@ -50,8 +45,24 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     };
     let mut observed = RunObservers::start(&requested, out)?;
     let watch = Stopwatch::start();
-    let ran = simulate(plan, &mut recorder, observed.as_mut(), observer);
+    let mut ran = simulate(plan, &mut recorder, observed.as_mut(), observer, plan.threads);
+    if ran.is_overrun {
+        recorder = file_recorder(plan, out)?;
+        ran = simulate(plan, &mut recorder, None, observer, ThreadCount::ONE);
+        ran.threads = Threads::one(Some("the last flow failed"));
+    }
     publish(plan, recorder, observed, &ran, watch.elapsed(ran.threads.count), out)
+}
+
+/// Returns a recorder that writes flows, and rates if the plan requests them, to files in `out`.
+fn file_recorder(plan: &ValidPlan, out: &Path) -> Result<Recorder, RunError> {
+    let writer = FlowWriter::create(&out.join("flows.parquet"))?;
+    let mut recorder = recorder(plan, Some(writer));
+    if let Some(interval) = plan.rates {
+        recorder.rates = Some(Rates::create(out.join("rates.parquet"), interval)?);
+        recorder.windows = Some(BoundedTable::new(out.join("windows.parquet")));
+    }
+    Ok(recorder)
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
@@ -66,6 +77,7 @@ pub(crate) fn simulate(
     recorder: &mut Recorder,
     observed: Option<&mut RunObservers>,
     observer: &mut dyn Observer,
+    threads: ThreadCount,
 ) -> CompletedRun {
     let seed = plan.plan().seed;
     let ideals = || Ideals::new(&plan.sim, plan.segmentation);
@@ -79,7 +91,7 @@ pub(crate) fn simulate(
         recorder,
         observed,
         observer,
-        threads: plan.threads,
+        threads,
     });
     let mut ideals = ideals();
     let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));

@@ -110,10 +110,15 @@ fn drive<F: Transport, A: Source, P: Probe>(
     run: impl Fn(&mut Sim<F, A, P>, u64) -> Status,
 ) -> CompletedRun {
     let mut pace = ProgressTimer::new();
+    let mut is_overrun = false;
     let status = loop {
         match run(&mut sim, F::EVENTS_PER_CLOCK_READ) {
             Status::Finished => break RunStatus::Finished,
             Status::TimedOut => break RunStatus::Censored,
+            Status::Overrun => {
+                is_overrun = true;
+                break RunStatus::Interrupted;
+            }
             Status::Running => {}
         }
         if !pace.is_due() {
@@ -144,6 +149,7 @@ fn drive<F: Transport, A: Source, P: Probe>(
     let deadlocks = deadlocks.iter().map(|d| (d.since, d.ports.iter().map(ends).collect()));
     let WindowTotals { windows, work, span } = sim.windows();
     let ran = CompletedRun {
+        is_overrun,
         threads: Threads { windows, work_events: work, span_events: span, ..threads },
         hops: sim.fabric().stats().hops,
         tiers: sim.fabric().tier_stats(),

@@ -31,6 +31,10 @@ pub(crate) struct ThreadCount {
     pub(crate) is_explicit: bool,
 }
 
+impl ThreadCount {
+    pub(crate) const ONE: Self = Self { count: 1, is_explicit: true };
+}
+
 /// Threads that a run used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Threads {
@@ -73,6 +77,8 @@ pub(crate) struct CompletedRun {
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     pub(crate) threads: Threads,
+    /// True if the run must be repeated in one thread ([`rampmeter_sim::Status::Overrun`]).
+    pub(crate) is_overrun: bool,
 }
 
 impl CompletedRun {
@@ -92,6 +98,7 @@ impl CompletedRun {
             rpcs: vec![],
             offered_packets: 0,
             threads: Threads::one(None),
+            is_overrun: false,
         }
     }
 }

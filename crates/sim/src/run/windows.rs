@@ -16,8 +16,10 @@
 //! Hazards: a run ends with the event that ends its last message, and a partition cannot know that
 //! another has come to it. So windows stop before the last messages are submitted. They go on after
 //! that only while some message has more bytes missing than its receiver's links can carry in a
-//! window. The whole run does the rest. What partitions would have in common makes a run whole:
-//! faults, pauses, flows that depend on others, and observers of packets ([`Sim::division`]).
+//! window. The whole run does the rest. A message that fails may end a run all the same, which then
+//! must be repeated undivided ([`Status::Overrun`]). What partitions would have in common makes a
+//! run whole: faults, pauses, flows that depend on others, and observers of packets
+//! ([`Sim::division`]).
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -82,6 +84,8 @@ struct Windows<F: Transport, A, P> {
     reached: EventLimit,
     /// A message that does not end soon.
     witness: Option<MsgId>,
+    /// True if the last message has ended in a window.
+    is_overrun: bool,
 }
 
 impl<F, A, P> Sim<F, A, P>
@@ -111,12 +115,13 @@ where
         Ok(Division { n_threads: n_threads.clamp(1, partitions.len()), partitions, fastest })
     }
 
-    /// The same as [`Sim::run`], with the same results, in windows.
+    /// The same as [`Sim::run`], with the same results, in windows. Returns [`Status::Overrun`] if
+    /// the last message failed in a window: the results then are those of some more events.
     pub fn run_divided(&mut self, division: &Division, budget: u64) -> Status {
         let stop = self.ledger.counters.events.saturating_add(budget);
         while self.ledger.counters.events < stop {
-            if self.is_long(division) {
-                self.run_windows(division, stop);
+            if self.is_long(division) && self.run_windows(division, stop) {
+                return Status::Overrun;
             }
             let left = stop.saturating_sub(self.ledger.counters.events);
             match self.run(left.min(WHOLE_EVENTS)) {
@@ -152,19 +157,22 @@ where
         true
     }
 
-    fn run_windows(&mut self, division: &Division, stop: u64) {
+    /// Runs windows as long as the run does not end soon, up to `stop` events. Returns true if it
+    /// has ended in a window.
+    fn run_windows(&mut self, division: &Division, stop: u64) -> bool {
         let partitions = &division.partitions;
         let mut windows = Windows::new(self, division);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (1..division.n_threads).map(|_| Worker::start(scope)).collect();
             while self.ledger.counters.events < stop
+                && !windows.is_overrun
                 && let Some(limit) = self.next_limit(division, &mut windows)
             {
                 windows.run(&workers, limit);
                 self.close_window(division, &mut windows, limit);
             }
         });
-        let Windows { parts, sample_at, .. } = windows;
+        let Windows { parts, sample_at, is_overrun, .. } = windows;
         let mut parts: Vec<_> = parts.into_iter().flatten().collect();
         parts.sort_by_key(|part| part.sim.stations.first());
         let (mut divided, mut mail) = (Vec::new(), Vec::new());
@@ -183,6 +191,7 @@ where
         if let Some(at) = sample_at {
             self.push_other(at, SAMPLE);
         }
+        is_overrun
     }
 
     /// Returns the end of the next window, and assigns the messages that are submitted in it to
@@ -282,8 +291,7 @@ where
         for part in windows.parts.iter_mut().flatten() {
             part.sim.ledger.follow(&self.ledger);
         }
-        let is_over = self.ledger.is_settled() && self.next.is_none();
-        assert!(!is_over, "seed {}: the last message failed in a window", self.seed);
+        windows.is_overrun = self.ledger.is_settled() && self.next.is_none();
         if windows.sample_at.is_some_and(|at| limit == place_of(at, SAMPLE)) {
             self.sample_windows(division, windows, limit.time);
         }
@@ -329,7 +337,13 @@ impl<F: Transport, A: Source, P: Probe> Windows<F, A, P> {
             let part = Part { sim: Box::new(sim), mail: Vec::new() };
             parts[number % division.n_threads].push(part);
         }
-        Self { parts, sample_at, reached: EventLimit::before(now), witness: None }
+        Self {
+            parts,
+            sample_at,
+            reached: EventLimit::before(now),
+            witness: None,
+            is_overrun: false,
+        }
     }
 
     fn sim(&self, partition: usize) -> &Sim<F, A, P> {
