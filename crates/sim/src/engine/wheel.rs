@@ -60,6 +60,8 @@ pub struct Wheel {
     /// Insertion numbers of events in the overflow heap.
     inserted: u64,
     len: usize,
+    /// Last result of [`Wheel::highest_rank`], with its time and the events done by then.
+    highest: (Time, u64, usize),
 }
 
 impl Wheel {
@@ -87,6 +89,7 @@ impl Wheel {
             overflow: BinaryHeap::new(),
             inserted: 0,
             len: 0,
+            highest: (Time::NEVER, 0, 0),
         }
     }
 
@@ -227,13 +230,19 @@ impl Wheel {
     }
 
     /// Returns the highest rank of the events popped so far that have the time of the last one.
+    /// Calls take time for the events since the last call.
     #[cold]
-    pub(crate) fn highest_rank(&self) -> u64 {
+    pub(crate) fn highest_rank(&mut self) -> u64 {
+        let Some(&word) = self.current[..self.head].last() else { return 0 };
+        let time = self.key(word).time;
+        let (at, known, seen) = self.highest;
+        let (known, seen) = if at == time { (known, seen) } else { (0, 0) };
         // Events of one time are in one bucket, which is kept until the next is opened.
-        let done = self.current[..self.head].iter().rev().map(|&word| self.key(word));
-        let last = done.clone().next().map(|key| key.time);
-        let simultaneous = done.take_while(|key| Some(key.time) == last);
-        simultaneous.map(|key| rank(key.code)).max().unwrap_or(0)
+        let new = self.current[seen..self.head].iter().rev().map(|&word| self.key(word));
+        let simultaneous = new.take_while(|key| key.time == time);
+        let rank = simultaneous.map(|key| rank(key.code)).fold(known, u64::max);
+        self.highest = (time, rank, self.head);
+        rank
     }
 
     /// Returns a time that is not later than any queued event, and at most a bucket earlier than
