@@ -1,5 +1,6 @@
-"""Runs many plans concurrently, one per core. Ctrl-C and SIGTERM stop all; finished results are
-stored.
+"""Runs many plans concurrently, one per core, or a single one on all cores.
+
+Ctrl-C and SIGTERM stop all; finished results are stored.
 
 The simulator releases the interpreter lock, so threads are enough. A result folder that has the
 same plan, the same input files and the same simulator is not run again.

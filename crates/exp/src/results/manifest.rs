@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::record::observers::ObservedReport;
 use crate::simulation::status::{RunStatus, Threads};
 
-/// The manifest of a result folder. Everything but its times is the same whenever the plan
+/// Manifest of a result folder. Everything but its times and threads is the same whenever the plan
 /// is run again.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Manifest<'a> {

@@ -136,7 +136,7 @@ pub struct FabricStats {
     pub(super) tiers: Vec<TierStats>,
     /// Drops since they were last taken, by port and reason.
     pub(super) drops: BTreeMap<(u32, u8), DropCount>,
-    /// When each tier first had its longest queue.
+    /// Time and port of the longest queue of each tier, when it was first that long.
     pub(super) peaks: Vec<Option<Peak>>,
 }
 
