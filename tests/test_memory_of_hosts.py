@@ -10,24 +10,29 @@ import resource, sys
 import rampmeter as rm
 
 k, transport = int(sys.argv[1]), sys.argv[2]
-rm.run(
+plan = rm.Plan.of(
     topology={"kind": "fat-tree", "k": k},
     transport={"name": transport},
     workload={"pattern": "permutation", "sizes": {"fixed": 65_536}},
-    out="out", quiet=True,
 )
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+rm.run(plan, out="out", quiet=True)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, plan.derived()["run-memory-bytes"])
 """
 
 
 def maximum_memory(k: int, transport: str, folder: str) -> int:
-    """Returns the maximum resident memory of a permutation on a fat-tree, in bytes."""
+    """Returns the maximum resident memory of a permutation on a fat-tree, in bytes.
+
+    It is compared with the estimate of `rampmeter check`.
+    """
     argv = [sys.executable, "-c", PROGRAM, str(k), transport]
     done = subprocess.run(
         argv, cwd=folder, capture_output=True, text=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    measured, estimated = map(float, done.stdout.split())
+    assert 0.4 < estimated / measured < 2.5, done.stdout
+    return int(measured)
 
 
 @pytest.mark.long

@@ -79,35 +79,22 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Returns the rates between hosts with these links; each host has at least one. `distances`
-    /// returns the hops between switches, by number; it is called if a host has several links.
-    pub fn new(links: Vec<Vec<HostLink>>, distances: impl FnOnce() -> Vec<Vec<u16>>) -> Self {
-        if links.iter().all(|links| links.len() == 1) {
-            return Self { links, distances: None, components: None, round_trips: None };
-        }
-        let one_of_kind: BTreeMap<&[HostLink], usize> =
-            links.iter().map(Vec::as_slice).zip(0..).collect();
-        let hosts: Vec<usize> = one_of_kind.into_values().collect();
-        let distances = distances();
-        let components = find_components(&links, &distances);
-        let rates = Self { links, distances: Some(distances), components, round_trips: None };
-        let uses_all =
-            |a: usize, b: usize| rates.nearest_links(a, b).count() == rates.links[a].len();
-        match hosts.iter().all(|&a| hosts.iter().all(|&b| uses_all(a, b))) {
-            true => Self { distances: None, ..rates },
-            false => rates,
-        }
+    /// Returns the rates between hosts with these links; each host has at least one. `components`
+    /// has the part of the network that each switch is in, or is `None` if all links of hosts lead
+    /// to one part. `distances` are the hops between switches, `u16::MAX` without a path, or `None`
+    /// if each pair uses all links of both hosts.
+    pub fn new(
+        links: Vec<Vec<HostLink>>,
+        components: Option<Vec<u32>>,
+        distances: Option<Vec<Vec<u16>>>,
+    ) -> Self {
+        Self { links, distances, components, round_trips: None }
     }
 
     /// Returns the rates between hosts with one link each, at one switch.
     pub fn single_switch(rates: impl Iterator<Item = Rate>) -> Self {
         let link = |rate| vec![HostLink { switch: 0, tx_rate: rate, rx_rate: rate }];
-        Self {
-            links: rates.map(link).collect(),
-            distances: None,
-            components: None,
-            round_trips: None,
-        }
+        Self::new(rates.map(link).collect(), None, None)
     }
 
     /// Returns these pairs with separate round trips, or with that of the network.
@@ -322,15 +309,6 @@ impl Planes {
     }
 }
 
-/// Returns the part of the network that each switch is in; `None` if hosts' links lead to one part.
-fn find_components(links: &[Vec<HostLink>], distances: &[Vec<u16>]) -> Option<Vec<u32>> {
-    let first = |of: &Vec<u16>| of.iter().position(|&hops| hops < u16::MAX).unwrap_or(0) as u32;
-    let parts: Vec<u32> = distances.iter().map(first).collect();
-    let mut used = links.iter().flatten().map(|link| parts[link.switch as usize]);
-    let one = used.next()?;
-    used.any(|part| part != one).then_some(parts)
-}
-
 /// Returns the group of each of `n` members, from 0 in the order of their first members: members
 /// of one of `sets` are in one group.
 fn group_members(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
@@ -369,10 +347,9 @@ mod tests {
     #[test]
     fn rates_of_links_to_separate_networks_do_not_add_up() {
         let links = vec![vec![link(0, 100), link(1, 10)], vec![link(0, 10), link(1, 100)]];
-        let apart = || vec![vec![0, u16::MAX], vec![u16::MAX, 0]];
-        let rates = Pairs::new(links.clone(), apart);
+        let rates = Pairs::new(links.clone(), Some(vec![0, 1]), None);
         assert_eq!((gbps(&rates, 0, 1), gbps(&rates, 1, 0)), (20, 20));
-        let joined = Pairs::new(links, || vec![vec![0, 1], vec![1, 0]]);
+        let joined = Pairs::new(links, None, None);
         assert_eq!(gbps(&joined, 0, 1), 110);
     }
 
@@ -389,7 +366,8 @@ mod tests {
             vec![far, far, 2, 0, 1],
             vec![far, far, 1, 1, 0],
         ];
-        let rates = Pairs::new((0..4).map(host).collect(), || distances);
+        let components = Some(vec![0, 1, 2, 2, 2]);
+        let rates = Pairs::new((0..4).map(host).collect(), components, Some(distances));
         assert!(rates.has_partial_pairs());
         assert_eq!([(0, 1), (0, 2), (0, 3)].map(|(a, b)| gbps(&rates, a, b)), [400, 100, 100]);
         let planes = rates.planes().expect("hosts have two planes");
@@ -415,7 +393,7 @@ mod tests {
             vec![link(2, 100)],
         ];
         let distances = vec![vec![0, 2, 1], vec![2, 0, 1], vec![1, 1, 0]];
-        let rates = Pairs::new(hosts, || distances);
+        let rates = Pairs::new(hosts, None, Some(distances));
         assert!(rates.has_partial_pairs());
         assert_eq!(rates.planes(), None);
     }
@@ -423,7 +401,7 @@ mod tests {
     #[test]
     fn pairs_that_use_all_links_have_the_rates_of_hosts() {
         let hosts = vec![vec![link(0, 50), link(1, 50)]; 4];
-        let rates = Pairs::new(hosts, || vec![vec![0, 2], vec![2, 0]]);
+        let rates = Pairs::new(hosts, None, None);
         assert!(!rates.has_partial_pairs());
         assert_eq!(gbps(&rates, 0, 3), 100);
     }
@@ -431,7 +409,7 @@ mod tests {
     #[test]
     fn each_direction_has_its_rate() {
         let slow = HostLink { rx_rate: Rate::from_gbps(10), ..link(0, 100) };
-        let rates = Pairs::new(vec![vec![slow], vec![link(0, 100)]], || unreachable!());
+        let rates = Pairs::new(vec![vec![slow], vec![link(0, 100)]], None, None);
         assert_eq!([gbps(&rates, 0, 1), gbps(&rates, 1, 0)], [100, 10]);
     }
 }

@@ -104,6 +104,25 @@ pub struct Wiring {
 }
 
 impl Wiring {
+    /// Returns the number of hosts and arbiters.
+    pub fn n_stations(&self) -> u32 {
+        self.n_hosts + self.n_arbiters
+    }
+
+    /// Returns the number of switches.
+    pub fn n_switches(&self) -> u32 {
+        self.levels.len() as u32
+    }
+
+    /// Returns the number of a node among hosts and arbiters; `None` for switches.
+    pub fn station(&self, node: Node) -> Option<u32> {
+        match node {
+            Node::Host(host) => Some(host),
+            Node::Arbiter(arbiter) => Some(self.n_hosts + arbiter),
+            Node::Switch(_) => None,
+        }
+    }
+
     /// Returns the wiring without arbiters and their links.
     #[must_use]
     pub fn without_arbiters(&self) -> Self {

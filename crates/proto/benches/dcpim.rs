@@ -48,6 +48,7 @@ fn runs(c: &mut Criterion) {
     group.sample_size(10);
     let leaf_spine = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

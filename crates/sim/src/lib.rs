@@ -30,6 +30,6 @@ pub use source::Source;
 pub use topo::kinds as topologies;
 pub use topo::{
     ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, Node, PathHop, PathLink, Paths,
-    RegularPaths, Shape, Target, Topology, TopologyError, TopologySpec,
+    RegularPaths, Shape, Symmetry, Target, Topology, TopologyError, TopologySpec,
 };
 pub use watched_transport::{WatchedHop, WatchedTransport};

@@ -28,6 +28,7 @@ pub fn leaf_spine_of(
 ) -> TopologySpec {
     TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks,
         hosts_per_rack,
         spines,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::registered::{DerivedValue, Quantity};
 use rampmeter_sim::SimSpec;
-use rampmeter_workload::ValidWorkload;
+use rampmeter_workload::{SizeDist, ValidWorkload};
 
 use super::Plan;
 use super::fabric::port_memory;
@@ -78,11 +78,36 @@ impl ValidPlan {
             bytes("payload", self.segmentation.payload),
             DerivedValue::time("packet", access_rate.tx_time(packet)),
             bytes("port-buffer", port_memory(&self.sim.fabric.buffer)),
+            bytes("run-memory", self.estimate_memory()),
             DerivedValue::count("arbiters", self.transport.needs.arbiters.len() as u64),
             DerivedValue::count("priorities", self.transport.needs.priorities.into()),
         ];
         let own = self.transport.describe();
         let own = own.iter().map(DerivedValue::entry).map(|(k, v)| (format!("transport.{k}"), v));
         common.iter().map(DerivedValue::entry).chain(own).collect()
+    }
+
+    /// Estimates the memory of a run in one thread, mostly within a factor of two: that of the
+    /// process, of ports, hosts, routes and flows, and of the packets in flight if every host has
+    /// sent one bandwidth-delay product. The sizes are fitted to runs of 1024 to 131 072 hosts
+    /// (`docs/performance.md`).
+    fn estimate_memory(&self) -> Bytes {
+        const PROCESS: f64 = 60e6;
+        const PORT: f64 = 200.0;
+        const HOST: f64 = 12_000.0;
+        const ROUTE: f64 = 8.0;
+        const FLOW: f64 = 120.0;
+        const PACKET: f64 = 130.0;
+        let topology = &self.sim.topology;
+        let hosts = f64::from(topology.n_hosts());
+        let routes = f64::from(topology.n_switches()) * topology.racks().len() as f64;
+        let flows = self.workload.total_flows().unwrap_or(0) as f64;
+        let sizes = self.workload.sizes().map(SizeDist::mean_bytes);
+        let mean = self.workload.mean_bytes().or(sizes).unwrap_or(f64::INFINITY);
+        let bdp = self.facts.access_rate.bytes_floor(self.facts.data_rtt).get() as f64;
+        let in_flight = (hosts * bdp).min(flows * mean) / self.segmentation.payload.get() as f64;
+        let ports = 2.0 * topology.links().len() as f64;
+        let fixed = PROCESS + PORT * ports + HOST * hosts + ROUTE * routes;
+        Bytes::new((fixed + FLOW * flows + PACKET * in_flight) as u64)
     }
 }

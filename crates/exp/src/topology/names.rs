@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_sim::topo::Routes;
 use rampmeter_sim::topo::{Link, Node};
 use rampmeter_sim::{Target, Topology, TopologySpec, topologies};
 use rampmeter_workload::trace::HostNames;
@@ -301,7 +300,7 @@ impl Names {
         let n_links = topology.links().len() as u32;
         let links = (0..n_links).map(|link| own.target(topology, Target::Link(link))).collect();
         let mut names = Self { nodes, links, ports: Vec::new(), n_stations };
-        let routes = Routes::new(topology, &|_| true);
+        let routes = topology.routes();
         let mut seen: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for port in 0..routes.n_ports() as u32 {
             let (link, to) = routes.end(port);

@@ -1,13 +1,13 @@
 //! The least time that each flow could take in the network of a plan.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Bytes, NodeId, Rate, Span};
 use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
 use rampmeter_metrics::{DetourLink, Detours, HopGraph, Ideal, IdealModel, MinimumTime};
-use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Topology};
+use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Symmetry, Topology};
 
 use super::segmentation::Segmentation;
 
@@ -24,8 +24,9 @@ pub(crate) struct Ideals {
     has_outages: bool,
     /// True if packets may then take faster paths than the shortest ones.
     has_detours: bool,
-    /// Between hosts of two classes; `None` if there is no way.
-    by_classes: IdMap<(u32, u32), Option<Arc<ClassPaths>>>,
+    symmetry: Symmetry,
+    /// Between representatives of pairs with equal paths; `None` if there is no way.
+    by_pair: IdMap<(u32, u32), Option<Arc<ClassPaths>>>,
     /// Different ways that were found last: hosts of regular networks have few.
     recent: VecDeque<Arc<ClassPaths>>,
 }
@@ -33,7 +34,7 @@ pub(crate) struct Ideals {
 /// Number of different ways with which new ones are compared.
 const RECENT: usize = 16;
 
-/// The ways between hosts of two classes.
+/// The ways between two hosts.
 #[derive(Debug, PartialEq)]
 struct ClassPaths {
     hop_graph: HopGraph,
@@ -48,8 +49,6 @@ struct ClassPaths {
 /// Properties of a host from which ideals are computed.
 #[derive(Clone, Copy, Debug)]
 struct Host {
-    /// Hosts of one class have links to the same switches, with the same rates and propagation.
-    class: u32,
     tx: LinkRates,
     rx: LinkRates,
 }
@@ -94,18 +93,28 @@ impl Ideals {
         let has_detours = has_outages && !topology.has_only_slower_detours();
         let hosts = hosts(&topology);
         let model = IdealModel { forwarding, framing: cut.framing() };
-        let paths = Paths::new(topology);
-        let (by_classes, recent) = (IdMap::default(), VecDeque::new());
-        Self { paths, model, hosts, has_changes, has_outages, has_detours, by_classes, recent }
+        let (symmetry, paths) = (topology.symmetry(), Paths::new(topology));
+        let (by_pair, recent) = (IdMap::default(), VecDeque::new());
+        Self {
+            paths,
+            model,
+            hosts,
+            has_changes,
+            has_outages,
+            has_detours,
+            symmetry,
+            by_pair,
+            recent,
+        }
     }
 
     /// The ideals of a flow; zero if there is no path. They are over all links on shortest paths,
     /// or over all links if outages may open faster paths.
     pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
-        let classes = (self.hosts[src.idx()].class, self.hosts[dst.idx()].class);
-        let Self { paths, model, by_classes, recent, has_changes, has_detours, .. } = self;
-        let between = by_classes.entry(classes).or_insert_with(|| {
-            let found = ClassPaths::of(paths, *model, src.get(), dst.get(), *has_detours)?;
+        let pair = self.symmetry.representative(src.get(), dst.get());
+        let Self { paths, model, by_pair, recent, has_changes, has_detours, .. } = self;
+        let between = by_pair.entry(pair).or_insert_with(|| {
+            let found = ClassPaths::of(paths, *model, pair.0, pair.1, *has_detours)?;
             Some(share(found, recent))
         });
         let Some(between) = between else { return FlowIdeals::default() };
@@ -194,19 +203,16 @@ fn hosts(topology: &Topology) -> Vec<Host> {
     let mut links = vec![Vec::new(); topology.n_hosts() as usize];
     for (host, link) in topology.access() {
         let switch = if matches!(link.a, Node::Switch(_)) { link.a } else { link.b };
-        let rates = [link.rate_to(switch), link.rate_from(switch)];
-        links[host as usize].push((switch, rates, link.propagation));
+        links[host as usize].push([link.rate_to(switch), link.rate_from(switch)]);
     }
-    let mut classes = BTreeMap::new();
-    let host = |of: Vec<(Node, [Rate; 2], Span)>| {
+    let host = |of: Vec<[Rate; 2]>| {
         let [tx, rx] = [0, 1].map(|direction| {
-            let rates = || of.iter().map(|(_, rates, _)| rates[direction]);
+            let rates = || of.iter().map(|rates| rates[direction]);
             let slowest = rates().min().expect("a host has a link");
             let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
             LinkRates { slowest, total }
         });
-        let next = classes.len() as u32;
-        Host { class: *classes.entry(of).or_insert(next), tx, rx }
+        Host { tx, rx }
     };
     links.into_iter().map(host).collect()
 }

@@ -10,6 +10,7 @@ use rampmeter_testkit::*;
 fn a_lone_packet_takes_its_ideal_time_after_its_rts() {
     let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

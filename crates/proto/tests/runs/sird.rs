@@ -108,6 +108,7 @@ mod alone {
 fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
     let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 9,
         hosts_per_rack: 16,
         spines: 4,

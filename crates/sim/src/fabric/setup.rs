@@ -30,7 +30,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         seed: u64,
         hop: impl Fn(SwitchFacts) -> P,
     ) -> Self {
-        let routes = Routes::new(&topology, &|_| true);
+        let routes = topology.routes().clone();
         let n_ports = routes.n_ports();
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations(), topology.n_switches());

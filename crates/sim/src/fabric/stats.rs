@@ -309,15 +309,15 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut tiers: Vec<TierStats> = Vec::new();
+    let mut known = BTreeMap::new();
     let mut tier_of = Vec::with_capacity(routes.n_ports());
     for port in 0..routes.n_ports() as u32 {
         let (link, to) = routes.end(port);
         let link = topology.links()[link as usize];
         let from = if link.a == to { link.b } else { link.a };
-        let name = tier_name(topology, top, (from, to));
-        let idx = tiers.iter().position(|t| t.name == name).unwrap_or_else(|| {
+        let idx = *known.entry(end_levels(topology, (from, to))).or_insert_with(|| {
             tiers.push(TierStats {
-                name,
+                name: tier_name(topology, top, (from, to)),
                 is_of_hosts: matches!(from, Node::Host(_)),
                 ports: 0,
                 bytes: 0,
@@ -344,8 +344,11 @@ pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     let ports = topology.links().iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
     let rates = topology.links().iter().flat_map(|link| [link.rate, link.rate_back]);
     let of_switches = ports.zip(rates).filter(|((from, _), _)| matches!(from, Node::Switch(_)));
+    let key = |(ends, rate)| ((end_levels(topology, ends), rate), ends);
+    let groups: BTreeMap<_, (Node, Node)> = of_switches.map(key).collect();
     let top = topology.levels.iter().copied().max().unwrap_or(1);
-    of_switches.map(|(ends, rate)| (tier_name(topology, top, ends), rate)).collect()
+    let named = |((_, rate), ends)| (tier_name(topology, top, ends), rate);
+    groups.into_iter().map(named).collect()
 }
 
 /// Returns the tiers of the two ports of each link: that of its first end, and that of its second.
@@ -385,6 +388,16 @@ pub fn tier_capacities(
         }
     }
     capacities
+}
+
+/// Returns the levels of the ends of a port, which determine its tier: 0 for hosts, and the highest
+/// number for arbiters.
+fn end_levels(topology: &Topology, (from, to): (Node, Node)) -> [u8; 2] {
+    [from, to].map(|node| match node {
+        Node::Host(_) => 0,
+        Node::Switch(switch) => topology.levels[switch as usize],
+        Node::Arbiter(_) => u8::MAX,
+    })
 }
 
 /// Returns the name of the tier of a port between two nodes; `top` is the highest level.

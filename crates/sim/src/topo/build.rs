@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::TopologyError;
 use super::kinds::{delay, rate};
+use super::routes::SharedRoutes;
 use super::{Link, Node, Topology};
 use rampmeter_core::wiring::Wiring;
 use rampmeter_core::{Rate, Span};
@@ -41,10 +42,19 @@ impl LinkParameters {
     }
 }
 
-/// Upper bound on hosts and on switches: identifiers and tables are sized for it.
+/// Upper bound on hosts of topologies with racks of equal size.
+const MAX_HOSTS: u64 = 262_144;
+/// Upper bound on switches: identifiers and tables are sized for it.
 pub(super) const MAX_NODES: u64 = 65_536;
 /// Upper bound on links: events have that much room for the numbers of their two ports.
-const MAX_LINKS: usize = 1_000_000;
+const MAX_LINKS: usize = 4_000_000;
+
+pub(super) fn check_hosts(name: &'static str, got: u64) -> Result<u32, TopologyError> {
+    if !(2..=MAX_HOSTS).contains(&got) {
+        return Err(TopologyError::Count { name, expected: "2 to 262144", got });
+    }
+    Ok(got as u32)
+}
 
 pub(super) fn check_count(
     name: &'static str,
@@ -67,7 +77,7 @@ impl Topology {
         wires: &LinkParameters,
     ) -> Result<Self, TopologyError> {
         if links.len() > MAX_LINKS {
-            let (name, expected, got) = ("links", "at most 1000000", links.len() as u64);
+            let (name, expected, got) = ("links", "at most 4000000", links.len() as u64);
             return Err(TopologyError::Count { name, expected, got });
         }
         let mut host_links = vec![Vec::new(); n_hosts as usize];
@@ -94,7 +104,8 @@ impl Topology {
         let n_arbiters = 0;
         let wiring =
             Wiring { n_hosts, n_arbiters, levels, links, tors, host_latency, switch_latency };
-        let topology = Self { wiring: Arc::new(wiring), cables: None };
+        let topology =
+            Self { wiring: Arc::new(wiring), cables: None, routes: SharedRoutes::default() };
         topology.check_joined(&host_links)?;
         Ok(topology)
     }
@@ -173,29 +184,36 @@ impl Topology {
     }
 }
 
-/// Returns a network of `racks` racks and `spines` spine switches, each joined to every leaf. A
-/// rack has `hosts_per_rack` hosts and `rails` leaf switches, and every host has a link to each
-/// leaf of its rack.
-pub(super) fn leaf_spine(
-    racks: u32,
-    rails: u32,
-    hosts_per_rack: u32,
-    spines: u32,
-    wires: &LinkParameters,
-) -> Result<Topology, TopologyError> {
-    let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
-    let mut links = Vec::new();
-    for host in 0..n_hosts {
-        for rail in 0..rails {
-            links.push(access(host, host / hosts_per_rack * rails + rail, wires));
+/// A network of racks and spine switches, in one plane or in several. A rack has `rails` leaf
+/// switches, and every host has a link to each leaf of its rack. Each plane has an equal number of
+/// a rack's leaves and of the spines, all of them joined.
+pub(super) struct TwoTiers {
+    pub(super) racks: u32,
+    pub(super) rails: u32,
+    pub(super) planes: u32,
+    pub(super) hosts_per_rack: u32,
+    pub(super) spines: u32,
+}
+
+impl TwoTiers {
+    pub(super) fn build(&self, wires: &LinkParameters) -> Result<Topology, TopologyError> {
+        let Self { racks, rails, planes, hosts_per_rack, spines } = *self;
+        let (n_hosts, leaves) = (racks * hosts_per_rack, racks * rails);
+        let mut links = Vec::new();
+        for host in 0..n_hosts {
+            for rail in 0..rails {
+                links.push(access(host, host / hosts_per_rack * rails + rail, wires));
+            }
         }
-    }
-    for leaf in 0..leaves {
-        for spine in 0..spines {
-            links.push(trunk(leaf, leaves + spine, wires));
+        let of_plane = spines / planes;
+        for leaf in 0..leaves {
+            let plane = leaf % rails % planes;
+            for spine in plane * of_plane..(plane + 1) * of_plane {
+                links.push(trunk(leaf, leaves + spine, wires));
+            }
         }
+        Topology::check(n_hosts, leaves + spines, links, wires)
     }
-    Topology::check(n_hosts, leaves + spines, links, wires)
 }
 
 pub(super) fn attach(n_hosts: u32, hosts_per_switch: u32, wires: &LinkParameters) -> Vec<Link> {

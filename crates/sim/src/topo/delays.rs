@@ -65,32 +65,25 @@ impl Delays {
     }
 }
 
-/// Delays from one kind of host to another.
-struct KindDelays {
-    from: usize,
-    to: usize,
-    switches: u32,
-    one_way: RoundTrip,
-}
-
 impl Topology {
     /// Returns the delays between hosts for full packets of `data` bytes and control packets of
     /// `control` bytes on the wire. Packets take the slowest of equally short paths.
     pub fn delays(&self, data: Bytes, control: Bytes) -> Delays {
         let kinds = self.kinds_of_hosts();
         let paths = Paths::new(self.clone());
-        let times = || self.times(&kinds, &paths, data, control);
+        let one_way = self.one_way(&paths, data, control);
         let mut longest = RoundTrip { data: Span::ZERO, control: Span::ZERO };
         let (mut nearest, mut shortest, mut switches) = (Span::MAX, Span::MAX, 0);
-        for KindDelays { one_way, switches: of_path, .. } in times() {
-            longest = longest.max(one_way);
-            nearest = nearest.min(one_way.control);
-            shortest = shortest.min(one_way.data);
-            switches = switches.max(of_path);
+        let pairs = self.distinct_pairs(&kinds).into_iter();
+        for (hops, time) in pairs.filter_map(|(src, dst)| one_way(src, dst)) {
+            longest = longest.max(time);
+            nearest = nearest.min(time.control);
+            shortest = shortest.min(time.data);
+            switches = switches.max(hops as u32 - 1);
         }
         let has_far_hosts = longest.control > nearest * CLASS;
         let has_classes = has_far_hosts || longest.data > shortest * CLASS;
-        let round_trips = has_classes.then(|| classes(&kinds, times()));
+        let round_trips = has_classes.then(|| classes(&kinds, one_way));
         let facts = FabricFacts {
             n_hosts: self.n_hosts(),
             access_rate: self.slowest_host(),
@@ -136,10 +129,7 @@ impl Topology {
         }
         let kinds = self.kinds_of_hosts();
         let paths = Paths::new(self.clone());
-        let pairs = kinds.iter().flat_map(|from| kinds.iter().map(move |to| (from, to)));
-        let rates = pairs.filter_map(|(from, to)| {
-            let src = *from.first()?;
-            let dst = *to.iter().find(|&&dst| dst != src)?;
+        let rates = self.distinct_pairs(&kinds).into_iter().filter_map(|(src, dst)| {
             let shares = paths.shares(src, dst);
             let limit = |&(link, from, share): &(u32, Node, f64)| {
                 self.links[link as usize].rate_from(from).as_bps() as f64 / share
@@ -182,32 +172,25 @@ impl Topology {
         kinds.into_values().collect()
     }
 
-    /// Returns the delays between all kinds of hosts, and within those of several hosts.
-    fn times<'a>(
-        &'a self,
-        kinds: &'a [Vec<u32>],
-        paths: &'a Paths,
+    /// Returns a function of two hosts: hops of the path from one to the other, and its delays one
+    /// way; `None` if there is no path.
+    fn one_way(
+        &self,
+        paths: &Paths,
         data: Bytes,
         control: Bytes,
-    ) -> impl Iterator<Item = KindDelays> + 'a {
+    ) -> impl Fn(u32, u32) -> Option<(usize, RoundTrip)> {
         let has_equal_ways = self.has_equal_ways() && self.has_equal_interfaces();
-        let between = move |a, b| {
+        move |src, dst| {
             if has_equal_ways {
-                let path = paths.of(a, b)?;
+                let path = paths.of(src, dst)?;
                 let one_way = RoundTrip { data: idle(&path, data), control: idle(&path, control) };
                 return Some((path.len(), one_way));
             }
-            let path = paths.slowest_of(a, b, data)?;
-            let control = idle(&paths.slowest_of(a, b, control)?, control);
+            let path = paths.slowest_of(src, dst, data)?;
+            let control = idle(&paths.slowest_of(src, dst, control)?, control);
             Some((path.len(), RoundTrip { data: idle(&path, data), control }))
-        };
-        let n = kinds.len();
-        let pairs = (0..n).flat_map(move |from| (0..n).map(move |to| (from, to)));
-        pairs.filter_map(move |(from, to)| {
-            let other = usize::from(from == to);
-            let (hops, one_way) = between(*kinds[from].first()?, *kinds[to].get(other)?)?;
-            Some(KindDelays { from, to, switches: hops as u32 - 1, one_way })
-        })
+        }
     }
 
     /// Returns true if all links of each host are alike. A packet may take any of them.
@@ -238,12 +221,18 @@ fn idle(path: &[PathHop], bytes: Bytes) -> Span {
     path.iter().fold(Span::ZERO, |sum, hop| sum + hop.delay + hop.rate.tx_time(bytes))
 }
 
-/// Returns the round trips of pairs of hosts by class, from the longest on. Both directions of a
-/// pair have that of the slower one.
-fn classes(kinds: &[Vec<u32>], times: impl Iterator<Item = KindDelays>) -> RoundTrips {
+/// Returns the round trips of pairs of hosts by class, from the longest on, with delays that
+/// `between` returns for two hosts. Both directions of a pair have that of the slower one.
+fn classes(
+    kinds: &[Vec<u32>],
+    between: impl Fn(u32, u32) -> Option<(usize, RoundTrip)>,
+) -> RoundTrips {
     let n = kinds.len();
     let mut one_way = vec![RoundTrip { data: Span::ZERO, control: Span::ZERO }; n * n];
-    for KindDelays { from, to, one_way: time, .. } in times {
+    for (from, to) in (0..n).flat_map(|from| (0..n).map(move |to| (from, to))) {
+        let src = kinds[from].first();
+        let Some((&src, &dst)) = src.zip(kinds[to].get(usize::from(from == to))) else { continue };
+        let Some((_, time)) = between(src, dst) else { continue };
         for place in [from * n + to, to * n + from] {
             one_way[place] = one_way[place].max(time);
         }

@@ -1,7 +1,10 @@
 //! Rates between pairs of hosts.
 
+use std::collections::BTreeMap;
+
 use rampmeter_core::{HostLink, Pairs};
 
+use super::port_wiring::{PortWiring, SwitchGraph};
 use super::{Node, Topology, distances};
 
 impl Topology {
@@ -13,7 +16,35 @@ impl Topology {
             let (tx_rate, rx_rate) = (link.rate_to(link.b), link.rate_from(link.b));
             links[host as usize].push(HostLink { switch, tx_rate, rx_rate });
         }
-        Pairs::new(links, || self.distances())
+        if links.iter().all(|links| links.len() == 1) {
+            return Pairs::new(links, None, None);
+        }
+        let parts = self.parts();
+        let mut used = links.iter().flatten().map(|link| parts[link.switch as usize]);
+        let first = used.next();
+        let is_one = used.all(|part| Some(part) == first);
+        let distances = (!self.uses_all_links(&links)).then(|| self.distances());
+        Pairs::new(links, (!is_one).then_some(parts), distances)
+    }
+
+    /// Returns true if all links of any host are equally near to any other host.
+    fn uses_all_links(&self, links: &[Vec<HostLink>]) -> bool {
+        let mut sources: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (src, dst) in self.distinct_pairs(&self.kinds_of_hosts()) {
+            sources.entry(dst).or_default().push(src);
+        }
+        let graph = SwitchGraph::new(&PortWiring::of(self), &|_| true);
+        let switches = |host: u32| links[host as usize].iter().map(|link| link.switch);
+        let mut hops = Vec::new();
+        sources.into_iter().all(|(dst, sources)| {
+            graph.distances(&switches(dst).collect::<Vec<_>>(), &mut hops);
+            let are_equal = |src: u32| {
+                let mut all = switches(src).map(|switch| hops[switch as usize]);
+                let first = all.next();
+                all.all(|hops| Some(hops) == first)
+            };
+            sources.into_iter().all(are_equal)
+        })
     }
 
     /// Returns the hops between switches, by number; `u16::MAX` if there is no path.

@@ -162,6 +162,7 @@ mod tests {
     fn partitions_begin_with_racks() {
         let leaf_spine = TopologySpec::LeafSpine(LeafSpine {
             rails: 1,
+            planes: 1,
             racks: 3,
             hosts_per_rack: 4,
             spines: 2,

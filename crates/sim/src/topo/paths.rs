@@ -16,7 +16,7 @@ pub struct Paths {
 impl Paths {
     /// Finds the paths.
     pub fn new(topology: Topology) -> Self {
-        Self { routes: Routes::new(&topology, &|_| true), topology }
+        Self { routes: topology.routes().clone(), topology }
     }
 
     /// Finds the paths over links that are up.
@@ -38,20 +38,17 @@ impl Paths {
         loop {
             let ends = || ports.iter().map(|&port| self.routes.end(port));
             let mut next: Vec<u32> = Vec::new();
+            let mut places = BTreeMap::new();
             let mut leads = Vec::new();
             for (_, to) in ends() {
                 let Node::Switch(switch) = to else { continue };
-                let of: Vec<usize> = self
-                    .routes
-                    .next(switch, dst)
-                    .iter()
-                    .map(|&port| {
-                        next.iter().position(|&known| known == port).unwrap_or_else(|| {
-                            next.push(port);
-                            next.len() - 1
-                        })
+                let place = |&port: &u32| {
+                    *places.entry(port).or_insert_with(|| {
+                        next.push(port);
+                        next.len() - 1
                     })
-                    .collect();
+                };
+                let of: Vec<usize> = self.routes.next(switch, dst).iter().map(place).collect();
                 if of.is_empty() {
                     return None;
                 }
@@ -179,9 +176,15 @@ impl Paths {
         let first = [src];
         let ports = self.routes.interfaces(src, dst).unwrap_or(&first);
         let mut shares = Vec::new();
-        let mut at = BTreeMap::new();
+        let mut at: Vec<(u32, f64)> = Vec::new();
         self.spread(ports, Node::Host(src), 1.0, &mut shares, &mut at);
         while !at.is_empty() {
+            at.sort_by_key(|&(switch, _)| switch);
+            at.dedup_by(|(next, more), (switch, share)| {
+                let is_same = next == switch;
+                *share += if is_same { *more } else { 0.0 };
+                is_same
+            });
             for (switch, share) in std::mem::take(&mut at) {
                 // If links have several rates, a port occurs several times.
                 let mut ports: Vec<u32> = Vec::new();
@@ -204,7 +207,7 @@ impl Paths {
         from: Node,
         share: f64,
         shares: &mut Vec<(u32, Node, f64)>,
-        at: &mut BTreeMap<u32, f64>,
+        at: &mut Vec<(u32, f64)>,
     ) {
         let rate = |(link, to): (u32, Node)| {
             self.topology.links[link as usize].rate_to(to).as_bps() as f64
@@ -215,7 +218,7 @@ impl Paths {
             let part = share * rate((link, to)) / total;
             shares.push((link, from, part));
             if let Node::Switch(switch) = to {
-                *at.entry(switch).or_insert(0.0) += part;
+                at.push((switch, part));
             }
         }
     }

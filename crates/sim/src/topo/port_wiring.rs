@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Link, Node, Topology};
+use rampmeter_core::wiring::{Link, Node, Wiring};
 
 /// The ports of all nodes.
 pub(super) struct PortWiring {
@@ -115,16 +115,15 @@ impl Rack {
 }
 
 impl PortWiring {
-    pub(super) fn of(topology: &Topology) -> Self {
-        let (n_stations, n_switches) =
-            (topology.n_stations() as usize, topology.n_switches() as usize);
+    pub(super) fn of(wiring: &Wiring) -> Self {
+        let (n_stations, n_switches) = (wiring.n_stations() as usize, wiring.n_switches() as usize);
         let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_stations];
         let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches];
-        for (number, link) in topology.links().iter().enumerate() {
+        for (number, link) in wiring.links.iter().enumerate() {
             for (from, to) in [(link.a, link.b), (link.b, link.a)] {
                 match from {
                     Node::Switch(s) => of_switch[s as usize].push((number as u32, to)),
-                    end => uplinks[topology.station(end).expect("an end") as usize]
+                    end => uplinks[wiring.station(end).expect("an end") as usize]
                         .push((number as u32, to)),
                 }
             }
@@ -140,13 +139,13 @@ impl PortWiring {
         for ports in &of_switch {
             first.push(ends.len() as u32);
             for (port, (_, to)) in (ends.len() as u32..).zip(ports) {
-                if let Some(end) = topology.station(*to) {
+                if let Some(end) = wiring.station(*to) {
                     down[end as usize].push(port);
                 }
             }
             ends.extend_from_slice(ports);
         }
-        let links = topology.links().to_vec();
+        let links = wiring.links.clone();
         Self { links, ends, further, of_switch, first, down }
     }
 
@@ -155,7 +154,7 @@ impl PortWiring {
     pub(super) fn uplinks(&self, end: u32, up: &dyn Fn(u32) -> bool) -> Vec<(u32, Option<u32>)> {
         let n_stations = self.down.len() as u32;
         let first = self.further.partition_point(|&of| of < end);
-        let further = (n_stations..).zip(&self.further).skip(first);
+        let further = (n_stations + first as u32..).zip(&self.further[first..]);
         let own = further.take_while(|(_, of)| **of == end).map(|(port, _)| port);
         let switch = |port: u32| match self.ends[port as usize] {
             (link, Node::Switch(switch)) if up(link) => Some(switch),
@@ -186,9 +185,9 @@ impl PortWiring {
 
     /// Returns racks of ends with one link in the order of their switches. Those of ends with
     /// several links follow, in the order of their first ends.
-    pub(super) fn racks(&self, topology: &Topology, up: &dyn Fn(u32) -> bool) -> Vec<Rack> {
+    pub(super) fn racks(&self, wiring: &Wiring, up: &dyn Fn(u32) -> bool) -> Vec<Rack> {
         let is_single = |end: u32| self.down[end as usize].len() == 1;
-        let homes = || (0u32..).zip(&topology.tors).filter(|(end, _)| is_single(*end));
+        let homes = || (0u32..).zip(&wiring.tors).filter(|(end, _)| is_single(*end));
         let mut tors: Vec<u32> = homes().map(|(_, &tor)| tor).collect();
         tors.sort_unstable();
         tors.dedup();

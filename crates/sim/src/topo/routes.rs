@@ -8,32 +8,38 @@
 //! switch is a separate rack. Its switches spread packets to it as over other parallel links.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use rampmeter_core::wiring::{Node, Wiring};
 
 use super::port_wiring::{PortWiring, Rack, SwitchGraph};
 use super::uplinks::Uplinks;
-use super::{Node, Topology};
 
-/// Forwarding tables of all switches.
+/// Forwarding tables of all switches. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Routes {
     /// Link and far end of each port.
-    ends: Vec<(u32, Node)>,
+    ends: Arc<[(u32, Node)]>,
     n_hosts: u32,
     /// Number of hosts and arbiters.
     n_stations: u32,
     /// The hosts and arbiters of the uplinks that follow those.
-    extra_uplink_ends: Vec<u32>,
+    extra_uplink_ends: Arc<[u32]>,
+    /// The first of these uplinks of each host and arbiter, and last the end of all; empty if there
+    /// are none.
+    extra_uplinks: Arc<[u32]>,
     /// Uplinks of hosts and arbiters that have several.
-    uplinks: Uplinks,
+    uplinks: Arc<Uplinks>,
     /// Column in the table of the rack of each host, and its place in the rack.
-    hosts: Vec<(u32, u32)>,
+    hosts: Arc<[(u32, u32)]>,
     /// Number of columns.
     racks: usize,
     /// Forwarding entry of each switch for each rack, by switch x racks + rack.
-    table: Vec<Entry>,
+    table: Arc<[Entry]>,
     /// Ports to choose from; entries of a switch share equal lists.
-    choices: Vec<u32>,
+    choices: Arc<[u32]>,
 }
 
 /// Forwarding entry of a switch for a rack. The ports on shortest paths are `count` of the choices,
@@ -57,6 +63,31 @@ impl Entry {
     }
 }
 
+/// Routes over all links of a topology, computed when they are first needed. They follow from the
+/// rest of the topology, so two of them count as equal.
+#[derive(Clone, Default)]
+pub(super) struct SharedRoutes(Arc<OnceLock<Routes>>);
+
+impl SharedRoutes {
+    pub(super) fn get_or_init(&self, new: impl FnOnce() -> Routes) -> &Routes {
+        self.0.get_or_init(new)
+    }
+}
+
+impl fmt::Debug for SharedRoutes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedRoutes").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for SharedRoutes {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for SharedRoutes {}
+
 /// The count of a switch's own rack.
 const OWN_RACK: u16 = u16::MAX;
 /// The mask of a count that is no power of two, zero among them.
@@ -64,72 +95,34 @@ const NO_MASK: u16 = u16::MAX;
 
 impl Routes {
     /// Routes over the links for which `up` returns true, by link number.
-    pub fn new(topology: &Topology, up: &dyn Fn(u32) -> bool) -> Self {
-        let wiring = PortWiring::of(topology);
-        let racks = wiring.racks(topology, up);
-        let mut hosts = vec![(0, 0); topology.n_stations() as usize];
+    pub fn new(wiring: &Wiring, up: &dyn Fn(u32) -> bool) -> Self {
+        let ports = PortWiring::of(wiring);
+        let racks = ports.racks(wiring, up);
+        let mut hosts = vec![(0, 0); wiring.n_stations() as usize];
         for (rack, n) in racks.iter().zip(0..) {
             for (&end, place) in rack.members.iter().zip(0..) {
                 hosts[end as usize] = (n, place);
             }
         }
-        let mut routes = Self {
-            hosts,
-            racks: racks.len(),
-            table: Vec::new(),
-            choices: Vec::new(),
-            n_hosts: topology.n_hosts(),
-            n_stations: topology.n_stations(),
-            extra_uplink_ends: wiring.further.clone(),
-            uplinks: Uplinks::new(&wiring, up),
-            ends: Vec::new(),
+        let mut uplinks = Uplinks::new(&ports, up);
+        let n_stations = wiring.n_stations();
+        let first = |end: u32| n_stations + ports.further.partition_point(|&of| of < end) as u32;
+        let extra_uplinks = match ports.further.is_empty() {
+            true => Vec::new(),
+            false => (0..=n_stations).map(first).collect(),
         };
-        routes.fill(&wiring, &racks, up);
-        routes.ends = wiring.ends;
-        routes
-    }
-
-    fn fill(&mut self, wiring: &PortWiring, racks: &[Rack], up: &dyn Fn(u32) -> bool) {
-        let n = wiring.of_switch.len();
-        self.table = vec![Entry::default(); n * self.racks];
-        // Most racks have the same ports at a switch, so equal lists of a switch are stored once.
-        let mut shared = vec![BTreeMap::<Vec<u32>, u32>::new(); n];
-        let mut latest = vec![Entry::default(); n];
-        let graph = SwitchGraph::new(wiring, up);
-        let (mut distance, mut ports, mut list) = (Vec::new(), Vec::new(), Vec::new());
-        for (rack, of) in racks.iter().enumerate() {
-            graph.distances(&of.switches, &mut distance);
-            self.uplinks.push_rack(&distance);
-            for switch in 0..n {
-                let start = self.choices.len() as u32;
-                let own = of.switches.iter().position(|&s| s == switch as u32);
-                if let Some(own) = own.filter(|_| !of.has_parallel) {
-                    self.choices.extend(&of.down[own]);
-                    self.table[switch * self.racks + rack] =
-                        Entry { start, count: OWN_RACK, mask: 0 };
-                    continue;
-                }
-                ports.clear();
-                match own {
-                    Some(own) => wiring.push_down(switch, &of.down[own], up, &mut ports),
-                    None => graph.push_closer(switch, &distance, &mut ports),
-                }
-                list.clear();
-                push_weighted(&ports, &mut list);
-                let last = latest[switch];
-                let choices = &mut self.choices;
-                if last.count == 0 || choices[last.range()] != list {
-                    let start = shared[switch].get(list.as_slice()).copied().unwrap_or_else(|| {
-                        choices.extend(&list);
-                        shared[switch].insert(list.clone(), start);
-                        start
-                    });
-                    let count = list.len() as u16;
-                    let mask = if count.is_power_of_two() { count - 1 } else { NO_MASK };
-                    latest[switch] = Entry { start, count, mask };
-                }
-                self.table[switch * self.racks + rack] = latest[switch];
-            }
+        let (table, choices) = fill(&ports, &racks, &mut uplinks, up);
+        Self {
+            hosts: hosts.into(),
+            racks: racks.len(),
+            table: table.into(),
+            choices: choices.into(),
+            n_hosts: wiring.n_hosts,
+            n_stations,
+            extra_uplinks: extra_uplinks.into(),
+            extra_uplink_ends: ports.further.into(),
+            uplinks: Arc::new(uplinks),
+            ends: ports.ends.into(),
         }
     }
 
@@ -172,11 +165,8 @@ impl Routes {
 
     /// All ports of a host or arbiter.
     pub(crate) fn uplinks_of(&self, end: u32) -> impl Iterator<Item = u32> + use<> {
-        // The further uplinks are in the order of their ends.
-        let first = self.extra_uplink_ends.partition_point(|&of| of < end);
-        let count = self.extra_uplink_ends[first..].iter().take_while(|&&of| of == end).count();
-        let start = self.n_stations + first as u32;
-        std::iter::once(end).chain(start..start + count as u32)
+        let start = |end: u32| self.extra_uplinks.get(end as usize).copied().unwrap_or(0);
+        std::iter::once(end).chain(start(end)..start(end + 1))
     }
 
     /// Returns the number of ports.
@@ -185,11 +175,11 @@ impl Routes {
     }
 
     /// The port at the far end of each port's link.
-    pub(crate) fn peer_ports(&self, topology: &Topology) -> Vec<u32> {
-        let mut of_link = vec![[0; 2]; topology.links().len()];
+    pub(crate) fn peer_ports(&self, wiring: &Wiring) -> Vec<u32> {
+        let mut of_link = vec![[0; 2]; wiring.links.len()];
         let ends = |port: usize| {
             let (link, to) = self.ends[port];
-            (link as usize, usize::from(topology.links()[link as usize].a == to))
+            (link as usize, usize::from(wiring.links[link as usize].a == to))
         };
         for port in 0..self.ends.len() {
             let (link, end) = ends(port);
@@ -257,6 +247,55 @@ impl Routes {
             Node::Switch(s) => self.next(s, dst).first().copied(),
         }
     }
+}
+
+/// Returns the forwarding entries of all switches for all racks, and the ports to choose from.
+fn fill(
+    wiring: &PortWiring,
+    racks: &[Rack],
+    uplinks: &mut Uplinks,
+    up: &dyn Fn(u32) -> bool,
+) -> (Vec<Entry>, Vec<u32>) {
+    let n = wiring.of_switch.len();
+    let (mut table, mut choices) = (vec![Entry::default(); n * racks.len()], Vec::new());
+    // Most racks have the same ports at a switch, so equal lists of a switch are stored once.
+    let mut shared = vec![BTreeMap::<Vec<u32>, u32>::new(); n];
+    let mut latest = vec![Entry::default(); n];
+    let graph = SwitchGraph::new(wiring, up);
+    let (mut distance, mut ports, mut list) = (Vec::new(), Vec::new(), Vec::new());
+    for (rack, of) in racks.iter().enumerate() {
+        graph.distances(&of.switches, &mut distance);
+        uplinks.push_rack(&distance);
+        for switch in 0..n {
+            let start = choices.len() as u32;
+            let own = of.switches.iter().position(|&s| s == switch as u32);
+            if let Some(own) = own.filter(|_| !of.has_parallel) {
+                choices.extend(&of.down[own]);
+                table[switch * racks.len() + rack] = Entry { start, count: OWN_RACK, mask: 0 };
+                continue;
+            }
+            ports.clear();
+            match own {
+                Some(own) => wiring.push_down(switch, &of.down[own], up, &mut ports),
+                None => graph.push_closer(switch, &distance, &mut ports),
+            }
+            list.clear();
+            push_weighted(&ports, &mut list);
+            let last = latest[switch];
+            if last.count == 0 || choices[last.range()] != list {
+                let start = shared[switch].get(list.as_slice()).copied().unwrap_or_else(|| {
+                    choices.extend(&list);
+                    shared[switch].insert(list.clone(), start);
+                    start
+                });
+                let count = list.len() as u16;
+                let mask = if count.is_power_of_two() { count - 1 } else { NO_MASK };
+                latest[switch] = Entry { start, count, mask };
+            }
+            table[switch * racks.len() + rack] = latest[switch];
+        }
+    }
+    (table, choices)
 }
 
 /// Maximum number of choices of one port, if ports have several rates.

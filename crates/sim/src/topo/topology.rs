@@ -10,6 +10,7 @@ pub use rampmeter_core::wiring::{Link, Node};
 use rampmeter_core::{Rate, Span, Wiring};
 
 use super::cables::CableDelays;
+use super::routes::{Routes, SharedRoutes};
 use super::target::{LinkChange, Target};
 
 /// One hop of an idle path: a link's rate and its delay. The delay is the time from the last bit's
@@ -31,6 +32,7 @@ pub struct Topology {
     pub(super) wiring: Arc<Wiring>,
     /// Differences of cables, if any.
     pub(super) cables: Option<CableDelays>,
+    pub(super) routes: SharedRoutes,
 }
 
 impl Deref for Topology {
@@ -59,12 +61,13 @@ impl Topology {
     }
 
     pub(super) fn wiring_mut(&mut self) -> &mut Wiring {
+        self.routes = SharedRoutes::default();
         Arc::make_mut(&mut self.wiring)
     }
 
-    /// Returns the number of hosts and arbiters.
-    pub(crate) fn n_stations(&self) -> u32 {
-        self.n_hosts + self.n_arbiters
+    /// Returns the routes over all links. They are computed once for all clones.
+    pub fn routes(&self) -> &Routes {
+        self.routes.get_or_init(|| Routes::new(self, &|_| true))
     }
 
     /// Returns the number of hosts.
@@ -259,15 +262,6 @@ impl Topology {
         self
     }
 
-    /// The number of a node among hosts and arbiters; `None` for switches.
-    pub(crate) fn station(&self, node: Node) -> Option<u32> {
-        match node {
-            Node::Host(host) => Some(host),
-            Node::Arbiter(arbiter) => Some(self.n_hosts() + arbiter),
-            Node::Switch(_) => None,
-        }
-    }
-
     /// Returns true if any arbiter has several links.
     pub(crate) fn has_several_links(&self) -> bool {
         (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
@@ -322,11 +316,6 @@ impl Topology {
             Target::Switch(switch) => Node::Switch(switch).to_string(),
             Target::Arbiter(arbiter) => Node::Arbiter(arbiter).to_string(),
         }
-    }
-
-    /// Returns the number of switches.
-    pub fn n_switches(&self) -> u32 {
-        self.levels.len() as u32
     }
 
     /// Returns the tier of a switch, from 1: links to the nearest host.

@@ -51,6 +51,8 @@ pub struct NarrowPath {
 
 /// Pairs of hosts up to which the load of every link is computed.
 const PAIRS_MAX: usize = 4_096;
+/// The same for hosts with several links, of which regular networks have no other limit.
+const RAIL_PAIRS_MAX: usize = 65_536;
 /// Pairs whose narrow links are compared.
 const EXAMINED: usize = 16;
 
@@ -73,8 +75,8 @@ impl Topology {
             return None;
         }
         let paths = Paths::new(self.clone());
-        let pairs = self.pairs_of_kinds();
-        let uneven = pairs.into_iter().filter_map(|(src, dst, ..)| uneven(&paths, src, dst));
+        let pairs = self.distinct_pairs(&self.kinds_of_hosts());
+        let uneven = pairs.into_iter().filter_map(|(src, dst)| uneven(&paths, src, dst));
         let ratio = |paths: &UnevenPaths| {
             paths.fastest.as_bps() as f64 / paths.slowest.as_bps().max(1) as f64
         };
@@ -118,12 +120,14 @@ impl Topology {
         if self.has_only_slower_detours() {
             return None;
         }
-        let kinds = self.kinds_of_hosts().len();
-        if self.rails().iter().all(|&links| links == 1) && kinds * kinds > PAIRS_MAX {
+        let kinds = self.kinds_of_hosts();
+        let has_one_rail = self.rails().iter().all(|&links| links == 1);
+        let n_most = if has_one_rail { PAIRS_MAX } else { RAIL_PAIRS_MAX };
+        if kinds.len() * kinds.len() > n_most {
             return None;
         }
         let paths = Paths::new(self.clone());
-        self.first_saturated_of(&paths, self.pairs_of_kinds().into_iter(), access)
+        self.first_saturated_of(&paths, pairs_of(&kinds).into_iter(), access)
     }
 
     /// Returns the link that the traffic between `pairs` of hosts fills first by `paths`; a pair
@@ -160,18 +164,16 @@ impl Topology {
     /// Returns the hosts that lose most if a message keeps one path: the links of the shortest
     /// paths carry more together than the fastest path alone. `None` if no pair loses 5 %.
     pub fn narrow_path(&self) -> Option<NarrowPath> {
-        if !self.has_several_paths() || self.pairs_of_kinds().len() > PAIRS_MAX {
+        if !self.has_several_paths() {
+            return None;
+        }
+        let pairs = self.distinct_pairs(&self.kinds_of_hosts());
+        if pairs.len() > PAIRS_MAX {
             return None;
         }
         let paths = Paths::new(self.clone());
-        let pairs = self.pairs_of_kinds();
-        let narrow = pairs.into_iter().filter_map(|(src, dst, ..)| narrow_path(&paths, src, dst));
+        let narrow = pairs.into_iter().filter_map(|(src, dst)| narrow_path(&paths, src, dst));
         narrow.reduce(|most, next| if next.factor > most.factor { next } else { most })
-    }
-
-    /// Returns a pair of hosts of each two kinds, and the number of hosts that each represents.
-    fn pairs_of_kinds(&self) -> Vec<(u32, u32, f64, f64)> {
-        pairs_of(&self.kinds_of_hosts())
     }
 }
 

@@ -60,8 +60,13 @@ impl Uplinks {
 
     /// Adds the next rack, to which each switch has a distance; `u32::MAX` if there is no way.
     pub(super) fn push_rack(&mut self, distance: &[u32]) {
+        let n_sets = |groups: &[UplinkGroup]| groups.iter().map(|group| group.sets.len()).sum();
+        let before: usize = n_sets(&self.groups);
         for group in &mut self.groups {
             group.push_rack(distance);
+        }
+        if n_sets(&self.groups) == before {
+            return;
         }
         for end in &mut self.ends {
             let sets = &self.groups[end.group as usize].sets;

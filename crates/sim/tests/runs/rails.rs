@@ -5,18 +5,41 @@ use rampmeter_sim::{LinkSpec, Node, Target, Topology, TopologySpec, topologies};
 
 /// Two racks of three hosts and `rails` leaf switches, two spines.
 fn by_rails(rails: u64) -> Topology {
-    let spec = TopologySpec::LeafSpine(topologies::LeafSpine {
+    by_planes(rails, 2, 1).build().unwrap()
+}
+
+/// Two racks of three hosts and `rails` leaf switches, and spines in planes.
+fn by_planes(rails: u64, spines: u64, planes: u64) -> TopologySpec {
+    TopologySpec::LeafSpine(topologies::LeafSpine {
         racks: 2,
         hosts_per_rack: 3,
-        spines: 2,
+        spines,
         rails,
+        planes,
         access_gbps: 100.0,
         core_gbps: 400.0,
         propagation_ns: 200.0,
         switch_ns: 450.0,
         host_ns: 450.0,
-    });
-    spec.build().unwrap()
+    })
+}
+
+/// Two racks have the leaves s0 to s3 and s4 to s7; leaves 0, 2, 4 and 6 are in plane 0.
+#[test]
+fn leaves_of_a_plane_are_joined_to_its_spines() {
+    let topology = by_planes(4, 6, 2).build().unwrap();
+    assert_eq!(topology.rails(), vec![4; 6]);
+    let uplinks = |leaf: u32| topology.neighbours_of(Node::Switch(leaf)).into_iter().skip(3);
+    for leaf in 0..8 {
+        let first = 8 + leaf % 2 * 3;
+        assert!(uplinks(leaf).eq((first..first + 3).map(Node::Switch)), "{leaf}");
+    }
+    assert!(!topology.pairs().has_partial_pairs());
+    for (rails, spines, planes) in [(4, 6, 3), (4, 6, 4), (4, 6, 0)] {
+        let error = by_planes(rails, spines, planes).build().unwrap_err().to_string();
+        let expected = format!("planes must be a divisor of rails and of spines, got {planes}");
+        assert_eq!(error, expected);
+    }
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn waiting_at_one_port_is_that_of_m_d_1_within_1_percent() {
 fn a_lone_message_takes_exactly_the_pipeline_time_on_every_topology() {
     let leaf_spine = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 3,
         hosts_per_rack: 4,
         spines: 2,
@@ -240,6 +241,7 @@ impl Probe for Deliveries {
 fn routing_follows_failures_and_repairs() {
     let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 2,
         hosts_per_rack: 2,
         spines: 2,

@@ -99,6 +99,7 @@ fn link(switch: u32) -> ArbiterLink {
 fn spec() -> SimSpec {
     let topology = TopologySpec::LeafSpine(topologies::LeafSpine {
         rails: 1,
+        planes: 1,
         racks: 3,
         hosts_per_rack: 2,
         spines: 2,

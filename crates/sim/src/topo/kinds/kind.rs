@@ -30,6 +30,11 @@ pub(crate) fn is_false(value: &bool) -> bool {
     !value
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
 pub(crate) fn one() -> u64 {
     1
 }

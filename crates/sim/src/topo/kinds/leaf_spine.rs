@@ -1,13 +1,13 @@
-//! Two tiers of switches.
+//! Two tiers of switches, in one plane or in several.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, core, one, processing, propagation};
-use crate::topo::build::{LinkParameters, check_count, leaf_spine};
+use super::{Kind, access, core, is_one, one, processing, propagation};
+use crate::topo::build::{LinkParameters, TwoTiers, check_count, check_hosts};
 use crate::topo::{Topology, TopologyError};
 
-/// Two tiers: every rack's switch is joined to every spine.
+/// Two tiers: every rack's switch is joined to every spine of its plane.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(inline)]
@@ -25,6 +25,11 @@ pub struct LeafSpine {
     #[schemars(range(min = 1, max = 64))]
     #[serde(default = "one")]
     pub rails: u64,
+    /// Networks that the spines are divided into, a divisor of `rails` and of `spines`. Each has
+    /// equally many leaf switches of every rack and equally many spines.
+    #[schemars(range(min = 1, max = 64))]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub planes: u64,
     /// Rate of host links.
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default = "access")]
@@ -53,13 +58,17 @@ impl Kind for LeafSpine {
         let racks = check_count("racks", self.racks, 1, "1 to 65536")?;
         let per_rack = check_count("hosts-per-rack", self.hosts_per_rack, 1, "1 to 65536")?;
         let spines = check_count("spines", self.spines, 1, "1 to 65536")?;
-        let hosts = u64::from(racks) * u64::from(per_rack);
-        check_count("racks x hosts-per-rack", hosts, 2, "2 to 65536")?;
+        check_hosts("racks x hosts-per-rack", u64::from(racks) * u64::from(per_rack))?;
         if !(1..=64).contains(&self.rails) {
             let (name, expected) = ("rails", "1 to 64");
             return Err(TopologyError::Count { name, expected, got: self.rails });
         }
         check_count("racks x rails", u64::from(racks) * self.rails, 1, "1 to 65536")?;
+        let divides = |n: u64| self.planes > 0 && n.is_multiple_of(self.planes);
+        if !divides(self.rails) || !divides(self.spines) {
+            let (name, expected) = ("planes", "a divisor of rails and of spines");
+            return Err(TopologyError::Count { name, expected, got: self.planes });
+        }
         let wires = LinkParameters::new(
             self.access_gbps,
             self.core_gbps,
@@ -67,7 +76,8 @@ impl Kind for LeafSpine {
             self.switch_ns,
             self.host_ns,
         )?;
-        leaf_spine(racks, self.rails as u32, per_rack, spines, &wires)
+        let (rails, planes) = (self.rails as u32, self.planes as u32);
+        TwoTiers { racks, rails, planes, hosts_per_rack: per_rack, spines }.build(&wires)
     }
 
     fn hosts_per_rack(&self) -> Option<u32> {

@@ -18,7 +18,7 @@ pub use dumbbell::Dumbbell;
 pub use fat_tree::FatTree;
 pub use file::File;
 pub use kind::Kind;
-pub(super) use kind::{access, core, is_false, one, processing, propagation};
+pub(super) use kind::{access, core, is_false, is_one, one, processing, propagation};
 pub(super) use kind::{delay, rate};
 pub use leaf_spine::LeafSpine;
 pub use links::{LinkSpec, Links};

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, access, delay, processing, propagation, rate};
-use crate::topo::build::{LinkParameters, leaf_spine};
+use crate::topo::build::{LinkParameters, TwoTiers};
 use crate::topo::cables::CableDelays;
 use crate::topo::{Node, Topology, TopologyError};
 
@@ -67,7 +67,8 @@ impl Kind for Pod {
 /// them. Each host's cable is longer than the wires' propagation by up to `spread`.
 fn pod(k: u32, spread: Span, wires: &LinkParameters) -> Result<Topology, TopologyError> {
     let racks = k / 2;
-    let mut pod = leaf_spine(racks, 1, racks, racks, wires)?;
+    let tiers = TwoTiers { racks, rails: 1, planes: 1, hosts_per_rack: racks, spines: racks };
+    let mut pod = tiers.build(wires)?;
     let cables = CableDelays { min: wires.propagation, spread };
     for link in &mut pod.wiring_mut().links {
         if let Node::Host(host) = link.a {
