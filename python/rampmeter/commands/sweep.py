@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import fail
+from rampmeter.commands.common import fail, warn
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
@@ -18,15 +18,18 @@ from rampmeter.sweeps.api import Shard, axes_of, run_sweep
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
 from rampmeter.sweeps.progress import failure, watching
-from rampmeter.sweeps.results import PointRows, SweepResults
+from rampmeter.sweeps.results import PointRows, SweepResults, cell
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 from rampmeter.text.text_table import TextTable
 
-POINTS_SHOWN: Final = 3
-"""Points that a warning names at most."""
+SHORT: Final = "*"
+"""Mark of points whose runs are too short."""
+SHORT_NOTE: Final = (
+    "* Runs are too short for a steady state: see the warnings, and simulate more flows."
+)
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -182,7 +185,8 @@ def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
     }
     for point in points:
         point["warnings"] = warnings[point["point"]]
-    emit("sweep", {"folder": results.url, "points": points, "open": outcome.n_open})
+    fields = {"folder": results.url, "points": points, "open": outcome.n_open}
+    emit("sweep", {**fields, "warnings": warnings_of(results.warnings if has_runs else ())})
 
 
 def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:
@@ -196,8 +200,7 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
             f"{point.name}: the interval of {metric} is wider than {precision:g} after the last "
             "seed, or some seeds have no value"
         )
-    for line in warning_lines(results):
-        click.echo(f"warning: {line}")
+    warn(results.warnings)
     click.echo(f"\nresults: {results.url}")
     if not results.dataset.is_local:
         return
@@ -214,23 +217,6 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
         click.echo(f"plot: {image}")
 
 
-def warning_lines(results: SweepResults) -> list[str]:
-    """Returns the warnings of all runs, each text once with the points that have it."""
-    points_of: dict[str, dict[str, None]] = {}
-    for point in results.points:
-        for row in point.rows:
-            for text in row["warnings"] or ():
-                points_of.setdefault(text, {})[_point(point)] = None
-    return [f"{text} (at {_names(list(points))})" for text, points in points_of.items()]
-
-
-def _names(points: Sequence[str]) -> str:
-    """Returns the names of the first points and the number of the others."""
-    more = len(points) - POINTS_SHOWN
-    first = "; ".join(points[:POINTS_SHOWN])
-    return f"{first} and {counted(more, 'more point')}" if more > 0 else first
-
-
 def means_table(results: SweepResults) -> TextTable:
     """Returns a table with a row for each point: means over seeds, with their intervals."""
     points = results.points
@@ -240,30 +226,25 @@ def means_table(results: SweepResults) -> TextTable:
     title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
     names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
     has_lost = any(point.n_not_finished for point in points)
+    has_short = any(point.is_short for point in points)
     has_warnings = any(row["warnings"] for point in points for row in point.rows)
-    headings = ["", "seeds", *(SHOWN[name][0] for name in names)]
+    keys = (key.rpartition(".")[2] for key in results.keys)
+    headings = [", ".join(["transport", *keys]), "seeds", *(SHOWN[name][0] for name in names)]
     headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
     rows = []
     for point in points:
-        cells = [_point(point), str(len(point.rows))]
+        mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
+        name = ", ".join([point.transport, *map(cell, point.values.values())])
+        cells = [name, f"{len(point.rows)}{mark}"]
         cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
         if has_warnings:
             cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
         rows.append(tuple(cells))
-    lost = "Slowdowns cover delivered flows only."
-    return TextTable(title, tuple(headings), rows, (lost,) if has_lost else ())
-
-
-def _point(point: PointRows) -> str:
-    """Returns the transport and the values of the varied keys, by the last words of the keys."""
-    values = (f"{key.rpartition('.')[2]} {_cell(value)}" for key, value in point.values.items())
-    return ", ".join([point.transport, *values])
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    notes = ["Slowdowns cover delivered flows only."] * has_lost
+    notes += [SHORT_NOTE] * has_short
+    return TextTable(title, tuple(headings), rows, tuple(notes))
 
 
 def _not_delivered(point: PointRows) -> str:
@@ -281,7 +262,7 @@ def failed_flows(results: SweepResults, sweep: Sweep) -> list[str]:
         n_failed = sum(row["flows_failed"] for row in point.rows)
         # Only points with failures are resolved, which takes time.
         if n_failed and not has_faults(sweep.points[point.number].plan.resolved("faults")):
-            failed.setdefault(point.transport, {})[_point(point)] = n_failed
+            failed.setdefault(point.transport, {})[point.name] = n_failed
     return [
         Undelivered(label, submitted[label], 0, of_points).failure
         for label, of_points in failed.items()

@@ -35,7 +35,7 @@ from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 from rampmeter.text.toml import Table, TomlValue
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The form of the folder; a folder of another form is refused."""
 
 Combine: TypeAlias = Literal["grid", "zip", "random"]
