@@ -162,6 +162,7 @@ def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         scheduler = subprocess.Popen([*dask, *words], **settings)  # type: ignore[call-overload]
         until(file.is_file)
         words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--scheduler-file", str(file)]
+        words += ["--resources", "CPU=1 MEMORY=1e9"]
         workers = [
             subprocess.Popen([*worker, *words], **settings)  # type: ignore[call-overload]
             for _ in range(3)
@@ -227,13 +228,13 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
 ) -> None:
     cluster: Cluster = request.getfixturevalue(f"{kind}_cluster")
     out = tmp_path / "out"
-    command = [*COMMAND, str(plan), "--out", str(out), "--flows", "--no-estimate"]
-    command += ["--on", cluster.on]
+    command = [*COMMAND, str(plan), "--out", str(out), "--flows", "--on", cluster.on]
     dataset = Dataset(str(out))
 
     env = environment(tmp_path)
 
-    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as driver:
+    killed_command = [*command, "--no-estimate"]
+    with subprocess.Popen(killed_command, env=env, stderr=subprocess.PIPE, text=True) as driver:
         until(lambda: len(dataset.done()) >= 15 or driver.poll() is not None)
         # A worker of Ray is idle, and has another name, between two runs.
         while not (workers := cluster.workers()):
@@ -249,8 +250,10 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     assert 35 <= n_kept < N_RUNS
     assert not psutil.pid_exists(killed.pid) or killed.status() == psutil.STATUS_ZOMBIE
 
+    # The second driver requests processors and the estimated memory.
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert " at a time, up to " in done.stderr
     assert f"{n_kept} runs stored, {N_RUNS - n_kept} to run" in done.stderr
     (log,) = logs(out)
     assert (log["kept"], log["ran"], log["open"]) == (n_kept, N_RUNS - n_kept, 0)

@@ -14,7 +14,7 @@ from rampmeter.commands.common import fail, warn
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
-from rampmeter.sweeps.api import Shard, axes_of, run_sweep
+from rampmeter.sweeps.api import Probing, Shard, axes_of, run_sweep
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
 from rampmeter.sweeps.progress import failure, watching
@@ -124,11 +124,11 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         url,
         lambda: open_engine(options["on"], options["jobs"]),
         report,
-        lambda: watching(console, is_quiet=is_quiet),
+        lambda time: watching(console, time, is_quiet=is_quiet),
         wants_flows=options["flows"],
         force=options["force"],
         shard=Shard.parse(options["shard"]) if options["shard"] else None,
-        wants_estimate=options["dry_run"] or not (options["no_estimate"] or is_quiet),
+        probing=_probing(options),
         is_dry=options["dry_run"],
     )
     if not options["dry_run"]:
@@ -139,6 +139,14 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
             _report(results, complete, outcome)
         _exit(context, outcome)
         fail(failed_flows(results, complete))
+
+
+def _probing(options: Mapping[str, Any]) -> Probing:
+    if options["dry_run"]:
+        return "always"
+    if options["no_estimate"]:
+        return "never"
+    return "if-large" if options["quiet"] else "always"
 
 
 def _overrides(options: Mapping[str, Any]) -> SweepOverrides:

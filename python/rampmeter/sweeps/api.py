@@ -20,25 +20,29 @@ from rampmeter.sweeps.dataset import Dataset
 from rampmeter.sweeps.drive import (
     Driver,
     DriverOutcome,
+    StopRequest,
     SweepWatcher,
     check_metric,
     stopping_on_signals,
 )
 from rampmeter.sweeps.engines import open_engine
-from rampmeter.sweeps.engines.base import Engine
-from rampmeter.sweeps.estimate import estimate
-from rampmeter.sweeps.progress import failure, watching
+from rampmeter.sweeps.engines.base import Engine, EngineError
+from rampmeter.sweeps.estimate import estimate, is_large, threads_of
+from rampmeter.sweeps.progress import RemainingTime, failure, watching
+from rampmeter.sweeps.resources import Demand, allot
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
 from rampmeter.text.locations import Location
-from rampmeter.text.numbers import counted
+from rampmeter.text.numbers import byte_size, counted
 from rampmeter.text.toml import Table, TomlValue
 
 FORMAT: Final = 2
 """The form of the folder; a folder of another form is refused."""
 
 Combine: TypeAlias = Literal["grid", "zip", "random"]
+Probing: TypeAlias = Literal["always", "if-large", "never"]
+"""When the cost of runs is estimated: `if-large` is for plans that may need much memory."""
 Values: TypeAlias = "str | Uniform | Sequence[TomlValue]"
 """A list or an array, a text such as `"0.3..0.8:0.1"`, or a distribution of random numbers."""
 
@@ -122,10 +126,10 @@ def sweep(
         fspath(out),
         lambda: open_engine(on, jobs),
         lambda text: None if quiet else console.print(text, markup=False, highlight=False),
-        lambda: watching(console, is_quiet=quiet),
+        lambda time: watching(console, time, is_quiet=quiet),
         wants_flows=flows,
         force=force,
-        wants_estimate=not quiet,
+        probing="if-large" if quiet else "always",
     )
     if outcome.stop.signal == signal.SIGTERM:
         raise SystemExit(128 + signal.SIGTERM)
@@ -169,12 +173,12 @@ def run_sweep(
     url: str,
     engine_of: Callable[[], Engine],
     report: Callable[[str], None],
-    watch: Callable[[], Any],
+    watch: Callable[[RemainingTime], Any],
     *,
     wants_flows: bool = False,
     force: bool = False,
     shard: Shard | None = None,
-    wants_estimate: bool = True,
+    probing: Probing = "always",
     is_dry: bool = False,
 ) -> DriverOutcome:
     """Makes missing runs of the folder; `report` receives messages for the user."""
@@ -195,7 +199,7 @@ def run_sweep(
                 report,
                 watch,
                 stop,
-                wants_estimate=wants_estimate,
+                probing=probing,
                 is_dry=is_dry,
             )
     if not is_dry:
@@ -207,22 +211,47 @@ def _run(
     driver: Driver,
     engine: Engine,
     report: Callable[[str], None],
-    watch: Callable[[], Any],
-    stop: Any,
+    watch: Callable[[RemainingTime], Any],
+    stop: StopRequest,
     *,
-    wants_estimate: bool,
+    probing: Probing,
     is_dry: bool,
 ) -> None:
     try:
-        if wants_estimate and not stop.event.is_set():
-            report(f"on {engine.describe()}")
-            report(estimate(driver.todo()).text(engine.slots()))
+        if stop.event.is_set():
+            return
+        time = _prepare(driver, engine, report, probing)
         if not is_dry:
             watcher: SweepWatcher
-            with watch() as watcher:
+            with watch(time) as watcher:
                 driver.run(engine, watcher, stop)
     finally:
         engine.close()
+
+
+def _prepare(
+    driver: Driver, engine: Engine, report: Callable[[str], None], probing: Probing
+) -> RemainingTime:
+    """Allots the engine's resources to runs, by an estimate of their cost if there is one."""
+    todo = driver.todo()
+    points = list({point.number: point for point, _ in todo}.values())
+    threads = threads_of(points)
+    if probing == "always" or (probing == "if-large" and is_large(points)):
+        cost = estimate(todo)
+        demand = cost.demand(threads)
+    else:
+        cost, demand = None, Demand(len(todo), threads=threads)
+    allotment = allot(demand, engine.capacity())
+    if allotment is None:
+        raise EngineError(
+            f"a run needs about {byte_size(demand.memory_bytes)} of memory, more than free on "
+            f"{engine.describe()}; --no-estimate starts one at a time all the same"
+        )
+    engine.allot(allotment)
+    if cost is not None:
+        report(f"on {engine.describe()}")
+        report(cost.text(allotment))
+    return RemainingTime.of(todo, cost, allotment)
 
 
 def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None:

@@ -99,6 +99,11 @@ class Point:
         words = [f"{key}={format_value(value)}" for key, value in self.values]
         return " ".join([self.transport.label, *words])
 
+    @property
+    def short_name(self) -> str:
+        """The transport and the values, for the line of progress."""
+        return ", ".join([self.transport.label, *(format_value(value) for _, value in self.values)])
+
 
 @dataclass(frozen=True)
 class Sweep:
