@@ -1,5 +1,6 @@
 """Warnings of sweeps: each distinct one once, with its runs and points, and runs too short."""
 
+import gc
 import json
 from pathlib import Path
 
@@ -110,9 +111,19 @@ def test_points_with_short_runs_are_marked_above_a_legend(short: rm.SweepResults
     }
     assert "*" not in lines["0.2"]
     assert lines["0.9"][:4] == ["dcpim,", "0.9", "2", "*"]
-    assert "\n* Runs are too short for a steady state" in result.stdout
+    assert "\n* Too short for a steady state: simulate more flows" in result.stdout
 
 
 def test_rows_of_points_are_not_printed(short: rm.SweepResults) -> None:
     assert len(repr(short.points)) < 300
     assert "summary" not in short.table.column_names
+
+
+def test_results_without_a_folder_exist_as_long_as_their_object() -> None:
+    results = rm.sweep(rm.Plan(SMALL), seeds=2, quiet=True)
+    folder = Path(results.url)
+    assert results.table.num_rows == 2
+    assert folder.is_dir()
+    del results
+    gc.collect()
+    assert not folder.exists()

@@ -8,17 +8,19 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
+from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.commands.common import fail, warn
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
-from rampmeter.sweeps.api import Probing, Shard, axes_of, run_sweep
+from rampmeter.sweeps.api import axes_of
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import PointRows, SweepResults, cell
+from rampmeter.sweeps.session import Probing, Session, Shard, run_sweep
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.text.locations import Location
@@ -27,9 +29,7 @@ from rampmeter.text.text_table import TextTable
 
 SHORT: Final = "*"
 """Mark of points whose runs are too short."""
-SHORT_NOTE: Final = (
-    "* Runs are too short for a steady state: see the warnings, and simulate more flows."
-)
+SHORT_NOTE: Final = "* Too short for a steady state: simulate more flows, or use --auto-flows."
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -81,6 +81,17 @@ SHOWN: Final = {
     type=click.IntRange(min=2),
     help="Maximum number of seeds of a point; 30 by default.",
 )
+@click.option(
+    "--auto-flows",
+    is_flag=True,
+    help="Choose the number of flows of each point: those of the plan, doubled until the mean "
+    "slowdown of a run is within --precision (0.05).",
+)
+@click.option(
+    "--flows-max",
+    type=click.IntRange(min=1),
+    help="Maximum number of flows for --auto-flows; 256000 by default.",
+)
 @click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."
@@ -119,17 +130,20 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         if not is_quiet or options["dry_run"]:
             click.echo(text, err=True)
 
-    outcome = run_sweep(
-        complete,
-        url,
+    session = Session(
         lambda: open_engine(options["on"], options["jobs"]),
         report,
         lambda time: watching(console, time, is_quiet=is_quiet),
+        _probing(options),
+        options["dry_run"],
+    )
+    outcome = run_sweep(
+        complete,
+        url,
+        session,
         wants_flows=options["flows"],
         force=options["force"],
         shard=Shard.parse(options["shard"]) if options["shard"] else None,
-        probing=_probing(options),
-        is_dry=options["dry_run"],
     )
     if not options["dry_run"]:
         results = SweepResults(url)
@@ -168,6 +182,8 @@ def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
         options["precision"],
         options["metric"],
         options["seeds_max"],
+        options["auto_flows"],
+        options["flows_max"],
     )
 
 
@@ -231,20 +247,25 @@ def means_table(results: SweepResults) -> TextTable:
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     is_single = counts == [1]
-    title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
+    title = f"Means over {span} seeds, with 95 % intervals"
+    if is_single:
+        title = "One seed, with 95 % intervals by batch means"
     names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
+    has_flows = results.has_auto_flows
     has_lost = any(point.n_not_finished for point in points)
     has_short = any(point.is_short for point in points)
     has_warnings = any(row["warnings"] for point in points for row in point.rows)
     keys = (key.rpartition(".")[2] for key in results.keys)
-    headings = [", ".join(["transport", *keys]), "seeds", *(SHOWN[name][0] for name in names)]
+    headings = [", ".join(["transport", *keys]), "seeds", *["flows"] * has_flows]
+    headings += [SHOWN[name][0] for name in names]
     headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
     rows = []
     for point in points:
         mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
         name = ", ".join([point.transport, *map(cell, point.values.values())])
         cells = [name, f"{len(point.rows)}{mark}"]
-        cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
+        cells += [count(point.rows[0]["flows_submitted"])] * has_flows
+        cells += [_interval(point, name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
         if has_warnings:
@@ -253,6 +274,14 @@ def means_table(results: SweepResults) -> TextTable:
     notes = ["Slowdowns cover delivered flows only."] * has_lost
     notes += [SHORT_NOTE] * has_short
     return TextTable(title, tuple(headings), rows, tuple(notes))
+
+
+def _interval(point: PointRows, name: str) -> Interval:
+    """Returns the mean of a column over seeds with its interval, which is the run's of one seed."""
+    found = point.interval(name)
+    if len(point.rows) > 1:
+        return found
+    return found._replace(half_width=point.rows[0].get(f"{name}_ci"))
 
 
 def _not_delivered(point: PointRows) -> str:

@@ -1,6 +1,8 @@
 """The results of a sweep: rows of runs, means with intervals, and plots of them."""
 
 import json
+import shutil
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as field_of
@@ -41,7 +43,10 @@ class SweepResults:
     >>> r.table.to_pandas()  # doctest: +SKIP
     """
 
-    def __init__(self, url: str | PathLike[str]) -> None:
+    def __init__(self, url: str | PathLike[str], *, is_temporary: bool = False) -> None:
+        """Opens the results at a folder or URL; a temporary folder is removed with this object."""
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, url, ignore_errors=True)
         self.url = fspath(url)
         """The folder, or the fsspec URL."""
         self.dataset = Dataset(self.url)
@@ -72,6 +77,11 @@ class SweepResults:
         if identity is None:
             raise Location(self.url).result_error(expected="the results of a sweep")
         return tuple(identity["keys"])
+
+    @property
+    def has_auto_flows(self) -> bool:
+        """True if the number of flows of each point was chosen (`flows = "auto"`)."""
+        return "flows" in (self.dataset.identity() or {})
 
     @cached_property
     def table(self) -> "pa.Table":

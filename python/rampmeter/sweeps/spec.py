@@ -1,7 +1,7 @@
 """A sweep: the points of a plan, the transports, and the seeds of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,6 +20,13 @@ SEED_MAX: Final = 2**63 - 1
 """The largest whole number of a plan."""
 N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
+FLOWS: Final = "workload.flows"
+"""Key of the length of runs."""
+AUTO: Final = "auto"
+FLOWS_PRECISION: Final = 0.05
+"""Precision of the lengths of runs without `precision`."""
+FLOWS_MAX: Final = 256_000
+"""Maximum number of flows of runs whose length is chosen, unless there is another one."""
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
 """Keys that request files which a sweep does not store."""
 
@@ -83,6 +90,30 @@ class Replication:
 
 
 @dataclass(frozen=True)
+class RunLength:
+    """Numbers of flows that pilots choose (`rampmeter.sweeps.lengths`)."""
+
+    first: int
+    """Number of flows of the first pilot: that of the plan."""
+    precision: float = FLOWS_PRECISION
+    """Half the interval of a run's mean slowdown is at most this share of the mean."""
+    flows_max: int = FLOWS_MAX
+
+    @classmethod
+    def of(cls, plan: Plan, precision: float | None, flows_max: int | None) -> "RunLength":
+        """Returns the run length of a plan. Raises `PlanError` if it does not begin with flows."""
+        first = plan.get(FLOWS)
+        if not isinstance(first, int) or isinstance(first, bool) or first < 1:
+            raise plan.location(FLOWS).error(
+                expected='the number of flows at which `flows = "auto"` begins', got=first
+            )
+        most = max(FLOWS_MAX, first) if flows_max is None else flows_max
+        if most < first:
+            raise Location(key="flows-max").error(expected=f"at least {first} ({FLOWS})", got=most)
+        return cls(first, FLOWS_PRECISION if precision is None else precision, most)
+
+
+@dataclass(frozen=True)
 class Point:
     """One point of a sweep, which is run with several seeds."""
 
@@ -113,8 +144,14 @@ class Sweep:
     axes: tuple[Axis, ...]
     transports: tuple[TransportChoice, ...]
     replication: Replication
+    run_length: RunLength | None = None
+    """`None` if runs have the flows of the plan."""
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    """Numbers of flows that were chosen, by the number of the point."""
 
     def __post_init__(self) -> None:
+        if self.run_length is not None and FLOWS in self.keys:
+            raise Location(key=FLOWS).error('cannot be varied with `flows = "auto"`')
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
                 raise Location(key=key).error("cannot be varied; use `seeds`")
@@ -142,6 +179,7 @@ class Sweep:
         axes: Iterable[Axis],
         transports: Sequence[TransportChoice],
         replication: Replication,
+        run_length: RunLength | None = None,
     ) -> "Sweep":
         """Returns a sweep; by default with the plan's transport."""
         return cls(
@@ -149,7 +187,12 @@ class Sweep:
             tuple(axes),
             tuple(transports) or (_own_transport(plan),),
             replication,
+            run_length,
         )
+
+    def with_lengths(self, lengths: Mapping[int, int]) -> "Sweep":
+        """Returns the sweep whose points have these numbers of flows."""
+        return replace(self, lengths=lengths)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -164,6 +207,8 @@ class Sweep:
             values = settings_of(choices)
             for transport in self.transports:
                 plan = transport.of(self.plan).with_(*values)
+                if len(points) in self.lengths:
+                    plan = plan.with_((FLOWS, self.lengths[len(points)]))
                 points.append(Point(len(points), values, transport, plan))
         return tuple(points)
 
@@ -177,7 +222,12 @@ class Sweep:
 
     def describe(self) -> dict[str, Any]:
         """Returns the basis of the points as JSON has it: the identity of a folder of results."""
+        length = self.run_length
+        flows = (
+            {} if length is None else {"flows": {"seed": self.replication.seeds[0], **vars(length)}}
+        )
         return {
+            **flows,
             "plan": self.plan.text,
             "inputs": self._input_digests(),
             "keys": list(self.keys),

@@ -33,8 +33,11 @@ class LocalEngine:
         return Capacity(self._jobs, self._jobs, memory, memory)
 
     def allot(self, allotment: Allotment) -> None:
-        """Sets the number of tasks at a time and their threads, before the first one."""
+        """Sets the number of tasks at a time and their threads, when no task is running."""
         self._allotment = allotment
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
 
     def describe(self) -> str:
         """Returns a description of the engine for messages."""

@@ -1,0 +1,121 @@
+"""Run lengths of `flows = "auto"`: pilots of growing length, until one is long enough.
+
+A pilot is the run of a point with the first seed. All points have a pilot with `workload.flows`
+flows, then those with twice as many that need them. A pilot is long enough if half the interval of
+its mean slowdown (by batch means) is within the precision, and no warning calls it too short. A
+longer run begins with the flows of a shorter one. All transports of a point have the same number of
+flows, so that they are compared by the same ones: that of the transport that needs most.
+
+Pilots are stored. So a sweep that is continued and its shards choose the same lengths. The last
+pilot of a point is its run of the first seed.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from rampmeter.results.comparison import ONE_SAMPLE
+from rampmeter.sweeps.dataset import PILOTS, RUNS, Dataset
+from rampmeter.sweeps.drive import Driver, DriverOutcome
+from rampmeter.sweeps.spec import Replication, RunLength, Sweep
+from rampmeter.text.cautions import TOO_SHORT
+from rampmeter.text.locations import Location
+from rampmeter.text.numbers import count, counted
+
+GROWTH: Final = 2
+"""Factor between the numbers of flows of pilots."""
+UNSURE: Final = TOO_SHORT | {"alike-batches"}
+"""Codes of warnings of runs that are too short, or whose interval is too narrow."""
+
+
+@dataclass
+class ChosenLengths:
+    """The numbers of flows of points."""
+
+    flows: dict[int, int] = field(default_factory=dict)
+    """By the number of the point."""
+    at_most: list[int] = field(default_factory=list)
+    """Points for which the maximum is not enough."""
+    outcome: DriverOutcome | None = None
+    """The outcome of pilots that were stopped or failed, so that lengths are missing."""
+
+    def text(self) -> str:
+        """Returns a sentence about the lengths."""
+        low, high = min(self.flows.values()), max(self.flows.values())
+        span = count(low) if low == high else f"{count(low)} to {count(high)}"
+        missed = f"; not enough at {counted(len(self.at_most), 'point')}" if self.at_most else ""
+        return f"runs have {span} flows{missed}"
+
+
+def choose_lengths(
+    sweep: Sweep,
+    length: RunLength,
+    dataset: Dataset,
+    points: Iterable[int],
+    run: Callable[[Driver, str], DriverOutcome] | None,
+) -> ChosenLengths:
+    """Chooses the number of flows of points; `run` makes pilots that are not stored.
+
+    Without `run`, points whose pilots are missing have the maximum. Raises `PlanError` if the
+    arrivals of a point are not a stationary process, whose runs have no interval.
+    """
+    n_transports = len(sweep.transports)
+    groups = sorted({number // n_transports for number in points})
+    pilots = replace(sweep, replication=Replication(sweep.replication.seeds[:1]))
+    chosen = ChosenLengths()
+    flows = length.first
+    while groups:
+        numbers = [group * n_transports + idx for group in groups for idx in range(n_transports)]
+        lengths = dict.fromkeys(numbers, flows)
+        kind = f"{PILOTS}/{flows}"
+        driver = Driver(pilots.with_lengths(lengths), dataset, points=numbers, kind=kind)
+        if driver.n_todo:
+            if run is None:
+                chosen.flows |= dict.fromkeys(numbers, length.flows_max)
+                return chosen
+            outcome = run(
+                driver, f"pilots of {count(flows)} flows: {counted(driver.n_todo, 'run')}"
+            )
+            if not outcome.is_complete:
+                chosen.outcome = outcome
+                return chosen
+        enough = _enough(pilots, dataset, kind, numbers, length.precision)
+        short = sorted({number // n_transports for number in numbers if not enough[number]})
+        if flows >= length.flows_max:
+            chosen.at_most = [number for number in numbers if not enough[number]]
+            short = []
+        chosen.flows |= {n: flows for n in numbers if n // n_transports not in short}
+        groups, flows = short, min(GROWTH * flows, length.flows_max)
+    return chosen
+
+
+def _enough(
+    sweep: Sweep, dataset: Dataset, kind: str, numbers: Sequence[int], precision: float
+) -> dict[int, bool]:
+    """Returns for each point whether its pilot is long enough."""
+    (seed,) = sweep.replication.seeds
+    rows = dataset.table(kind, [(number, seed) for number in numbers]).to_pylist()
+    for row in rows:
+        if ONE_SAMPLE in (json.loads(row["summary"]).get("warning_codes") or ()):
+            reason = next(one for one in json.loads(row["summary"])["warnings"] if "sample" in one)
+            raise Location(sweep.points[row["point"]].name).error(
+                f'`flows = "auto"` requires steady arrivals: {reason}'
+            )
+    return {row["point"]: is_long_enough(row, precision) for row in rows}
+
+
+def is_long_enough(row: Mapping[str, Any], precision: float) -> bool:
+    """Returns true if a run has a precise mean slowdown and is not too short."""
+    mean, half = row["slowdown_mean"], row["slowdown_mean_ci"]
+    is_precise = mean is not None and half is not None and half <= precision * mean
+    return is_precise and not any(one["code"] in UNSURE for one in row["warnings"])
+
+
+def store_last_pilots(sweep: Sweep, dataset: Dataset, chosen: ChosenLengths) -> None:
+    """Stores the last pilots as the runs of the first seed that they are."""
+    seed = sweep.replication.seeds[0]
+    done = dataset.done()
+    for number, flows in chosen.flows.items():
+        if (number, seed) not in done:
+            dataset.copy(f"{PILOTS}/{flows}", RUNS, number, seed)
