@@ -1,5 +1,6 @@
 """Lengths of runs that a sweep chooses: `flows = "auto"`."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,8 +13,8 @@ from click.testing import CliRunner, Result
 
 import rampmeter as rm
 from rampmeter.cli import main
+from rampmeter.running.run_length import RunLength
 from rampmeter.sweeps.dataset import RUNS, Dataset
-from rampmeter.sweeps.lengths import is_long_enough
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.sweeps.task import Task, TaskResult
 
@@ -71,13 +72,31 @@ def test_runs_are_doubled_until_they_are_precise_and_not_too_short(done: rm.Swee
         half = chosen[load, "homa"] // 2
         keys = [(point.number, 1) for point in done.points if point.values["workload.load"] == load]
         rows = Dataset(done.url).table(f"pilots/{half}", keys).to_pylist()
-        assert not all(is_long_enough(row, 0.2) for row in rows)
+        length = RunLength(200, 0.2)
+        assert not all(length.is_enough(json.loads(row["summary"]), "") for row in rows)
 
 
 def test_all_transports_of_a_point_have_the_same_flows(done: rm.SweepResults) -> None:
     chosen = lengths(done)
     for load in (0.2, 0.6):
         assert chosen[load, "homa"] == chosen[load, "dctcp"]
+
+
+def test_a_comparison_chooses_the_flows_as_a_sweep_does(done: rm.SweepResults) -> None:
+    plan = rm.Plan(SMALL).with_(("workload.load", 0.6))
+    found = rm.compare(
+        plan, "homa,dctcp", auto_flows=True, precision=0.2, seeds=5, out="here", quiet=True
+    )
+    assert found.flows("homa")["submitted"] == 5 * lengths(done)[0.6, "homa"]
+    assert found.flows("dctcp") == {
+        **found.flows("homa"),
+        "delivered": found.flows("dctcp")["delivered"],
+    }
+    limited = ["compare", "plan.toml", "--transports", "homa,dctcp", "--auto-flows", "--quiet"]
+    result = CliRunner().invoke(main, [*limited, "--flows-max", "300", "--out", "limited"])
+    assert result.exit_code == 0, result.output
+    assert rm.Comparison.load("limited").flows("homa")["submitted"] == 300
+    assert [folder.name for folder in Path("limited/pilots").iterdir()] == ["200"]
 
 
 def test_a_longer_run_begins_with_the_flows_of_a_shorter_one() -> None:
@@ -174,7 +193,7 @@ def test_failed_pilots_end_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     ("table", "wishes", "message"),
     [
         ('flows = "all"', {}, r"sweep\.flows: expected \"auto\", got 'all'"),
-        ("flows-max = 3", {}, r'sweep\.flows-max: requires `flows = "auto"`'),
+        ("flows-max = 3", {}, "flows-max: requires a chosen number of flows"),
         ("", {"auto_flows": True, "flows_max": 100}, r"flows-max: expected at least 200 "),
         ('flows = "auto"\ngrid = { "workload.flows" = [1, 2] }', {}, "cannot be varied with"),
     ],
@@ -186,7 +205,7 @@ def test_errors_name_the_key(table: str, wishes: dict[str, Any], message: str) -
 
 def test_a_plan_without_flows_has_no_length_to_begin_with() -> None:
     plan = rm.Plan(SMALL.replace("flows = 200", "until-us = 10"))
-    with pytest.raises(rm.PlanError, match=r"workload\.flows: expected the number of flows at "):
+    with pytest.raises(rm.PlanError, match=r"workload\.flows: expected the number of flows of "):
         sweep_of(plan, SweepOverrides(auto_flows=True))
 
 
@@ -194,5 +213,5 @@ def test_bursts_have_no_length_that_is_enough() -> None:
     plan = rm.Plan(SMALL).with_(
         ("faults.outages", [{"link": "h0-s0", "from-us": 1, "until-us": 2}])
     )
-    with pytest.raises(rm.PlanError, match='dcpim: `flows = "auto"` requires steady arrivals: '):
+    with pytest.raises(rm.PlanError, match="dcpim: a chosen number of flows requires steady "):
         rm.sweep(plan, auto_flows=True, out="here", quiet=True)

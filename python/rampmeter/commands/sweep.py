@@ -11,7 +11,7 @@ from rich.console import Console
 from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import fail, warn
+from rampmeter.commands.common import fail, run_length_options, warn
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
@@ -81,17 +81,7 @@ SHOWN: Final = {
     type=click.IntRange(min=2),
     help="Maximum number of seeds of a point; 30 by default.",
 )
-@click.option(
-    "--auto-flows",
-    is_flag=True,
-    help="Choose the number of flows of each point: those of the plan, doubled until the mean "
-    "slowdown of a run is within --precision (0.05).",
-)
-@click.option(
-    "--flows-max",
-    type=click.IntRange(min=1),
-    help="Maximum number of flows for --auto-flows; 256000 by default.",
-)
+@run_length_options
 @click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."

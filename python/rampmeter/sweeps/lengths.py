@@ -11,22 +11,14 @@ pilot of a point is its run of the first seed.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
 
-from rampmeter.results.comparison import ONE_SAMPLE
+from rampmeter.running.run_length import RunLength
 from rampmeter.sweeps.dataset import PILOTS, RUNS, Dataset
 from rampmeter.sweeps.drive import Driver, DriverOutcome
-from rampmeter.sweeps.spec import Replication, RunLength, Sweep
-from rampmeter.text.cautions import TOO_SHORT
-from rampmeter.text.locations import Location
+from rampmeter.sweeps.spec import Replication, Sweep
 from rampmeter.text.numbers import count, counted
-
-GROWTH: Final = 2
-"""Factor between the numbers of flows of pilots."""
-UNSURE: Final = TOO_SHORT | {"alike-batches"}
-"""Codes of warnings of runs that are too short, or whose interval is too narrow."""
 
 
 @dataclass
@@ -80,36 +72,26 @@ def choose_lengths(
             if not outcome.is_complete:
                 chosen.outcome = outcome
                 return chosen
-        enough = _enough(pilots, dataset, kind, numbers, length.precision)
+        enough = _enough(pilots, dataset, kind, numbers, length)
         short = sorted({number // n_transports for number in numbers if not enough[number]})
         if flows >= length.flows_max:
             chosen.at_most = [number for number in numbers if not enough[number]]
             short = []
         chosen.flows |= {n: flows for n in numbers if n // n_transports not in short}
-        groups, flows = short, min(GROWTH * flows, length.flows_max)
+        groups, flows = short, length.after(flows)
     return chosen
 
 
 def _enough(
-    sweep: Sweep, dataset: Dataset, kind: str, numbers: Sequence[int], precision: float
+    sweep: Sweep, dataset: Dataset, kind: str, numbers: Sequence[int], length: RunLength
 ) -> dict[int, bool]:
     """Returns for each point whether its pilot is long enough."""
     (seed,) = sweep.replication.seeds
     rows = dataset.table(kind, [(number, seed) for number in numbers]).to_pylist()
-    for row in rows:
-        if ONE_SAMPLE in (json.loads(row["summary"]).get("warning_codes") or ()):
-            reason = next(one for one in json.loads(row["summary"])["warnings"] if "sample" in one)
-            raise Location(sweep.points[row["point"]].name).error(
-                f'`flows = "auto"` requires steady arrivals: {reason}'
-            )
-    return {row["point"]: is_long_enough(row, precision) for row in rows}
-
-
-def is_long_enough(row: Mapping[str, Any], precision: float) -> bool:
-    """Returns true if a run has a precise mean slowdown and is not too short."""
-    mean, half = row["slowdown_mean"], row["slowdown_mean_ci"]
-    is_precise = mean is not None and half is not None and half <= precision * mean
-    return is_precise and not any(one["code"] in UNSURE for one in row["warnings"])
+    return {
+        row["point"]: length.is_enough(json.loads(row["summary"]), sweep.points[row["point"]].name)
+        for row in rows
+    }
 
 
 def store_last_pilots(sweep: Sweep, dataset: Dataset, chosen: ChosenLengths) -> None:

@@ -11,6 +11,7 @@ from rampmeter.choices.axes import Axis, product, settings_of
 from rampmeter.choices.grammar import format_value
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import SWEEP, Override, Plan
+from rampmeter.running.run_length import FLOWS, RunLength
 from rampmeter.text.locations import Location, location_of, relocated
 from rampmeter.text.toml import TomlValue
 
@@ -20,13 +21,7 @@ SEED_MAX: Final = 2**63 - 1
 """The largest whole number of a plan."""
 N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
-FLOWS: Final = "workload.flows"
-"""Key of the length of runs."""
 AUTO: Final = "auto"
-FLOWS_PRECISION: Final = 0.05
-"""Precision of the lengths of runs without `precision`."""
-FLOWS_MAX: Final = 256_000
-"""Maximum number of flows of runs whose length is chosen, unless there is another one."""
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
 """Keys that request files which a sweep does not store."""
 
@@ -87,30 +82,6 @@ class Replication:
         """Returns the first seeds of a point; extra ones continue the numbers of common ones."""
         more = max(0, count - len(self.seeds))
         return (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + more))[:count]
-
-
-@dataclass(frozen=True)
-class RunLength:
-    """Numbers of flows that pilots choose (`rampmeter.sweeps.lengths`)."""
-
-    first: int
-    """Number of flows of the first pilot: that of the plan."""
-    precision: float = FLOWS_PRECISION
-    """Half the interval of a run's mean slowdown is at most this share of the mean."""
-    flows_max: int = FLOWS_MAX
-
-    @classmethod
-    def of(cls, plan: Plan, precision: float | None, flows_max: int | None) -> "RunLength":
-        """Returns the run length of a plan. Raises `PlanError` if it does not begin with flows."""
-        first = plan.get(FLOWS)
-        if not isinstance(first, int) or isinstance(first, bool) or first < 1:
-            raise plan.location(FLOWS).error(
-                expected='the number of flows at which `flows = "auto"` begins', got=first
-            )
-        most = max(FLOWS_MAX, first) if flows_max is None else flows_max
-        if most < first:
-            raise Location(key="flows-max").error(expected=f"at least {first} ({FLOWS})", got=most)
-        return cls(first, FLOWS_PRECISION if precision is None else precision, most)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from rampmeter.choices.grammar import KEY, flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import SWEEP, Plan
-from rampmeter.sweeps.spec import AUTO, METRIC, Replication, RunLength, Sweep
+from rampmeter.running.run_length import RunLength
+from rampmeter.sweeps.spec import AUTO, METRIC, Replication, Sweep
 from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 from rampmeter.text.toml import Table, TomlValue
@@ -65,9 +66,7 @@ def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     precision = precision if wishes.precision is None else wishes.precision
     flows_max = flows_max if wishes.flows_max is None else wishes.flows_max
     is_auto = wishes.auto_flows or flows == AUTO
-    if flows_max is not None and not is_auto:
-        raise where.at("flows-max").error(f'requires `flows = "{AUTO}"`, or `--auto-flows`')
-    run_length = RunLength.of(plan, precision, flows_max) if is_auto else None
+    run_length = RunLength.of(plan, precision, flows_max, is_auto=is_auto)
     seeds = _seeds(seeds, where) if wishes.seeds is None else wishes.seeds
     replication = Replication.of(
         seeds,
