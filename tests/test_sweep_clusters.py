@@ -21,10 +21,16 @@ from typing import Any
 
 import psutil
 import pytest
+from distributed import LocalCluster
 
+import rampmeter as rm
 from rampmeter.sweeps.dataset import Dataset
+from rampmeter.sweeps.engines.on_dask import DaskEngine
+from rampmeter.sweeps.resources import Allotment, Capacity
+from rampmeter.sweeps.table import sweep_of
+from rampmeter.sweeps.task import Packer, TaskResult
 
-from .conftest import ROOT
+from .conftest import ROOT, SMALL
 
 PLAN = """\
 seed = 1
@@ -262,3 +268,35 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     found = contents(out)
     assert found.keys() == expected.keys()
     assert [name for name in expected if found[name] != expected[name]] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+def test_tasks_on_dask_request_the_resources_that_workers_have() -> None:
+    resources = {"CPU": 4, "MEMORY": 1e9}
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=4,
+        processes=False,
+        resources=resources,
+        protocol="inproc://",
+    ) as cluster:
+        engine = DaskEngine(cluster.scheduler_address)
+        assert engine.capacity() == Capacity(4, 4, 1e9, 1e9)
+        engine.allot(Allotment(2, 2, 400_000_000))
+        packer = Packer(wants_flows=False)
+        sweep = sweep_of(rm.Plan(SMALL + "[sweep]\nseeds = 2\n"))
+        task = packer.pack(sweep.points[0], 1)
+        engine.submit(task, packer.blobs)
+
+        def requests() -> list[dict[str, float] | None]:
+            states = cluster.scheduler.tasks.items()
+            return [one.resource_restrictions for key, one in states if "rampmeter-" in str(key)]
+
+        until(lambda: bool(requests()))
+        assert requests() == [{"CPU": 2.0, "MEMORY": 4e8}]
+        results: list[TaskResult] = []
+        while not results:
+            results = engine.collect(1.0)
+        assert results[0].state == "ran", results[0].error
+        engine.close()
