@@ -84,7 +84,9 @@ SHOWN: Final = {
 @run_length_options
 @click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Maximum number of threads of all runs on this machine; its cores by default.",
 )
 @click.option("--out", metavar="DIR|URL", help="Folder or fsspec URL; results/<plan>-sweep.")
 @click.option("--flows", is_flag=True, help="Also store a row for each flow.")
