@@ -280,6 +280,7 @@ def test_tasks_on_dask_request_the_resources_that_workers_have() -> None:
         processes=False,
         resources=resources,
         protocol="inproc://",
+        dashboard_address="127.0.0.1:0",
     ) as cluster:
         engine = DaskEngine(cluster.scheduler_address)
         assert engine.capacity() == Capacity(4, 4, 1e9, 1e9)
