@@ -14,8 +14,9 @@ from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.choices.naming import transports
 from rampmeter.plan.plan import parse_override
 from rampmeter.replays.recording import Recording
-from rampmeter.sweeps.api import Shard, axes_of
+from rampmeter.sweeps.api import axes_of
 from rampmeter.sweeps.engines import open_engine
+from rampmeter.sweeps.session import Shard
 from rampmeter.sweeps.spec import Replication
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.testbed import arms

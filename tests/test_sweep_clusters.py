@@ -21,10 +21,16 @@ from typing import Any
 
 import psutil
 import pytest
+from distributed import LocalCluster
 
+import rampmeter as rm
 from rampmeter.sweeps.dataset import Dataset
+from rampmeter.sweeps.engines.on_dask import DaskEngine
+from rampmeter.sweeps.resources import Allotment, Capacity
+from rampmeter.sweeps.table import sweep_of
+from rampmeter.sweeps.task import Packer, TaskResult
 
-from .conftest import ROOT
+from .conftest import ROOT, SMALL
 
 PLAN = """\
 seed = 1
@@ -162,6 +168,7 @@ def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         scheduler = subprocess.Popen([*dask, *words], **settings)  # type: ignore[call-overload]
         until(file.is_file)
         words = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--scheduler-file", str(file)]
+        words += ["--resources", "CPU=1 MEMORY=1e9"]
         workers = [
             subprocess.Popen([*worker, *words], **settings)  # type: ignore[call-overload]
             for _ in range(3)
@@ -227,13 +234,13 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
 ) -> None:
     cluster: Cluster = request.getfixturevalue(f"{kind}_cluster")
     out = tmp_path / "out"
-    command = [*COMMAND, str(plan), "--out", str(out), "--flows", "--no-estimate"]
-    command += ["--on", cluster.on]
+    command = [*COMMAND, str(plan), "--out", str(out), "--flows", "--on", cluster.on]
     dataset = Dataset(str(out))
 
     env = environment(tmp_path)
 
-    with subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True) as driver:
+    killed_command = [*command, "--no-estimate"]
+    with subprocess.Popen(killed_command, env=env, stderr=subprocess.PIPE, text=True) as driver:
         until(lambda: len(dataset.done()) >= 15 or driver.poll() is not None)
         # A worker of Ray is idle, and has another name, between two runs.
         while not (workers := cluster.workers()):
@@ -249,8 +256,10 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     assert 35 <= n_kept < N_RUNS
     assert not psutil.pid_exists(killed.pid) or killed.status() == psutil.STATUS_ZOMBIE
 
+    # The second driver requests processors and the estimated memory.
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert " at a time, up to " in done.stderr
     assert f"{n_kept} runs stored, {N_RUNS - n_kept} to run" in done.stderr
     (log,) = logs(out)
     assert (log["kept"], log["ran"], log["open"]) == (n_kept, N_RUNS - n_kept, 0)
@@ -259,3 +268,36 @@ def test_workers_and_drivers_may_die_and_the_bytes_are_those_of_a_local_sweep(
     found = contents(out)
     assert found.keys() == expected.keys()
     assert [name for name in expected if found[name] != expected[name]] == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(120)
+def test_tasks_on_dask_request_the_resources_that_workers_have() -> None:
+    resources = {"CPU": 4, "MEMORY": 1e9}
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=4,
+        processes=False,
+        resources=resources,
+        protocol="inproc://",
+        dashboard_address="127.0.0.1:0",
+    ) as cluster:
+        engine = DaskEngine(cluster.scheduler_address)
+        assert engine.capacity() == Capacity(4, 4, 1e9, 1e9)
+        engine.allot(Allotment(2, 2, 400_000_000))
+        packer = Packer(wants_flows=False)
+        sweep = sweep_of(rm.Plan(SMALL + "[sweep]\nseeds = 2\n"))
+        task = packer.pack(sweep.points[0], 1)
+        engine.submit(task, packer.blobs)
+
+        def requests() -> list[dict[str, float] | None]:
+            states = cluster.scheduler.tasks.items()
+            return [one.resource_restrictions for key, one in states if "rampmeter-" in str(key)]
+
+        until(lambda: bool(requests()))
+        assert requests() == [{"CPU": 2.0, "MEMORY": 4e8}]
+        results: list[TaskResult] = []
+        while not results:
+            results = engine.collect(1.0)
+        assert results[0].state == "ran", results[0].error
+        engine.close()

@@ -30,7 +30,8 @@ from rampmeter.choices.grammar import (
     split,
 )
 from rampmeter.choices.naming import TransportChoice, transports, transports_of
-from rampmeter.sweeps.api import Shard, axes_of
+from rampmeter.sweeps.api import axes_of
+from rampmeter.sweeps.session import Shard
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.text.locations import Location

@@ -61,6 +61,22 @@ force_option = click.option(
 )
 
 
+def run_length_options(command: Command) -> Command:
+    """Adds `--auto-flows` and `--flows-max`."""
+    auto = click.option(
+        "--auto-flows",
+        is_flag=True,
+        help="Choose the number of flows: that of the plan, doubled until the mean slowdown of a "
+        "run is within --precision (0.05).",
+    )
+    most = click.option(
+        "--flows-max",
+        type=click.IntRange(min=1),
+        help="Maximum number of flows for --auto-flows; 256000 by default.",
+    )
+    return auto(most(command))
+
+
 def plan_options(command: Command) -> Command:
     """Adds `--set` and `--seed`; see `overrides_of`."""
     return set_option(seed_option(command))

@@ -18,6 +18,7 @@ from rampmeter.commands.common import (
     plan_options,
     result_options,
     run_jobs,
+    run_length_options,
     show,
     warn,
 )
@@ -28,6 +29,7 @@ from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures
 from rampmeter.results.tables import comparison_tables, fabrics
 from rampmeter.running.comparison_job import ComparisonJob
+from rampmeter.running.run_length import RunLength
 
 
 @click.command(epilog=EXIT_CODES_COMPARED)
@@ -57,6 +59,7 @@ from rampmeter.running.comparison_job import ComparisonJob
     type=click.FloatRange(0, 1, min_open=True),
     help="Add seeds until the 95 % interval of each mean slowdown is within this share of it.",
 )
+@run_length_options
 @result_options("results/<plan>-compare", has_jobs=True)
 @json_option
 def compare(
@@ -67,9 +70,11 @@ def compare(
     seed: int | None,
     seeds: int | None,
     precision: float | None,
+    flows_max: int | None,
     out: Path | None,
     jobs: int | None,
     *,
+    auto_flows: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
@@ -90,7 +95,8 @@ def compare(
     base = Plan.load(plan).with_(*overrides)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-compare"
     choices = naming.transports(transports)
-    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
+    length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
+    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force, length)
     comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
         sentences = [*comparison.warnings(), *job.warnings(comparison)]

@@ -8,25 +8,28 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
+from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import fail
+from rampmeter.commands.common import fail, run_length_options, warn
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
-from rampmeter.sweeps.api import Shard, axes_of, run_sweep
+from rampmeter.sweeps.api import axes_of
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import FORMS, open_engine
 from rampmeter.sweeps.progress import failure, watching
-from rampmeter.sweeps.results import PointRows, SweepResults
+from rampmeter.sweeps.results import PointRows, SweepResults, cell
+from rampmeter.sweeps.session import Probing, Session, Shard, run_sweep
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 from rampmeter.text.text_table import TextTable
 
-POINTS_SHOWN: Final = 3
-"""Points that a warning names at most."""
+SHORT: Final = "*"
+"""Mark of points whose runs are too short."""
+SHORT_NOTE: Final = "* Too short for a steady state: simulate more flows, or use --auto-flows."
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -78,9 +81,12 @@ SHOWN: Final = {
     type=click.IntRange(min=2),
     help="Maximum number of seeds of a point; 30 by default.",
 )
+@run_length_options
 @click.option("--on", default="local", show_default=True, metavar="ENGINE", help=f"{FORMS}.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Maximum number of concurrent runs on this machine."
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Maximum number of threads of all runs on this machine; its cores by default.",
 )
 @click.option("--out", metavar="DIR|URL", help="Folder or fsspec URL; results/<plan>-sweep.")
 @click.option("--flows", is_flag=True, help="Also store a row for each flow.")
@@ -116,17 +122,20 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         if not is_quiet or options["dry_run"]:
             click.echo(text, err=True)
 
+    session = Session(
+        lambda: open_engine(options["on"], options["jobs"]),
+        report,
+        lambda time: watching(console, time, is_quiet=is_quiet),
+        _probing(options),
+        options["dry_run"],
+    )
     outcome = run_sweep(
         complete,
         url,
-        lambda: open_engine(options["on"], options["jobs"]),
-        report,
-        lambda: watching(console, is_quiet=is_quiet),
+        session,
         wants_flows=options["flows"],
         force=options["force"],
         shard=Shard.parse(options["shard"]) if options["shard"] else None,
-        wants_estimate=options["dry_run"] or not (options["no_estimate"] or is_quiet),
-        is_dry=options["dry_run"],
     )
     if not options["dry_run"]:
         results = SweepResults(url)
@@ -136,6 +145,14 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
             _report(results, complete, outcome)
         _exit(context, outcome)
         fail(failed_flows(results, complete))
+
+
+def _probing(options: Mapping[str, Any]) -> Probing:
+    if options["dry_run"]:
+        return "always"
+    if options["no_estimate"]:
+        return "never"
+    return "if-large" if options["quiet"] else "always"
 
 
 def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
@@ -157,6 +174,8 @@ def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
         options["precision"],
         options["metric"],
         options["seeds_max"],
+        options["auto_flows"],
+        options["flows_max"],
     )
 
 
@@ -182,7 +201,8 @@ def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
     }
     for point in points:
         point["warnings"] = warnings[point["point"]]
-    emit("sweep", {"folder": results.url, "points": points, "open": outcome.n_open})
+    fields = {"folder": results.url, "points": points, "open": outcome.n_open}
+    emit("sweep", {**fields, "warnings": warnings_of(results.warnings if has_runs else ())})
 
 
 def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:
@@ -196,8 +216,7 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
             f"{point.name}: the interval of {metric} is wider than {precision:g} after the last "
             "seed, or some seeds have no value"
         )
-    for line in warning_lines(results):
-        click.echo(f"warning: {line}")
+    warn(results.warnings)
     click.echo(f"\nresults: {results.url}")
     if not results.dataset.is_local:
         return
@@ -214,56 +233,47 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
         click.echo(f"plot: {image}")
 
 
-def warning_lines(results: SweepResults) -> list[str]:
-    """Returns the warnings of all runs, each text once with the points that have it."""
-    points_of: dict[str, dict[str, None]] = {}
-    for point in results.points:
-        for row in point.rows:
-            for text in row["warnings"] or ():
-                points_of.setdefault(text, {})[_point(point)] = None
-    return [f"{text} (at {_names(list(points))})" for text, points in points_of.items()]
-
-
-def _names(points: Sequence[str]) -> str:
-    """Returns the names of the first points and the number of the others."""
-    more = len(points) - POINTS_SHOWN
-    first = "; ".join(points[:POINTS_SHOWN])
-    return f"{first} and {counted(more, 'more point')}" if more > 0 else first
-
-
 def means_table(results: SweepResults) -> TextTable:
     """Returns a table with a row for each point: means over seeds, with their intervals."""
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
     is_single = counts == [1]
-    title = "One seed" if is_single else f"Means over {span} seeds, with 95 % intervals"
+    title = f"Means over {span} seeds, with 95 % intervals"
+    if is_single:
+        title = "One seed, with 95 % intervals by batch means"
     names = [name for name in SHOWN if any(point.interval(name).n for point in points)]
+    has_flows = results.has_auto_flows
     has_lost = any(point.n_not_finished for point in points)
+    has_short = any(point.is_short for point in points)
     has_warnings = any(row["warnings"] for point in points for row in point.rows)
-    headings = ["", "seeds", *(SHOWN[name][0] for name in names)]
+    keys = (key.rpartition(".")[2] for key in results.keys)
+    headings = [", ".join(["transport", *keys]), "seeds", *["flows"] * has_flows]
+    headings += [SHOWN[name][0] for name in names]
     headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
     rows = []
     for point in points:
-        cells = [_point(point), str(len(point.rows))]
-        cells += [point.interval(name).text(SHOWN[name][1]) for name in names]
+        mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
+        name = ", ".join([point.transport, *map(cell, point.values.values())])
+        cells = [name, f"{len(point.rows)}{mark}"]
+        cells += [count(point.rows[0]["flows_submitted"])] * has_flows
+        cells += [_interval(point, name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
         if has_warnings:
             cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
         rows.append(tuple(cells))
-    lost = "Slowdowns cover delivered flows only."
-    return TextTable(title, tuple(headings), rows, (lost,) if has_lost else ())
+    notes = ["Slowdowns cover delivered flows only."] * has_lost
+    notes += [SHORT_NOTE] * has_short
+    return TextTable(title, tuple(headings), rows, tuple(notes))
 
 
-def _point(point: PointRows) -> str:
-    """Returns the transport and the values of the varied keys, by the last words of the keys."""
-    values = (f"{key.rpartition('.')[2]} {_cell(value)}" for key, value in point.values.items())
-    return ", ".join([point.transport, *values])
-
-
-def _cell(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _interval(point: PointRows, name: str) -> Interval:
+    """Returns the mean of a column over seeds with its interval, which is the run's of one seed."""
+    found = point.interval(name)
+    if len(point.rows) > 1:
+        return found
+    return found._replace(half_width=point.rows[0].get(f"{name}_ci"))
 
 
 def _not_delivered(point: PointRows) -> str:
@@ -281,7 +291,7 @@ def failed_flows(results: SweepResults, sweep: Sweep) -> list[str]:
         n_failed = sum(row["flows_failed"] for row in point.rows)
         # Only points with failures are resolved, which takes time.
         if n_failed and not has_faults(sweep.points[point.number].plan.resolved("faults")):
-            failed.setdefault(point.transport, {})[_point(point)] = n_failed
+            failed.setdefault(point.transport, {})[point.name] = n_failed
     return [
         Undelivered(label, submitted[label], 0, of_points).failure
         for label, of_points in failed.items()

@@ -50,12 +50,9 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         parts += _curves(points, keys, numeric, measures)
     parts += _differences(points, keys)
     parts.append(_table(points, keys, measures))
-    n_warned = sum(bool(row["warnings"]) for point in points for row in point.rows)
-    if n_warned:
-        warning = (
-            f"**Warning:** {counted(n_warned, 'run')} with warnings, in the column `warnings`."
-        )
-        parts.insert(0, MarkdownText(warning))
+    if results.warnings:
+        lines = (f"- **Warning:** {line}" for line in results.warnings)
+        parts.insert(0, MarkdownText("\n".join(lines)))
     files = [link_to(folder / name, beside) for name in (IDENTITY, INTERVALS)]
     named = {file: f"{RUNS}/{file.parent.name}/{file.name}" for file in _files(folder)}
     files += [link_to(file, beside, name) for file, name in named.items()]
@@ -207,6 +204,7 @@ def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[
         Column("seeds", is_number=True),
         Column("not finished", is_number=True),
         Column("warnings", is_number=True),
+        Column("too short"),
     ]
     for measure in measures:
         name = _label(measure)
@@ -216,7 +214,8 @@ def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[
         cells: list[Any] = [point.values[key] for key in keys]
         cells = [cell if _is_number(cell) else literal(cell) for cell in cells]
         warned = sum(bool(row["warnings"]) for row in point.rows)
-        cells += [point.transport, len(point.rows), point.n_not_finished, warned]
+        short = "yes" if point.is_short else ""
+        cells += [point.transport, len(point.rows), point.n_not_finished, warned, short]
         for measure in measures:
             found = point.interval(measure)
             cells += [found.mean if found.n else None, found.half_width]

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -22,6 +23,7 @@ from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.progress import watching
+from rampmeter.running.run_length import RunLength
 from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table
@@ -163,6 +165,8 @@ def compare(
     out: str | PathLike[str],
     seeds: int | None = None,
     precision: float | None = None,
+    auto_flows: bool = False,
+    flows_max: int | None = None,
     failures: Failures = "excluded",
     force: bool = False,
     quiet: bool = False,
@@ -172,8 +176,11 @@ def compare(
     `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
     such texts, of tables and of classes of `rampmeter.transports`. With `seeds` every number has an
     interval; with `precision` seeds are added until the interval of each mean slowdown is within
-    that share of it. Flows that some transport did not deliver are `excluded` from the statistics
-    of all, or count as `infinite`ly slow there. Errors are those of `run`.
+    that share of it. With `auto_flows` the flows of the plan are doubled, up to `flows_max`, until
+    one run of each transport is that precise (0.05 without `precision`).
+
+    Flows that some transport did not deliver are `excluded` from the statistics of all, or count as
+    `infinite`ly slow there. Errors are those of `run`.
 
         >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
@@ -181,6 +188,8 @@ def compare(
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     choices = naming.transports_of(transports)
     job = ComparisonJob(base, choices, Path(out), seeds, precision, failures, force)
+    length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
+    job = replace(job, run_length=length)
     comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
     _raise(batch)
     if comparison is None:

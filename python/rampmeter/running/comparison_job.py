@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
@@ -12,9 +12,12 @@ from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
+from rampmeter.running.run_length import FLOWS, RunLength
 from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.text.cautions import Caution
 
+PILOTS: Final = "pilots"
+"""Folder of the runs by which the number of flows is chosen."""
 RunJobs: TypeAlias = Callable[[list[Job]], Batch]
 """Runs jobs, such as `runner.run_all`."""
 
@@ -34,6 +37,8 @@ class ComparisonJob:
     failures: Failures = "excluded"
     force: bool = False
     """Replaces results of other plans."""
+    run_length: RunLength | None = None
+    """Numbers of flows among which pilots choose; `None` for the flows of the plan."""
 
     def run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
         """Runs jobs without results, with more seeds until the intervals are small enough.
@@ -41,6 +46,8 @@ class ComparisonJob:
         The comparison has the transports of which all runs are complete; it is `None` if there are
         none. Raises the errors of `run_all`.
         """
+        if self.run_length is not None:
+            return self._with_length(self.run_length, run_jobs)
         outcomes: list[JobOutcome] = []
         seconds = 0.0
         n_done, n_seeds = 0, self.seeds or (1 if self.precision is None else SEEDS_FIRST)
@@ -55,6 +62,23 @@ class ComparisonJob:
             if more is None:
                 return comparison, batch
             n_done, n_seeds = n_seeds, more
+
+    def _with_length(self, length: RunLength, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
+        """Runs like `run`, with the flows of the first pilots that are all long enough."""
+        flows = length.first
+        while True:
+            job = replace(self, plan=self.plan.with_((FLOWS, flows)), run_length=None)
+            if flows >= length.flows_max:
+                return job.run(run_jobs)
+            folder = self.folder / PILOTS / str(flows)
+            pilots = replace(job, folder=folder, seeds=None, precision=None)
+            comparison, batch = pilots.run(run_jobs)
+            if comparison is None or len(comparison.labels) < len(self.choices):
+                return None, batch
+            runs = [(label, run) for label, of in comparison.runs.items() for run in of]
+            if all(length.is_enough(run.summary, label) for label, run in runs):
+                return job.run(run_jobs)
+            flows = length.after(flows)
 
     def warnings(self, comparison: Comparison) -> list[Caution]:
         """Returns a warning for each transport whose interval is wider than the precision."""

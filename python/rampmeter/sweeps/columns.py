@@ -10,14 +10,14 @@ from rampmeter.on_demand import pa
 from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.text.cautions import Caution, cautions_of
+from rampmeter.text.cautions import TOO_SHORT, Caution, cautions_of
 from rampmeter.text.toml import TomlValue, literal
 
 MEANING: Final = b"meaning"
 UNIT: Final = b"unit"
 """Keys of the metadata of columns."""
 
-INT, FLOAT, TEXT, BOOL, TEXTS = "int64", "double", "string", "bool", "texts"
+INT, FLOAT, TEXT, BOOL, CAUTIONS = "int64", "double", "string", "bool", "warnings"
 """Names of Arrow's types, so that the package is imported without Arrow."""
 
 STATISTICS: Final = {
@@ -68,6 +68,17 @@ def _drops(summary: Mapping[str, Any]) -> int:
 def warnings_of_run(summary: Mapping[str, Any]) -> list[Caution]:
     """Returns the warnings of a run, except the one about a single seed."""
     return [line for line in cautions_of(summary) if line.code != ONE_SAMPLE]
+
+
+def _warnings(summary: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {"code": one.code, "values": json.dumps(one.values), "text": str(one)}
+        for one in warnings_of_run(summary)
+    ]
+
+
+def _is_short(summary: Mapping[str, Any]) -> bool:
+    return any(one.code in TOO_SHORT for one in warnings_of_run(summary))
 
 
 def _mean_of(key: str, name: str, per: float) -> Callable[[Mapping[str, Any]], float | None]:
@@ -171,10 +182,11 @@ COLUMNS: Final = (
     Column("window_to_ps", INT, _at("window", "to_ps"), "measured until", "ps"),
     Column(
         "warnings",
-        TEXTS,
-        warnings_of_run,
-        "limits of the validity of the run's numbers",
+        CAUTIONS,
+        _warnings,
+        "limits of the validity of the run's numbers: code, values in JSON, and text",
     ),
+    Column("is_short", BOOL, _is_short, "true if the run has too few flows for a steady state"),
 )
 """The columns of each run, in their order."""
 
@@ -242,7 +254,7 @@ def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
         FLOAT: pa.float64(),
         TEXT: pa.string(),
         BOOL: pa.bool_(),
-        TEXTS: pa.list_(pa.string()),
+        CAUTIONS: pa.list_(pa.struct([(name, pa.string()) for name in ("code", "values", "text")])),
     }
     return pa.field(name, kinds[of], metadata={MEANING: meaning, UNIT: unit})
 

@@ -3,6 +3,7 @@
     sweep.json                        the sweep's identity; a folder of another sweep is refused
     runs/point-00000/seed-1.parquet   a row a run, all files of one schema
     flows/point-00000/seed-1.parquet  a row for each flow, if they are stored
+    pilots/N/point-00000/seed-1.parquet  a row a run of N flows that chose a length
     summary.parquet                   a row a point: means and intervals over its seeds
     log/*.json                        time, place and duration of the runs
 
@@ -25,9 +26,10 @@ from rampmeter.text.locations import Location
 IDENTITY: Final = "sweep.json"
 RUNS: Final = "runs"
 FLOWS: Final = "flows"
+PILOTS: Final = "pilots"
 INTERVALS: Final = "summary.parquet"
 LOG: Final = "log"
-OURS: Final = (IDENTITY, RUNS, FLOWS, INTERVALS, LOG)
+OURS: Final = (IDENTITY, RUNS, FLOWS, PILOTS, INTERVALS, LOG)
 """All entries of a sweep's folder, except plots."""
 
 _NAME = re.compile(r"point-(\d+)/seed-(\d+)\.parquet")
@@ -74,6 +76,12 @@ class Dataset:
     def put(self, kind: str, point: int, seed: int, table: "pa.Table") -> None:
         """Writes the rows of a run, in `runs` or `flows`."""
         self._write(f"{kind}/{_file(point, seed)}", encode_parquet(table))
+
+    def copy(self, source: str, kind: str, point: int, seed: int) -> None:
+        """Copies the rows of a run from one folder of runs to another."""
+        data = self._read(f"{source}/{_file(point, seed)}")
+        if data is not None:
+            self._write(f"{kind}/{_file(point, seed)}", data)
 
     def put_intervals(self, table: "pa.Table") -> None:
         """Writes means and intervals."""

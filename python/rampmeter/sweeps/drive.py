@@ -109,7 +109,9 @@ class Driver:
         *,
         wants_flows: bool = False,
         points: Iterable[int] | None = None,
+        kind: str = RUNS,
     ) -> None:
+        self._kind = kind
         self._sweep = sweep
         self._dataset = dataset
         self._schema = Schema.of(sweep)
@@ -174,7 +176,7 @@ class Driver:
             self._dataset.put(FLOWS, point.number, result.seed, table)
         row = self._schema.row(point, result)
         # This is last, since a row marks the run as done.
-        self._dataset.put(RUNS, point.number, result.seed, row)
+        self._dataset.put(self._kind, point.number, result.seed, row)
         self.outcome.n_ran += 1
         seconds = self.outcome.seconds_by_host
         seconds[result.host] = seconds.get(result.host, 0.0) + result.seconds
@@ -225,14 +227,14 @@ class Driver:
     def _load_values(self) -> dict[int, dict[int, float | None]]:
         """Returns the measured values that the dataset has, by point and seed."""
         values: dict[int, dict[int, float | None]] = {number: {} for number in self._numbers}
-        keys = {key for key in self._dataset.done() if key[0] in values}
+        keys = {key for key in self._dataset.done(self._kind) if key[0] in values}
         if self._wants_flows:
             keys &= self._dataset.done(FLOWS)
         if self._sweep.replication.precision is None:
             for number, seed in keys:
                 values[number][seed] = None
         elif keys:
-            table = self._dataset.table(RUNS, keys)
+            table = self._dataset.table(self._kind, keys)
             columns = ("point", "seed", self._sweep.replication.metric)
             rows = (table[name].to_pylist() for name in columns)
             for number, seed, value in zip(*rows, strict=True):

@@ -13,13 +13,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import _core
+from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
+from rampmeter.sweeps.resources import Allotment, Demand
 from rampmeter.sweeps.spec import Point
-from rampmeter.text.numbers import byte_size, counted
+from rampmeter.text.json_object import read_json
+from rampmeter.text.numbers import byte_size, count, counted
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -29,6 +33,9 @@ PROBE_SECONDS: Final = 0.6
 """Maximum time of a probe, in seconds."""
 WAIT_SECONDS: Final = 60
 """Maximum time to wait for the process of the probes; large fabrics are slow to build."""
+LARGE_HOSTS: Final = 4096
+LARGE_FLOWS: Final = 10_000_000
+"""Numbers of hosts and flows up to which runs need little memory, about a gigabyte."""
 FLOW_BYTES: Final = 100
 """Memory of a flow that has ended (docs/performance.md: 1 000 000 flows peak at 135 MB)."""
 
@@ -43,6 +50,8 @@ class Probe:
     """Memory that the whole run needs."""
     is_whole: bool
     """True if the probe was the whole run."""
+    is_divisible: bool = True
+    """False if a run of this kind cannot use several threads."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +63,40 @@ class CostEstimate:
     seconds: float
     """Time of one processor, in seconds; NaN if no probe was long enough."""
     memory_bytes: float
-    """Memory of the largest probed run."""
+    """Memory of the largest probed run, with one thread."""
+    is_divisible: bool = True
+    """False if runs cannot use several threads."""
+    seconds_of: Mapping[int, float] = field(default_factory=dict)
+    """Time of a run by the number of its point; empty if no probe was long enough."""
 
-    def text(self, slots: int) -> str:
-        """Returns the estimate and its basis as text."""
-        if not self.n_probes or math.isnan(self.seconds):
-            return f"{counted(self.n_runs, 'run')}; no estimate: the probes did not get far enough"
-        wall = self.seconds / max(1, min(slots, self.n_runs))
-        memory = self.memory_bytes * max(1, min(slots, self.n_runs))
+    @property
+    def is_known(self) -> bool:
+        """True if probes were long enough for an estimate of the time."""
+        return self.n_probes > 0 and not math.isnan(self.seconds)
+
+    def demand(self, threads: int | None) -> Demand:
+        """Returns the resources that the runs need; `threads` are those of the plans."""
+        seconds = self.seconds / self.n_runs if self.is_known else 0.0
+        return Demand(self.n_runs, self.memory_bytes, seconds, self.is_divisible, threads)
+
+    def wall_seconds(self, allotment: Allotment) -> float:
+        """Returns the time of all runs, in seconds."""
+        return self.seconds / allotment.n_runs / allotment.speed
+
+    def text(self, allotment: Allotment) -> str:
+        """Returns the plan, the estimate and its basis as two lines of text."""
+        runs = counted(self.n_runs, "run")
+        plan = f"{count(allotment.n_runs)} at a time"
+        if allotment.n_threads > 1:
+            plan += f", {allotment.n_threads} threads each"
+        if not self.is_known:
+            return f"{runs}, {plan}; no estimate: the probes did not get far enough"
+        memory = allotment.n_runs * allotment.memory_bytes
         return (
-            f"{counted(self.n_runs, 'run')}, about {duration(wall)} and {byte_size(memory)} with "
-            f"{slots} at a time ({duration(self.seconds)} of a processor, up to "
-            f"{byte_size(self.memory_bytes)} a run; by {counted(self.n_probes, 'probe')} on this "
-            "machine)"
+            f"{runs}, about {duration(self.wall_seconds(allotment))}: {plan}, up to "
+            f"{byte_size(memory)}\n({duration(self.seconds)} of a processor, up to "
+            f"{byte_size(allotment.memory_bytes)} a run; by {counted(self.n_probes, 'probe')} on "
+            "this machine)"
         )
 
 
@@ -82,16 +112,17 @@ def estimate(todo: Sequence[tuple[Point, int]]) -> CostEstimate:
             by_transport.setdefault(point.transport.label, []).append(rate)
     all_rates = [rate for rates in by_transport.values() for rate in rates]
     mean = sum(all_rates) / len(all_rates) if all_rates else math.nan
-    total = 0.0
-    for point, _ in todo:
-        own = found.get(point.number)
-        if own is not None and not math.isnan(own.seconds):
-            total += own.seconds
-            continue
+    seconds_of = {}
+    for point in points:
+        own = found[point.number].seconds if point.number in found else math.nan
         rates = by_transport.get(point.transport.label)
-        total += _flows(point.plan) * (sum(rates) / len(rates) if rates else mean)
+        rate = sum(rates) / len(rates) if rates else mean
+        seconds_of[point.number] = _flows(point.plan) * rate if math.isnan(own) else own
+    total = sum(seconds_of[point.number] for point, _ in todo)
     memory = max((probe.memory_bytes for probe in found.values()), default=0.0)
-    return CostEstimate(len(todo), len(found), total, memory)
+    is_divisible = all(probe.is_divisible for probe in found.values())
+    known = {} if math.isnan(total) else seconds_of
+    return CostEstimate(len(todo), len(found), total, memory, is_divisible, known)
 
 
 def points_to_probe(points: Sequence[Point]) -> list[Point]:
@@ -105,6 +136,20 @@ def points_to_probe(points: Sequence[Point]) -> list[Point]:
     last = [some[-1] for some in by_transport.values()]
     first = [some[0] for some in by_transport.values() if len(some) > 1]
     return (last + first)[:PROBES_MAX]
+
+
+def threads_of(points: Sequence[Point]) -> int | None:
+    """Returns the largest `run.threads` of the plans of points; `None` if no plan has it."""
+    found = (point.plan.get("run.threads") for point in points)
+    return max((each for each in found if isinstance(each, int)), default=None)
+
+
+def is_large(points: Sequence[Point]) -> bool:
+    """Returns true if runs may need so much memory that it limits the runs at a time."""
+    return any(
+        point.plan.derived()["hosts"] > LARGE_HOSTS or _flows(point.plan) > LARGE_FLOWS
+        for point in points_to_probe(points)
+    )
 
 
 def duration(seconds: float) -> str:
@@ -168,10 +213,21 @@ def _probe(plan: Mapping[str, str]) -> Probe:
     return Probe(seconds * max(1.0, total / delivered), memory + further, is_whole=False)
 
 
+def _is_divisible(plan: Mapping[str, str]) -> bool:
+    """Returns true if a run can use two threads, by the manifest of one that ends at once."""
+    with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
+        _core.run(plan["text"], plan["base"], scratch, lambda _: False, 2)
+        return bool(read_json(Path(scratch) / MANIFEST)["threads"]["count"] > 1)
+
+
 def main() -> None:
     """Probes the plans on standard input; a line of JSON for each."""
+    is_divisible = None
     for plan in json.load(sys.stdin):
         probe = _probe(plan)
+        if is_divisible is None and not probe.is_whole:
+            is_divisible = _is_divisible(plan)
+        probe = replace(probe, is_divisible=is_divisible is not False)
         sys.stdout.write(json.dumps(vars(probe)) + "\n")
         sys.stdout.flush()
 

@@ -1,22 +1,19 @@
-"""Progress of a sweep: a bar on a terminal, a line per interval elsewhere."""
+"""Progress of a sweep: a line with a bar on a terminal, a line per interval elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.table import Column
+from rich.text import Text
 
 from rampmeter.sweeps.drive import SweepWatcher
-from rampmeter.sweeps.estimate import duration
+from rampmeter.sweeps.estimate import CostEstimate, duration
+from rampmeter.sweeps.resources import Allotment
 from rampmeter.sweeps.spec import Point
 from rampmeter.sweeps.task import TaskResult
 
@@ -24,20 +21,133 @@ FAILURES_SHOWN: Final = 5
 """Maximum number of failed runs that are shown as they happen."""
 LINE_SECONDS: Final = 10.0
 """Interval between lines without a terminal, in seconds."""
+BAR_WIDTH: Final = 12
+PRIOR_SHARE: Final = 0.1
+"""Weight of the estimate beforehand in the measured speed, as a share of all runs."""
+SMOOTHING: Final = 0.3
+"""Share of the difference by which a result moves the expected end."""
+
+
+@dataclass
+class RemainingTime:
+    """Expected end of a sweep, by the costs of its runs and the speed so far.
+
+    Runs of different points take different times, so a count of runs is no measure of time. Each
+    run has a cost, in seconds of the estimate beforehand. The speed is that of the runs so far,
+    and of the estimate as if it had measured a tenth of all runs. A result moves the expected end
+    by a part of the difference, and between results the remaining time decreases with the clock.
+    """
+
+    costs: Mapping[int, float]
+    """The cost of a run by the number of its point; those of other points are the mean."""
+    cost: float
+    """The cost of all runs that are known at the start."""
+    n_initial: int
+    """The number of these runs."""
+    n_parallel: int
+    """Runs at a time."""
+    expected_seconds: float | None = None
+    """Time of all runs by the estimate beforehand; `None` without one."""
+    clock: Callable[[], float] = time.monotonic
+    _start: float = field(init=False)
+    _end: float | None = field(init=False, default=None)
+    _done: float = field(init=False, default=0.0)
+    _n_done: int = field(init=False, default=0)
+    _total: int = field(init=False, default=0)
+
+    @classmethod
+    def of(
+        cls, todo: Sequence[tuple[Point, int]], cost: CostEstimate | None, allotment: Allotment
+    ) -> "RemainingTime":
+        """Returns the remaining time of these runs, by an estimate if there is one."""
+        if cost is None or not cost.is_known:
+            costs: Mapping[int, float] = {point.number: 1.0 for point, _ in todo}
+            expected = None
+        else:
+            costs, expected = cost.seconds_of, cost.wall_seconds(allotment)
+        total = sum(costs[point.number] for point, _ in todo)
+        return cls(costs, total, len(todo), allotment.n_runs, expected)
+
+    def start(self) -> None:
+        """Starts the clock."""
+        self._start = self.clock()
+        self._total = self.n_initial
+        if self.expected_seconds is not None:
+            self._end = self._start + self.expected_seconds
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the start, in seconds."""
+        return self.clock() - self._start
+
+    @property
+    def left(self) -> float | None:
+        """Expected time to the end, in seconds; `None` if it is unknown."""
+        return None if self._end is None else max(0.0, self._end - self.clock())
+
+    def on_total(self, total: int) -> None:
+        """Receives the number of runs, which may grow."""
+        self._total = total
+
+    def on_result(self, point: Point) -> None:
+        """Moves the expected end after a run."""
+        mean = self.cost / max(1, self.n_initial)
+        self._done += self.costs.get(point.number, mean)
+        self._n_done += 1
+        whole = self.cost + max(0, self._total - self.n_initial) * mean
+        # The other runs in progress are half done, on average.
+        n_running = max(0, min(self.n_parallel - 1, self._total - self._n_done))
+        done = min(whole, self._done + n_running * mean / 2)
+        seconds = self.elapsed
+        if self.expected_seconds is not None:
+            prior = PRIOR_SHARE * self.cost
+            speed = (done + prior) / (seconds + PRIOR_SHARE * self.expected_seconds)
+        else:
+            speed = done / max(seconds, 1e-6)
+        end = self.clock() + (whole - done) / speed
+        self._end = end if self._end is None else self._end + SMOOTHING * (end - self._end)
 
 
 @contextmanager
-def watching(console: Console, *, is_quiet: bool) -> Iterator[SweepWatcher]:
+def watching(console: Console, time: RemainingTime, *, is_quiet: bool) -> Iterator[SweepWatcher]:
     """Yields a watcher that suits the console."""
     if is_quiet:
         yield SilentWatcher()
     elif not console.is_terminal:
-        yield LineWatcher(console)
+        yield LineWatcher(console, time)
     else:
-        columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
-        times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, *times, console=console, transient=True) as progress:
-            yield BarWatcher(progress)
+        name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
+        columns = (
+            TextColumn("{task.completed}/{task.fields[runs]} runs"),
+            BarColumn(bar_width=BAR_WIDTH),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimesColumn(time),
+            TextColumn("{task.description}", table_column=name),
+        )
+        with Progress(*columns, console=console, transient=True, expand=True) as progress:
+            yield BarWatcher(progress, time)
+
+
+class TimesColumn(ProgressColumn):
+    """The elapsed and the remaining time, with their names."""
+
+    max_refresh = 0.5
+
+    def __init__(self, time: RemainingTime) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self._time = time
+
+    def render(self, task: Task) -> Text:
+        """Returns both times."""
+        return Text(times(self._time))
+
+
+def times(time: RemainingTime) -> str:
+    """Formats the elapsed and the remaining time of a sweep."""
+    left = time.left
+    words = "" if left is None else f", about {duration(left)} left"
+    minutes, seconds = divmod(int(time.elapsed), 60)
+    return f"{minutes}:{seconds:02} elapsed{words}"
 
 
 class SilentWatcher:
@@ -51,20 +161,25 @@ class SilentWatcher:
 
 
 class BarWatcher:
-    """Watcher with a bar and the remaining time, estimated from completed runs."""
+    """Watcher with a bar and the remaining time."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Progress, time: RemainingTime) -> None:
         self._progress = progress
-        self._task = progress.add_task("", total=None)
+        self._time = time
+        time.start()
+        self._task = progress.add_task("", total=None, runs=time.n_initial)
         self._n_failed = 0
 
     def on_total(self, total: int) -> None:
         """Shows the number of runs."""
-        self._progress.update(self._task, total=total)
+        self._time.on_total(total)
+        self._progress.update(self._task, total=total, runs=total)
 
     def on_result(self, point: Point, result: TaskResult) -> None:
         """Moves the bar, and shows a failure."""
-        self._progress.update(self._task, advance=1, description=f"{point.name} {result.seed}")
+        self._time.on_result(point)
+        name = f"{point.short_name}, seed {result.seed}"
+        self._progress.update(self._task, advance=1, description=name)
         self._n_failed += result.state != "ran"
         if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
             self._progress.console.print(failure(point, result), markup=False, highlight=False)
@@ -73,27 +188,29 @@ class BarWatcher:
 class LineWatcher:
     """Watcher that prints a line per interval, and one for each failure."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, time: RemainingTime) -> None:
         self._console = console
-        self._start = self._last = time.monotonic()
+        self._time = time
+        time.start()
+        self._last = 0.0
         self._n_done = self._n_failed = self._total = 0
 
     def on_total(self, total: int) -> None:
         """Records the number of runs."""
         self._total = total
+        self._time.on_total(total)
 
     def on_result(self, point: Point, result: TaskResult) -> None:
         """Prints a line, if it is time for one."""
         self._n_done += 1
+        self._time.on_result(point)
         self._n_failed += result.state != "ran"
         if result.state != "ran" and self._n_failed <= FAILURES_SHOWN:
             self._print(failure(point, result))
-        now = time.monotonic()
-        if now - self._last < LINE_SECONDS:
+        if self._time.elapsed - self._last < LINE_SECONDS:
             return
-        self._last = now
-        remaining = (now - self._start) / self._n_done * max(0, self._total - self._n_done)
-        self._print(f"[{self._n_done}/{self._total}] about {duration(remaining)} left")
+        self._last = self._time.elapsed
+        self._print(f"[{self._n_done}/{self._total}] {times(self._time)}")
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

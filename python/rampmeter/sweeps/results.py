@@ -1,8 +1,11 @@
 """The results of a sweep: rows of runs, means with intervals, and plots of them."""
 
 import json
+import shutil
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as field_of
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
@@ -10,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import plots
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
-from rampmeter.sweeps.columns import COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
+from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.sweeps.warnings import merge
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
@@ -25,6 +29,8 @@ HALF: Final = "_half"
 """Suffix of a column's name that has half the width of its interval."""
 HTML_SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "completion_us")
 """Measures that notebooks show, if a sweep has them."""
+SUMMARY: Final = "summary"
+"""Column with the run's `summary.json`."""
 COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "drops")
 """Columns that are added up over the seeds of a point."""
 
@@ -37,7 +43,10 @@ class SweepResults:
     >>> r.table.to_pandas()  # doctest: +SKIP
     """
 
-    def __init__(self, url: str | PathLike[str]) -> None:
+    def __init__(self, url: str | PathLike[str], *, is_temporary: bool = False) -> None:
+        """Opens the results at a folder or URL; a temporary folder is removed with this object."""
+        if is_temporary:
+            weakref.finalize(self, shutil.rmtree, url, ignore_errors=True)
         self.url = fspath(url)
         """The folder, or the fsspec URL."""
         self.dataset = Dataset(self.url)
@@ -69,9 +78,21 @@ class SweepResults:
             raise Location(self.url).result_error(expected="the results of a sweep")
         return tuple(identity["keys"])
 
+    @property
+    def has_auto_flows(self) -> bool:
+        """True if the number of flows of each point was chosen (`flows = "auto"`)."""
+        return "flows" in (self.dataset.identity() or {})
+
     @cached_property
     def table(self) -> "pa.Table":
-        """A row for each run, by point and seed. Raises `ResultError` if there is none yet."""
+        """A row for each run, by point and seed. Raises `ResultError` if there is none yet.
+
+        The files of the dataset also have `summary`, the run's `summary.json`.
+        """
+        return self._rows.drop_columns([SUMMARY])
+
+    @cached_property
+    def _rows(self) -> "pa.Table":
         return self.dataset.table(RUNS)
 
     @cached_property
@@ -82,7 +103,7 @@ class SweepResults:
     @cached_property
     def points(self) -> tuple["PointRows", ...]:
         """The runs of each point that has some, by its number."""
-        rows = self.table.to_pylist()
+        rows = self._rows.to_pylist()
         numbers = dict.fromkeys(row["point"] for row in rows)
         by_number: dict[int, list[Mapping[str, Any]]] = {number: [] for number in numbers}
         for row in rows:
@@ -92,6 +113,19 @@ class SweepResults:
             for number, some in by_number.items()
         )
 
+    @cached_property
+    def warnings(self) -> list[Caution]:
+        """The distinct warnings of all runs, each with the number of its runs and its points.
+
+        Warnings that differ in numbers alone are one, with those of the first run. `values` also
+        have `runs`, their number, and `points`, the numbers of the points.
+        """
+        return merge(
+            (point.number, point.name, warnings_of_run(json.loads(row[SUMMARY])))
+            for point in self.points
+            for row in point.rows
+        )
+
     def summary(self, level: float = LEVEL) -> "pa.Table":
         """Returns a row for each point: mean and half interval (`_half`) of each measure."""
         fields = [self.table.schema.field(name) for name in ("point", *self.keys, "transport")]
@@ -99,6 +133,7 @@ class SweepResults:
             field("seeds", INT, "runs of the point"),
             field("not_finished", INT, "runs in which not every flow was delivered"),
             field("warnings", INT, "runs with warnings"),
+            field("is_short", BOOL, "true if a run has too few flows for a steady state"),
             *(field(name, INT, f"{name} of all seeds") for name in COUNTS),
         ]
         columns = {column.name: column for column in COLUMNS}
@@ -123,7 +158,19 @@ class PointRows:
     number: int
     values: Mapping[str, Any]
     """The varied keys."""
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Mapping[str, Any]] = field_of(repr=False)
+    """The rows of its runs, with `summary`."""
+
+    @property
+    def name(self) -> str:
+        """The transport and the values of the varied keys, by the last words of the keys."""
+        values = (f"{key.rpartition('.')[2]} {cell(value)}" for key, value in self.values.items())
+        return ", ".join([self.transport, *values])
+
+    @property
+    def is_short(self) -> bool:
+        """True if some run has too few flows for a steady state, by its warnings."""
+        return any(row.get("is_short") for row in self.rows)
 
     @property
     def transport(self) -> str:
@@ -144,7 +191,7 @@ class PointRows:
         cautions = {
             caution: caution
             for row in self.rows
-            for caution in warnings_of_run(json.loads(row["summary"]))
+            for caution in warnings_of_run(json.loads(row[SUMMARY]))
         }
         return sorted(cautions.values())
 
@@ -158,6 +205,7 @@ class PointRows:
         row["seeds"] = len(self.rows)
         row["not_finished"] = self.n_not_finished
         row["warnings"] = sum(bool(one["warnings"]) for one in self.rows)
+        row["is_short"] = self.is_short
         row |= {name: sum(one[name] or 0 for one in self.rows) for name in COUNTS}
         for name in MEASURES:
             found = self.interval(name, level)
@@ -224,6 +272,11 @@ class SweepPlots:
             lines.setdefault(label, []).append((point.values[key], point.interval(name)))
         for label, values in lines.items():
             yield plots.Series(label, sorted(values, key=lambda value: value[0]))
+
+
+def cell(value: Any) -> str:
+    """Formats the value of a varied key."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _is_number(value: object) -> bool:

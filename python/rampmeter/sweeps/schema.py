@@ -48,6 +48,15 @@ SWEEP: Final[dict[str, Any]] = {
             "description": "Maximum number of seeds of a point; 30 without it.",
             **_COUNT,
         },
+        "flows": {
+            "description": "`auto` chooses the number of flows of each point: those of the plan, "
+            "doubled until the mean slowdown of a run is as precise as `precision` (0.05).",
+            "const": "auto",
+        },
+        "flows-max": {
+            "description": "Maximum of `flows`; 256000 without it.",
+            **_COUNT,
+        },
         "grid": {
             "description": "Keys with lists or ranges (`0.3..0.8:0.1`): every combination.",
             **_AXES,

@@ -1,7 +1,7 @@
 """A sweep: the points of a plan, the transports, and the seeds of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from rampmeter.choices.axes import Axis, product, settings_of
 from rampmeter.choices.grammar import format_value
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import SWEEP, Override, Plan
+from rampmeter.running.run_length import FLOWS, RunLength
 from rampmeter.text.locations import Location, location_of, relocated
 from rampmeter.text.toml import TomlValue
 
@@ -20,6 +21,7 @@ SEED_MAX: Final = 2**63 - 1
 """The largest whole number of a plan."""
 N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
+AUTO: Final = "auto"
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
 """Keys that request files which a sweep does not store."""
 
@@ -99,6 +101,11 @@ class Point:
         words = [f"{key}={format_value(value)}" for key, value in self.values]
         return " ".join([self.transport.label, *words])
 
+    @property
+    def short_name(self) -> str:
+        """The transport and the values, for the line of progress."""
+        return ", ".join([self.transport.label, *(format_value(value) for _, value in self.values)])
+
 
 @dataclass(frozen=True)
 class Sweep:
@@ -108,8 +115,14 @@ class Sweep:
     axes: tuple[Axis, ...]
     transports: tuple[TransportChoice, ...]
     replication: Replication
+    run_length: RunLength | None = None
+    """`None` if runs have the flows of the plan."""
+    lengths: Mapping[int, int] = field(default_factory=dict)
+    """Numbers of flows that were chosen, by the number of the point."""
 
     def __post_init__(self) -> None:
+        if self.run_length is not None and FLOWS in self.keys:
+            raise Location(key=FLOWS).error('cannot be varied with `flows = "auto"`')
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
                 raise Location(key=key).error("cannot be varied; use `seeds`")
@@ -137,6 +150,7 @@ class Sweep:
         axes: Iterable[Axis],
         transports: Sequence[TransportChoice],
         replication: Replication,
+        run_length: RunLength | None = None,
     ) -> "Sweep":
         """Returns a sweep; by default with the plan's transport."""
         return cls(
@@ -144,7 +158,12 @@ class Sweep:
             tuple(axes),
             tuple(transports) or (_own_transport(plan),),
             replication,
+            run_length,
         )
+
+    def with_lengths(self, lengths: Mapping[int, int]) -> "Sweep":
+        """Returns the sweep whose points have these numbers of flows."""
+        return replace(self, lengths=lengths)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -159,6 +178,8 @@ class Sweep:
             values = settings_of(choices)
             for transport in self.transports:
                 plan = transport.of(self.plan).with_(*values)
+                if len(points) in self.lengths:
+                    plan = plan.with_((FLOWS, self.lengths[len(points)]))
                 points.append(Point(len(points), values, transport, plan))
         return tuple(points)
 
@@ -172,7 +193,12 @@ class Sweep:
 
     def describe(self) -> dict[str, Any]:
         """Returns the basis of the points as JSON has it: the identity of a folder of results."""
+        length = self.run_length
+        flows = (
+            {} if length is None else {"flows": {"seed": self.replication.seeds[0], **vars(length)}}
+        )
         return {
+            **flows,
             "plan": self.plan.text,
             "inputs": self._input_digests(),
             "keys": list(self.keys),

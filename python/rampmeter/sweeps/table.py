@@ -17,7 +17,8 @@ from rampmeter.choices.grammar import KEY, flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import SWEEP, Plan
-from rampmeter.sweeps.spec import METRIC, Replication, Sweep
+from rampmeter.running.run_length import RunLength
+from rampmeter.sweeps.spec import AUTO, METRIC, Replication, Sweep
 from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 from rampmeter.text.toml import Table, TomlValue
@@ -38,6 +39,9 @@ class SweepOverrides:
     precision: float | None = None
     metric: str | None = None
     seeds_max: int | None = None
+    auto_flows: bool = False
+    """Chooses the number of flows of each point, as `flows = "auto"` does."""
+    flows_max: int | None = None
 
 
 def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
@@ -54,21 +58,30 @@ def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     precision = section.pop("precision", float, None)
     metric = section.pop("metric", str, METRIC)
     seeds_max = section.pop("seeds-max", int, None)
+    flows = section.pop("flows", str, None)
+    flows_max = section.pop("flows-max", int, None)
     section.reject_unread()
+    if flows not in (None, AUTO):
+        raise where.at("flows").error(expected=f'"{AUTO}"', got=repr(flows))
+    precision = precision if wishes.precision is None else wishes.precision
+    flows_max = flows_max if wishes.flows_max is None else wishes.flows_max
+    is_auto = wishes.auto_flows or flows == AUTO
+    run_length = RunLength.of(plan, precision, flows_max, is_auto=is_auto)
     seeds = _seeds(seeds, where) if wishes.seeds is None else wishes.seeds
     replication = Replication.of(
         seeds,
         plan.seed,
-        precision=precision if wishes.precision is None else wishes.precision,
+        precision=precision,
         metric=wishes.metric or metric,
         seeds_max=seeds_max if wishes.seeds_max is None else wishes.seeds_max,
     )
     axes = wishes.axes or axes
     named = transports if wishes.transports is None else wishes.transports
     choices = [] if named is None else transports_of(named, where.at("transports"))
-    if not axes and not choices and len(replication.seeds) == 1 and precision is None:
+    is_one_run = len(replication.seeds) == 1 and precision is None and run_length is None
+    if not axes and not choices and is_one_run:
         raise where.error("requires keys to vary, transports or seeds")
-    return Sweep.of(plan, axes, choices, replication)
+    return Sweep.of(plan, axes, choices, replication, run_length)
 
 
 def axes_of(section: StrictTable) -> tuple[Axis, ...]:

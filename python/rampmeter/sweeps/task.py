@@ -39,6 +39,8 @@ class Task:
     """True if the table of flows is to be returned."""
     simulator: tuple[tuple[str, str], ...]
     """Version, commit and digest of the binary that the worker's simulator must have."""
+    n_threads: int = 1
+    """Threads of a long run whose plan has no `run.threads`. Results do not depend on it."""
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -133,7 +135,13 @@ def _run(
             (scratch / name).parent.mkdir(exist_ok=True)
             (scratch / name).write_bytes(by_digest[digest])
         out.mkdir()
-        _core.run(task.plan, str(scratch), out, lambda _: is_stopped is None or not is_stopped())
+        _core.run(
+            task.plan,
+            str(scratch),
+            out,
+            lambda _: is_stopped is None or not is_stopped(),
+            task.n_threads,
+        )
         summary = (out / SUMMARY).read_text(encoding="utf-8")
         if read_json(out / SUMMARY)["status"] == "interrupted":
             return "stopped", "", b"", "interrupted"

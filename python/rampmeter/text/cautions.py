@@ -11,6 +11,8 @@ EXPLANATIONS: Final = ("explanations.toml", "explanations_of_nodes.toml")
 """Files with a paragraph on each code."""
 VALUES: Final = "values"
 """Table of the names of values by code."""
+TOO_SHORT: Final = frozenset({"few-flows", "short-run", "short-warm-up"})
+"""Codes of the warnings of runs with too few flows for a steady state."""
 
 
 class Caution(str):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from rampmeter.sweeps.resources import Allotment, Capacity
 from rampmeter.sweeps.task import Task, TaskResult
 
 ATTEMPTS: Final = 4
@@ -19,7 +20,13 @@ class Engine(Protocol):
     """Runs tasks, several at a time, in any order. Used by one thread."""
 
     def slots(self) -> int:
-        """Returns the present number of tasks that can run at a time."""
+        """Returns the present number of tasks of one thread that can run at a time."""
+
+    def capacity(self) -> Capacity:
+        """Returns the present cores and memory."""
+
+    def allot(self, allotment: Allotment) -> None:
+        """Sets the resources of tasks that are submitted later; before, a task has one thread."""
 
     def describe(self) -> str:
         """Returns a description of the engine for messages."""

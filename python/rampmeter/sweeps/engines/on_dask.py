@@ -2,12 +2,15 @@
 
 `dask://HOST:PORT` and `dask://FILE.json` name its scheduler, by address and by the file that it
 writes; `dask` alone is the scheduler of Dask's configuration (`DASK_SCHEDULER_ADDRESS`). A worker
-runs one task per thread. The scheduler restarts a task whose worker is lost.
+runs one task per thread. If all workers have the resources `CPU` and `MEMORY` (bytes), a task
+requests them. The scheduler restarts a task whose worker is lost.
 """
 
+import math
 import queue
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,11 +18,14 @@ import dask
 from distributed import Client, Future, KilledWorker, get_worker
 
 from rampmeter.sweeps.engines.base import EngineError
+from rampmeter.sweeps.resources import Allotment, Capacity
 from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 CONNECT_SECONDS: Final = 20
 """Maximum time to connect to the scheduler, in seconds."""
 CONFIGURED: Final = "scheduler-address"
+CPU, MEMORY = "CPU", "MEMORY"
+"""Resources of workers: `dask worker --resources "CPU=8 MEMORY=16e9"`."""
 
 
 def _execute(task: Task, key: str, *blobs: bytes) -> TaskResult:
@@ -54,6 +60,8 @@ class DaskEngine:
         except (OSError, TimeoutError, ValueError) as error:
             raise EngineError(f"dask: no scheduler at {where}: {_line(error)}") from None
         self._where = self._client.scheduler.address
+        self._allotment = Allotment(1)
+        self._resources: dict[str, float] = {}
         self._blobs: dict[str, Future] = {}
         self._tasks: dict[Future, Task] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -61,6 +69,34 @@ class DaskEngine:
     def slots(self) -> int:
         """Returns the number of threads of all workers."""
         return sum(self._client.nthreads().values())
+
+    def capacity(self) -> Capacity:
+        """Returns threads of workers, and their memory if it is a resource."""
+        workers = self._workers()
+        threads = [int(worker["nthreads"]) for worker in workers]
+        names = self._names()
+        memory = [float(w["resources"][MEMORY]) for w in workers] if MEMORY in names else [math.inf]
+        return Capacity(
+            sum(threads), max(threads, default=0), sum(memory), max(memory), is_limited=CPU in names
+        )
+
+    def allot(self, allotment: Allotment) -> None:
+        """Sets the resources that a task requests, of those that all workers have."""
+        self._allotment = allotment
+        wanted = {CPU: float(allotment.n_threads), MEMORY: float(allotment.memory_bytes)}
+        self._resources = {name: wanted[name] for name in self._names() if wanted[name]}
+
+    def _workers(self) -> list[dict[str, Any]]:
+        return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
+
+    def _names(self) -> list[str]:
+        """Returns the resources that all workers have."""
+        workers = self._workers()
+        return [
+            name
+            for name in (CPU, MEMORY)
+            if workers and all(name in worker["resources"] for worker in workers)
+        ]
 
     def describe(self) -> str:
         """Returns a description of the engine for messages."""
@@ -73,7 +109,15 @@ class DaskEngine:
                 self._blobs[digest] = self._send(blobs[digest])
         handles = [self._blobs[digest] for digest in task.digests]
         key = f"rampmeter-{self._client.id}-{task.point}-{task.seed}"
-        future = self._client.submit(_execute, task, key, *handles, key=key, pure=False)
+        future = self._client.submit(
+            _execute,
+            replace(task, n_threads=self._allotment.n_threads),
+            key,
+            *handles,
+            key=key,
+            pure=False,
+            resources=self._resources or None,
+        )
         self._tasks[future] = task
         future.add_done_callback(self._done.put)
 

@@ -1,20 +1,22 @@
 """Runs on an existing Ray cluster.
 
 `ray://HOST:PORT` uses the cluster's client server; `ray` alone joins the cluster of this machine,
-or that of `RAY_ADDRESS`. A task needs one processor of the cluster. Ray restarts a task whose
-worker is lost.
+or that of `RAY_ADDRESS`. A task requests a processor for each of its threads, and its memory. Ray
+restarts a task whose worker is lost.
 """
 
 import importlib.util
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import ray
 from ray.exceptions import RayError, RayTaskError
 
 from rampmeter.sweeps.engines.base import ATTEMPTS, EngineError
+from rampmeter.sweeps.resources import Allotment, Capacity
 from rampmeter.sweeps.task import Task, TaskResult, execute, lost_result
 
 AUTO: Final = ("", "auto")
@@ -60,13 +62,25 @@ class RayEngine:
             raise EngineError("ray: not installed (grpc); pip install 'rampmeter[ray]'")
         self._address = "auto" if address in AUTO else f"ray://{address}"
         _connect(self._address)
-        self._execute = ray.remote(num_cpus=1, max_retries=ATTEMPTS - 1)(_execute)
+        self._execute = ray.remote(max_retries=ATTEMPTS - 1)(_execute)
+        self._allotment = Allotment(1)
         self._blobs: dict[str, Any] = {}
         self._tasks: dict[Any, Task] = {}
 
     def slots(self) -> int:
         """Returns the number of processors of the cluster."""
         return int(ray.cluster_resources().get("CPU", 0))
+
+    def capacity(self) -> Capacity:
+        """Returns the processors and the memory that the cluster offers to tasks."""
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        cpus = [int(node.get("CPU", 0)) for node in nodes]
+        memory = [float(node.get("memory", 0)) for node in nodes]
+        return Capacity(sum(cpus), max(cpus, default=0), sum(memory), max(memory, default=0.0))
+
+    def allot(self, allotment: Allotment) -> None:
+        """Sets the processors and the memory that a task requests."""
+        self._allotment = allotment
 
     def describe(self) -> str:
         """Returns a description of the place of tasks, for people."""
@@ -78,7 +92,9 @@ class RayEngine:
             if digest not in self._blobs:
                 self._blobs[digest] = ray.put(blobs[digest])
         handles = [self._blobs[digest] for digest in task.digests]
-        self._tasks[self._execute.remote(task, *handles)] = task
+        n_threads, memory = self._allotment.n_threads, self._allotment.memory_bytes
+        call = self._execute.options(num_cpus=n_threads, memory=memory or None)
+        self._tasks[call.remote(replace(task, n_threads=n_threads), *handles)] = task
 
     def collect(self, timeout: float) -> list[TaskResult]:
         """Returns new results, after at most `timeout` seconds."""
