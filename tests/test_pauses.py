@@ -134,6 +134,9 @@ def test_the_command_prints_pauses(tmp_path: Path) -> None:
 def test_comparisons_count_pauses_by_transport(tmp_path: Path) -> None:
     plan = incast(tmp_path).with_(("fabric", {"shared-buffer-bytes": 2_000_000}))
     done = rm.compare(plan, "hpcc,homa", out=tmp_path / "r", quiet=True)
+    fabric = done.tables["fabric"]
+    assert "pfc.classes" in fabric.keys()  # noqa: SIM118 (a method of the table)
+    assert not any("{" in cell for row in fabric.texts() for cell in row)
     ports = next(s for s in comparison_tables(done) if s.name == "ports").text()
     hpcc, homa = cells(ports, "pauses")
     assert int("".join(hpcc.split())) > 0

@@ -264,6 +264,22 @@ class TestCommands:
             elif format_ == "json":
                 assert json.loads(text)["tables"]
 
+    def test_values_of_a_figure_are_data(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        page = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
+        text = ok("papers", "dcpim", "3", "--from-ledger", "--format", "csv")
+        values, claims = text.split("\n\n")
+        for part, name in ((values, "values"), (claims, "claims")):
+            title, *lines = part.splitlines()
+            assert title.startswith(f"# {name}: ")
+            rows = [*csv.DictReader(lines)]
+            assert all(f"`{key}`" in page for key in rows[0])
+            assert {row["verdict"] for row in rows} <= {
+                "match", "miss", "fewer flows", "not judged"
+            }  # fmt: skip
+
     def test_json_by_either_option_is_the_same(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

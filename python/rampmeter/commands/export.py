@@ -32,7 +32,7 @@ FLOWS: Final = "flows"
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder")
 @click.option("--out", type=FILE, required=True, help="File to write.")
 @click.option(
     "--format",
@@ -48,11 +48,11 @@ FLOWS: Final = "flows"
     help="Table to write, `flows` for a row for each flow, or `all` for all tables of results.",
 )
 @json_option
-def export(folder: Path, out: Path, format_: str | None, table: str, *, as_json: bool) -> None:
+def export(folder: str, out: Path, format_: str | None, table: str, *, as_json: bool) -> None:
     """Write a table of a run, a comparison or a sweep to a file, for a paper or a program.
 
-    FOLDER has the results. Tables and their columns are in docs/reference/tables.md. LaTeX needs
-    the package booktabs. A Parquet file has one table.
+    FOLDER has the results; that of a sweep may be an fsspec URL. Tables and their columns are in
+    docs/reference/tables.md. LaTeX needs the package booktabs. A Parquet file has one table.
 
     \b
     Example: slowdown by size for a paper, all tables, and flows for pandas
@@ -85,8 +85,11 @@ def _format_of(out: Path) -> str:
     raise Location(key="--out").error(expected=f"a name that ends in {endings}", got=out)
 
 
-def _tables(folder: Path) -> list[ResultTable]:
+def _tables(url: str) -> list[ResultTable]:
     """Returns the tables of the results in a folder."""
+    if "://" in url:
+        return [*sweep_tables(SweepResults(url))]
+    folder = Path(url)
     if (folder / COMPARISON).is_file():
         return [*comparison_tables(Comparison.load(folder))]
     if (folder / SWEEP).is_file():
@@ -109,10 +112,11 @@ def _write(tables: list[ResultTable], out: Path, format_: str) -> None:
         out.write_text(text, encoding="utf-8")
 
 
-def _flows(folder: Path) -> "pa.Table":
+def _flows(url: str) -> "pa.Table":
     """Returns the flows of a run, or of all runs of a sweep or a comparison."""
-    if (folder / SWEEP).is_file():
-        return SweepResults(folder).flows
+    folder = Path(url)
+    if "://" in url or (folder / SWEEP).is_file():
+        return SweepResults(url).flows
     if not (folder / COMPARISON).is_file():
         return Run(folder).flows
     parts = []

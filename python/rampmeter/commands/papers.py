@@ -136,7 +136,7 @@ def papers(
         if figure is not None:
             raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
         if from_ledger:
-            _draw_all(root, paper, out or PAPERS, jobs)
+            _draw_all(root, paper, out or PAPERS, jobs, output)
         else:
             _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
         return
@@ -223,14 +223,18 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path, output: Output) -> 
     _show_files(report)
 
 
-def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> None:
+def _draw_all(
+    root: Path, paper: str | None, folder: Path, jobs: int | None, output: Output
+) -> None:
     """Draws the figures of a paper or of all from the ledger, and writes their report."""
     outs = {one: folder / one.parent.name / one.name / LEDGER for one in _folders_of(root, paper)}
     drawn = draw_all(root, outs, jobs or n_cores())
     ledger = Ledger(root)
-    show(status_table([FigureStatus.of(one, ledger) for one in _select_figures(root, paper, None)]))
-    click.echo(f"{counted(len(drawn), 'figure')} drawn, {len(outs) - len(drawn)} without entries")
-    _write_report(drawn, folder)
+    statuses = [FigureStatus.of(one, ledger) for one in _select_figures(root, paper, None)]
+    output.print("papers", {}, [status_table(statuses)])
+    made = f"{counted(len(drawn), 'figure')} drawn, {len(outs) - len(drawn)} without entries"
+    click.echo(made, err=not output.is_text)
+    _write_report(drawn, folder, output)
 
 
 def _show_beside(one: Figure, root: Path, folder: Path, output: Output) -> None:
@@ -282,17 +286,17 @@ def _make_all(
             exit_by_outcome(batch)
         batches.append(batch)
         failures += _failures(one, batch)
-    _write_report(made, folder)
+    _write_report(made, folder, output)
     for batch in batches:
         exit_by_outcome(batch)
     fail(failures)
 
 
-def _write_report(made: list[Path], folder: Path) -> None:
+def _write_report(made: list[Path], folder: Path, output: Output) -> None:
     """Writes the report of the figures in the folders `made`."""
     report = folder / REPORT
     write(find(made, folder), report, "Rampmeter: figures of papers")
-    click.echo(f"\nreport of all figures: {report}")
+    click.echo(f"\nreport of all figures: {report}", err=not output.is_text)
 
 
 def _failures(one: Figure, batch: Batch) -> list[str]:

@@ -23,7 +23,7 @@ LATEX: Final = {
     ">": "$>$",
     "|": "$|$",
     "±": r"$\pm$",
-    "µ": r"\textmu{}",
+    "µ": r"$\mu$",
     "\u00d7": r"$\times$",
     "≤": r"$\leq$",
     "≥": r"$\geq$",
@@ -95,7 +95,7 @@ def escape(text: str) -> str:
 
 def single_line(text: str) -> str:
     """Returns a heading without line breaks; a hyphen joins the words around it."""
-    return " ".join(text.replace("-\n", "-").split())
+    return " ".join(text.replace("-\n", "-").replace(".\n", ".").split())
 
 
 def _stacked(heading: str, side: str) -> str:

@@ -79,6 +79,7 @@ JOBS_NOTE: Final = (
 )
 BOUND_NOTE: Final = "The bound is the critical path: each flow takes its ideal time."
 LINKS_NOTE: Final = "Means over the samples in the measured window."
+NO_LINKS_NOTE: Final = "With run.links = true the busiest links are listed, too."
 QUEUES_NOTE: Final = "Queues are exact. Drops and pauses are sums over seeds; paused is a share."
 
 
@@ -175,12 +176,12 @@ def _jobs_of(run: RunRecord) -> dict[int, dict[str, Any]]:
     ends = arrivals + flows["fct_ps"].cast(pa.float64()).to_numpy()
     jobs = {}
     bounds = critical_paths(run)
-    for tenant in np.unique(columns["tenant"]):
-        of = columns["tenant"] == tenant
-        start = int(arrivals[of].min())
-        end = float(ends[of].max())
+    order = np.argsort(columns["tenant"], kind="stable")
+    tenants, firsts = np.unique(columns["tenant"][order], return_index=True)
+    for tenant, of in zip(tenants, np.split(order, firsts[1:]), strict=True):
+        start, end = int(arrivals[of].min()), float(ends[of].max())
         jobs[int(tenant)] = {
-            "flows": int(of.sum()),
+            "flows": len(of),
             "bytes": int(columns["size_bytes"][of].sum()),
             "hosts": np.union1d(columns["src"][of], columns["dst"][of]).tolist(),
             "start": start,
@@ -230,7 +231,7 @@ def _ports(runs: Runs) -> ResultTable:
     has_pauses = any("pfc" in tier for tiers in all_tiers.values() for tier in tiers)
     rows: list[Row] = []
     for label, tiers in all_tiers.items():
-        longest = max(tiers, key=lambda tier: int(tier["queue_max_bytes"]), default=NO_TIER)
+        longest = max(tiers, key=lambda tier: int(tier.get("queue_max_bytes", 0)), default=NO_TIER)
         at = longest.get("queue_max_at")
         drops: Counter[str] = Counter()
         for tier in tiers:
@@ -244,7 +245,9 @@ def _ports(runs: Runs) -> ResultTable:
         )
         rows.append((*row[:3], *_paused(runs[label]), *row[3:]) if has_pauses else row)
     columns = (*PORTS[:3], *PAUSES, *PORTS[3:]) if has_pauses else PORTS
-    return ResultTable("ports", "Queues and drops", columns, rows, (QUEUES_NOTE,))
+    has_links = any((run.path / LINKS).is_file() for of in runs.values() for run in of)
+    notes = (QUEUES_NOTE,) if has_links else (QUEUES_NOTE, NO_LINKS_NOTE)
+    return ResultTable("ports", "Queues and drops", columns, rows, notes)
 
 
 def _paused(runs: Sequence[RunRecord]) -> tuple[Cell, Cell]:

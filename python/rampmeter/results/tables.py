@@ -195,24 +195,30 @@ def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[Cell, Cell]:
 
 def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[ResultTable]:
     """Yields a table of the settings in which fabrics differ, if any."""
-    keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
-    differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
+    settings = {name: dict(_settings(fabric)) for name, fabric in resolved.items()}
+    keys = list(dict.fromkeys(key for fabric in settings.values() for key in fabric))
+    differing = [key for key in keys if len({str(f.get(key)) for f in settings.values()}) > 1]
     if not differing:
         return
-    columns = (Column("transport"), *(Column(key, key, form="name") for key in differing))
+    columns = (
+        Column("transport"),
+        *(Column(key, key.replace(".", ".\n"), form="name") for key in differing),
+    )
     rows: list[tuple[Cell, ...]] = [
-        (name, *(_setting(fabric.get(key)) for key in differing))
-        for name, fabric in resolved.items()
+        (name, *(fabric.get(key) for key in differing)) for name, fabric in settings.items()
     ]
     yield ResultTable("fabric", "Fabric", columns, rows)
 
 
-def _setting(value: Any) -> Cell:
-    """Returns a value of a plan; a table is shown as its settings, a line each."""
-    if isinstance(value, Mapping):
-        set_ = {key: _setting(one) for key, one in value.items() if one is not None}
-        return ",\n".join(f"{key} {one}" for key, one in set_.items()) or "default"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
+def _settings(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Cell]]:
+    """Yields the settings of a table of a plan, and those of tables in it, by dotted keys."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{path}{key}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield f"{path}{key}", value
+        else:
+            yield f"{path}{key}", str(value)
 
 
 def speed(reports: Mapping[str, Mapping[str, Any]]) -> ResultTable:
