@@ -1,5 +1,6 @@
 """Collective operations: in plans, in results, and between real hosts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,8 @@ def test_the_command_prints_a_table_of_rounds(tmp_path: Path) -> None:
     file.write_text(PLAN)
     result = CliRunner().invoke(main, ["run", str(file), "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
-    assert "all-reduce, ring, hosts 0 to 7 (bandwidths in Gbit/s)" in result.output
-    assert result.output.count("112 of 112") == 2
+    assert "all-reduce, ring, hosts 0 to 7" in result.output
+    assert len(re.findall(r"^ [01] +\S+ kB +112 +112 ", result.output, re.MULTILINE)) == 2
 
 
 def test_hosts_of_a_collective_have_steps_lists_and_groups() -> None:
@@ -174,5 +175,5 @@ def test_phases_and_calls_are_printed_with_their_hosts_and_latencies(tmp_path: P
     output = CliRunner().invoke(main, arguments).output
     assert "all-gather, ring, hosts 0 to 4 by 4" in output
     assert "all-gather, ring, 3 hosts from 0" in output
-    assert "Latency of calls, us" in output
-    assert "3 of 3" in output
+    assert "Latency of calls, µs" in output
+    assert re.search(r"^ 2 +3 +3 ", output, re.MULTILINE)

@@ -9,7 +9,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.results.comparison import ONE_SAMPLE, Comparison, Overlay
-from rampmeter.results.tables import comparison_tables
+from rampmeter.results.comparison_tables import comparison_tables
 
 from .conftest import SMALL, write_results
 
@@ -79,16 +79,22 @@ class TestFailures:
 
     def test_every_count_is_in_the_table(self, two: dict[str, rm.Run]) -> None:
         [flows] = [s for s in comparison_tables(Comparison(two)) if s.title == "Flows"]
-        assert flows.headings[2:] == ("submitted", "delivered", "failed", "rejected", "unfinished")
-        assert flows.rows[1] == ("some", "finished", "4", "3", "1", "0", "0")
+        assert flows.text().headings[2:] == (
+            "submitted",
+            "delivered",
+            "failed",
+            "rejected",
+            "unfinished",
+        )
+        assert flows.text().rows[1] == ("some", "finished", "4", "3", "1", "0", "0")
 
     def test_unstarted_flows_have_a_column(self, two: dict[str, rm.Run]) -> None:
         two["some"].summary["flows"]["not_started"] = 2
         comparison = Comparison(two)
         assert comparison.flows("some")["not_started"] == 2
         [flows] = [s for s in comparison_tables(comparison) if s.title == "Flows"]
-        assert flows.headings[-1] == "not\nstarted"
-        assert [row[-1] for row in flows.rows] == ["0", "2"]
+        assert flows.text().headings[-1] == "not\nstarted"
+        assert [row[-1] for row in flows.text().rows] == ["0", "2"]
 
     def test_windows_that_differ_are_noted(self, two: dict[str, rm.Run]) -> None:
         def notes() -> tuple[str, ...]:

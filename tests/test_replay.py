@@ -128,6 +128,7 @@ def test_a_flow_with_a_changed_recorded_time_is_named(rows: Rows) -> None:
     assert found["equal"] == found["within"] == len(rows) - 1
     assert found["ratios"]["mean"] < 1.0
     assert found.pop("schema") == "rampmeter.replay/1"
+    assert {"ratios", "furthest_flows"} <= found.pop("tables").keys()
     assert json.loads(Path("out/replay.json").read_text()) == found
     assert rm.Run("out/run").status == "finished"
     out = ok(file, "--plan", "network.toml", "--out", "out")

@@ -123,7 +123,7 @@ def test_flows_of_one_tenant_are_dealt_out(tmp_path: Path) -> None:
     assert done.flows.sort_by("flow")["tenant"].to_pylist() == [0, 1] * 50
     assert list(done.summary["tenants"]) == ["0", "1"]
     (text_table,) = tables.tenants(done)
-    assert [row[:3] for row in text_table.rows] == [("0", "tcp", "50"), ("1", "homa", "50")]
+    assert [row[:3] for row in text_table.text().rows] == [("0", "tcp", "50"), ("1", "homa", "50")]
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ from rampmeter.parts.shortcuts import (
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.plan_tables import *  # noqa: F403 (their list is `plan_tables.__all__`)
+from rampmeter.results import notebook as _notebook
 from rampmeter.results.comparison import Comparison, Overlay
 from rampmeter.results.run import Run
 from rampmeter.running.api import compare, run, run_async
@@ -101,3 +102,5 @@ __all__ = [
 ]
 __all__ += plan_tables.__all__
 __all__ += transports.__all__
+
+_notebook.show_arrow_tables()

@@ -4,7 +4,9 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -24,6 +26,7 @@ COMMANDS: Final = (
     "convert",
     "examples",
     "explain",
+    "export",
     "migrate",
     "papers",
     "plot",
@@ -55,7 +58,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; with `--json` its errors are JSON, too."""
-        if FLAG not in ctx.args:
+        if not _wants_json(ctx.args):
             return self._invoke(ctx)
         try:
             return self._invoke(ctx)
@@ -83,6 +86,12 @@ class Commands(click.Group):
             _stop(ctx, SignalStop(signal.SIGINT))
         except SignalStop as stopped:
             _stop(ctx, stopped)
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    """Returns true if the arguments have `--json` or `--format json`."""
+    as_pair = ("--format", "json") in pairwise(arguments)
+    return as_pair or FLAG in arguments or "--format=json" in arguments
 
 
 def _stop(ctx: click.Context, stopped: SignalStop) -> NoReturn:

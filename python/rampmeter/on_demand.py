@@ -7,13 +7,15 @@ strings, since others would import them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["asyncio", "fsspec", "pa", "perfetto_trace", "pq"]
+__all__ = ["asyncio", "fsspec", "pa", "pa_csv", "pc", "perfetto_trace", "pq"]
 
 if TYPE_CHECKING:
     import asyncio
 
     import fsspec
     import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
     from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
         perfetto_trace_pb2 as perfetto_trace,
@@ -32,5 +34,7 @@ else:
     asyncio = _Module("asyncio")
     fsspec = _Module("fsspec")
     pa = _Module("pyarrow")
+    pa_csv = _Module("pyarrow.csv")
+    pc = _Module("pyarrow.compute")
     perfetto_trace = _Module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     pq = _Module("pyarrow.parquet")

@@ -11,9 +11,8 @@ from rampmeter.commands.common import (
     overrides_of,
     quiet_option,
     set_option,
-    show,
 )
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import speed
 from rampmeter.running import benchmark
@@ -25,9 +24,9 @@ from rampmeter.text.locations import Location
 @set_option
 @click.option("--quick", is_flag=True, help="Run two plans with few flows; takes a minute.")
 @quiet_option
-@json_option
+@output_options
 def bench(
-    plan: Path | None, settings: Sequence[str], *, quick: bool, quiet: bool, as_json: bool
+    plan: Path | None, settings: Sequence[str], *, quick: bool, quiet: bool, output: Output
 ) -> None:
     """Measure the speed of whole runs on one core, or of hosts.
 
@@ -63,9 +62,7 @@ def bench(
             click.echo(f"[{numbers[name]}/{len(plans)}] {name}", err=True)
 
     done = benchmark.measure(plans, on_start)
-    if as_json:
-        emit("bench", {"plans": done.reports})
-    elif done.reports:
-        show(speed(done.reports))
+    if output.is_json or done.reports:
+        output.print("bench", {"plans": done.reports}, [speed(done.reports)])
     if done.stopped_by is not None:
         raise SignalStop(done.stopped_by)

@@ -2,19 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from rampmeter import plots
 from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
-from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.output import Output, output_options
 from rampmeter.commands.plot import FORMATS
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
+from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import dumps
+
+OFFERED: Final = (
+    Column("name"),
+    Column("links", "links"),
+    Column("load", "mean load"),
+    Column("load_max", "max load"),
+    Column("busiest_seconds", "least time", "s", 6),
+    Column("busiest", "busiest link"),
+)
 
 
 @click.command()
@@ -26,8 +37,8 @@ from rampmeter.text.toml import dumps
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw the topology into this file (.svg, .pdf or .png).",
 )
-@json_option
-def check(plan: Path, settings: Sequence[str], picture: Path | None, *, as_json: bool) -> None:
+@output_options
+def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: Output) -> None:
     """Check a plan; print it with all defaults and derived values.
 
     The output is a plan. Warnings, and the values derived from plan and network (round trips,
@@ -47,10 +58,12 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, as_json:
         sweep_of(whole)
     if picture is not None:
         _draw(whole, picture)
-    if as_json:
+    if not output.is_text:
         fields = {"plan": without_nulls(complete), "derived": whole.derived()}
         fields |= {"offered": whole.offered(), "warnings": warnings_of(whole.warnings())}
-        emit("check", fields)
+        output.print("check", fields, _tables(whole))
+        if not output.is_json:
+            output.warn(whole.warnings())
         return
     click.echo("".join(f"# warning: {with_code(line)}\n" for line in whole.warnings()), nl=False)
     click.echo(dumps(without_nulls(complete)), nl=False)
@@ -59,6 +72,23 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, as_json:
         click.echo(f"# {name} = {int(value) if value.is_integer() else value}")
     for line in _offered(whole.offered()):
         click.echo(f"# {line}".rstrip())
+
+
+def _tables(plan: Plan) -> list[ResultTable]:
+    """Returns the derived values, and the offered traffic by tier."""
+    derived: list[tuple[Cell, ...]] = [*plan.derived().items()]
+    offered: list[tuple[Cell, ...]] = [
+        tuple(tier.get(column.key) for column in OFFERED) for tier in plan.offered()["tiers"]
+    ]
+    return [
+        ResultTable(
+            "derived",
+            "Derived values",
+            (Column("name"), Column("value", "value", form="general")),
+            derived,
+        ),
+        ResultTable("offered", "Offered traffic by tier", OFFERED, offered),
+    ]
 
 
 def _offered(offered: Mapping[str, Any]) -> Iterator[str]:

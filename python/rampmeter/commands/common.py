@@ -12,6 +12,7 @@ from rich.table import Table
 
 from rampmeter.plan.manifest import is_manifest
 from rampmeter.plan.plan import Override, parse_override
+from rampmeter.results.table import ResultTable
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, Job, run_all
 from rampmeter.text.cautions import Caution
@@ -164,11 +165,11 @@ def fail(lines: Sequence[str]) -> None:
         raise SystemExit(NOT_ALL_DELIVERED)
 
 
-def show(*tables: TextTable | Table) -> None:
+def show(*tables: ResultTable | TextTable | Table) -> None:
     """Prints tables on standard output, as wide as the terminal, or 80 columns without one."""
     console = Console(highlight=False)
     for table in tables:
-        if isinstance(table, TextTable):
+        if isinstance(table, ResultTable | TextTable):
             table.print(console)
         else:
             console.print()

@@ -19,17 +19,17 @@ from rampmeter.commands.common import (
     result_options,
     run_jobs,
     run_length_options,
-    show,
-    warn,
 )
-from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
+from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures
-from rampmeter.results.tables import comparison_tables, fabrics
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.run_length import RunLength
+from rampmeter.text.cautions import Caution
 
 
 @click.command(epilog=EXIT_CODES_COMPARED)
@@ -61,7 +61,7 @@ from rampmeter.running.run_length import RunLength
 )
 @run_length_options
 @result_options("results/<plan>-compare", has_jobs=True)
-@json_option
+@output_options
 def compare(
     plan: Path,
     transports: str,
@@ -77,7 +77,7 @@ def compare(
     auto_flows: bool,
     force: bool,
     quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Run the same flows through several transports; table and plot.
 
@@ -100,13 +100,7 @@ def compare(
     comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
         sentences = [*comparison.warnings(), *job.warnings(comparison)]
-        if as_json:
-            comparison.save(folder)
-            fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
-            emit("compare", {**fields, "warnings": warnings_of(sentences)})
-        else:
-            show_comparison(comparison, folder)
-            warn(sentences)
+        show_comparison("compare", comparison, folder, sentences, output)
     exit_by_outcome(batch)
     if comparison is not None:
         fail([one.failure for one in comparison.undelivered() if one.n_failed])
@@ -121,12 +115,21 @@ def is_short(run: Run) -> bool:
     return not run.is_complete or int(flows["delivered"]) + rejected < int(flows["submitted"])
 
 
-def show_comparison(comparison: Comparison, folder: Path) -> None:
-    """Prints the tables of a comparison; stores it and its plot in a folder."""
-    plans = {label: runs[0].manifest["plan"] for label, runs in comparison.runs.items()}
-    resolved = {label: plan["fabric"] for label, plan in plans.items()}
-    show(*fabrics(resolved), *comparison_tables(comparison))
+def show_comparison(
+    name: str,
+    comparison: Comparison,
+    folder: Path,
+    cautions: Sequence[Caution],
+    output: Output,
+) -> None:
+    """Prints the tables of a comparison; stores it, and for readers its plot, in a folder."""
     comparison.save(folder)
-    image = folder / "slowdown_by_size.png"
-    comparison.plot.slowdown_by_size().savefig(image)
-    click.echo(f"\nresults: {folder}\nplot: {image}")
+    fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+    fields["warnings"] = warnings_of(cautions)
+    output.print(name, fields, comparison_tables(comparison))
+    if output.is_text:
+        image = folder / "slowdown_by_size.png"
+        comparison.plot.slowdown_by_size().savefig(image)
+        click.echo(f"\nresults: {folder}\nplot: {image}")
+    if not output.is_json:
+        output.warn(cautions)

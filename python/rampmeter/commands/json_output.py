@@ -24,6 +24,7 @@ VERSIONS: Final[Mapping[str, int]] = {
     "error": 1,
     "examples": 1,
     "explain": 1,
+    "export": 1,
     "migrate": 1,
     "papers": 1,
     "plot": 1,
@@ -53,8 +54,12 @@ def json_option(command: Command) -> Command:
 def emit(name: str, fields: Mapping[str, Any], *, is_error: bool = False) -> None:
     """Prints an object on standard output, or on standard error; NaN and infinity are `null`."""
     schema = f"rampmeter.{name}/{VERSIONS[name]}"
-    text = json.dumps({"schema": schema, **_finite(fields)}, indent=2, allow_nan=False)
-    click.echo(text, err=is_error)
+    click.echo(json_text({"schema": schema, **fields}), err=is_error)
+
+
+def json_text(value: Any) -> str:
+    """Returns a value as JSON; NaN and infinity are `null`, and paths are texts."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
 
 
 def emit_error(error: BaseException, message: str, exit_code: int) -> None:

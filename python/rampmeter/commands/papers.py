@@ -19,8 +19,9 @@ from rampmeter.commands.common import (
     show,
     warn,
 )
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.output import Output, output_options
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
+from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
 from rampmeter.papers.ledger import Ledger
@@ -31,7 +32,6 @@ from rampmeter.papers.table import (
     misses_lines,
     panel_table,
     searches_table,
-    status_table,
 )
 from rampmeter.report import find, write
 from rampmeter.running.batch_flows import count_undelivered
@@ -77,7 +77,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
     "--beside-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
 )
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
-@json_option
+@output_options
 @click.option(
     "--fill",
     type=click.FloatRange(min=0, min_open=True),
@@ -99,7 +99,7 @@ def papers(
     from_ledger: bool,
     beside_ledger: bool,
     status: bool,
-    as_json: bool,
+    output: Output,
     everything: bool,
     quick: bool,
     full: bool,
@@ -127,8 +127,8 @@ def papers(
     """
     mode = _mode(quick=quick, full=full, scale=scale)
     root = figures.find_papers()
-    if status or as_json or fill is not None:
-        _open_ledger(root, paper, figure, fill, status=status, as_json=as_json, quiet=quiet)
+    if status or output.is_json or fill is not None:
+        _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
     if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
         raise Location(key="--from-ledger").error(f"cannot be combined with {NOT_FROM_LEDGER}")
@@ -136,22 +136,23 @@ def papers(
         if figure is not None:
             raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
         if from_ledger:
-            _draw_all(root, paper, out or PAPERS, jobs)
+            _draw_all(root, paper, out or PAPERS, jobs, output)
         else:
-            _make_all(root, paper, mode, seeds, out, jobs, force=force, quiet=quiet)
+            _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
         return
     if paper is None or figure is None:
-        _list_figures(root, paper)
+        _list_figures(root, paper, output)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
     folder = PAPERS / paper / one.folder.name
     if from_ledger:
-        _show_from_ledger(one, root, out or folder / LEDGER)
+        _show_from_ledger(one, root, out or folder / LEDGER, output)
         return
-    batch = _make(one, mode, seeds, out or folder / mode.label, jobs, force=force, quiet=quiet)
+    folder_of_mode = out or folder / mode.label
+    batch = _make(one, mode, seeds, folder_of_mode, jobs, output, force=force, quiet=quiet)
     exit_by_outcome(batch)
     if beside_ledger:
-        _show_beside(one, root, folder / LEDGER)
+        _show_beside(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
 
 
@@ -160,17 +161,17 @@ def _open_ledger(
     paper: str | None,
     figure: str | None,
     hours: float | None,
+    output: Output,
     *,
     status: bool,
-    as_json: bool,
     quiet: bool,
 ) -> None:
     """Fills the ledger for some hours, or shows its status without a number of hours."""
-    if hours is not None and (status or as_json):
+    if hours is not None and (status or output.is_json):
         raise Location(key="--fill").error("cannot be combined with --status or --json")
     chosen = _select_figures(root, paper, figure)
     if hours is None:
-        _show_status(root, chosen, as_json=as_json, with_replays=paper is None)
+        _show_status(root, chosen, output, with_replays=paper is None)
     else:
         _fill(root, chosen, hours, quiet=quiet)
 
@@ -182,16 +183,16 @@ def _select_figures(root: Path, paper: str | None, figure: str | None) -> list[F
     return [load_figure(folder) for folder in _folders_of(root, paper)]
 
 
-def _show_status(root: Path, chosen: list[Figure], *, as_json: bool, with_replays: bool) -> None:
+def _show_status(root: Path, chosen: list[Figure], output: Output, *, with_replays: bool) -> None:
     """Shows the verdicts of the ledger by figure, and those of replays."""
     ledger = Ledger(root)
     statuses = [FigureStatus.of(one, ledger) for one in chosen]
     replays = ReplayLedger(root).states() if with_replays else []
-    if as_json:
-        tables = [status.to_json() for status in statuses] + [one.to_json() for one in replays]
-        emit("papers", {"figures": tables})
+    figures = [status.to_json() for status in statuses] + [one.to_json() for one in replays]
+    tables = [status_table(statuses), *status_tables(replays)]
+    output.print("papers", {"figures": figures}, tables)
+    if not output.is_text:
         return
-    show(status_table(statuses), *status_tables(replays))
     misses = misses_lines(statuses)
     if len(chosen) < len(_folders_of(root, None)):
         click.echo("".join(f"{line}\n" for line in misses), nl=False)
@@ -199,7 +200,7 @@ def _show_status(root: Path, chosen: list[Figure], *, as_json: bool, with_replay
         click.echo("`rampmeter papers PAPER --status` lists misses with their causes")
 
 
-def _show_from_ledger(one: Figure, root: Path, folder: Path) -> None:
+def _show_from_ledger(one: Figure, root: Path, folder: Path, output: Output) -> None:
     """Makes a figure from its entries, and shows it."""
     ledger = Ledger(root)
     report = report_from_ledger(one, ledger, folder)
@@ -210,6 +211,9 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path) -> None:
         )
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
+    if not output.is_text:
+        output.print("papers", {}, report_tables(report))
+        return
     _show_tables(report)
     verdicts = FigureStatus.of(one, ledger).verdicts
     counts = ", ".join(f"{n} {name}" for name, n in sorted(verdicts.items()))
@@ -219,24 +223,31 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path) -> None:
     _show_files(report)
 
 
-def _draw_all(root: Path, paper: str | None, folder: Path, jobs: int | None) -> None:
+def _draw_all(
+    root: Path, paper: str | None, folder: Path, jobs: int | None, output: Output
+) -> None:
     """Draws the figures of a paper or of all from the ledger, and writes their report."""
     outs = {one: folder / one.parent.name / one.name / LEDGER for one in _folders_of(root, paper)}
     drawn = draw_all(root, outs, jobs or n_cores())
     ledger = Ledger(root)
-    show(status_table([FigureStatus.of(one, ledger) for one in _select_figures(root, paper, None)]))
-    click.echo(f"{counted(len(drawn), 'figure')} drawn, {len(outs) - len(drawn)} without entries")
-    _write_report(drawn, folder)
+    statuses = [FigureStatus.of(one, ledger) for one in _select_figures(root, paper, None)]
+    output.print("papers", {}, [status_table(statuses)])
+    made = f"{counted(len(drawn), 'figure')} drawn, {len(outs) - len(drawn)} without entries"
+    click.echo(made, err=not output.is_text)
+    _write_report(drawn, folder, output)
 
 
-def _show_beside(one: Figure, root: Path, folder: Path) -> None:
+def _show_beside(one: Figure, root: Path, folder: Path, output: Output) -> None:
     """Shows the figure of the ledger after a reduced one, if there are entries."""
     name = f"{one.paper} {one.number}"
     if not any(Ledger(root).current(one).runs.values()):
-        click.echo(f"\n{name}: the ledger has no complete run; `rampmeter papers --fill HOURS`")
+        click.echo(
+            f"\n{name}: the ledger has no complete run; `rampmeter papers --fill HOURS`",
+            err=not output.is_text,
+        )
         return
-    click.echo(f"\n{name} from the ledger:\n")
-    _show_from_ledger(one, root, folder)
+    click.echo(f"\n{name} from the ledger:\n", err=not output.is_text)
+    _show_from_ledger(one, root, folder, output)
 
 
 def _fill(root: Path, chosen: list[Figure], hours: float, *, quiet: bool) -> None:
@@ -257,6 +268,7 @@ def _make_all(
     seeds: int | None,
     out: Path | None,
     jobs: int | None,
+    output: Output,
     *,
     force: bool,
     quiet: bool,
@@ -269,22 +281,22 @@ def _make_all(
     for found in _folders_of(root, paper):
         one = load_figure(found)
         made.append(folder / one.paper / one.folder.name / mode.label)
-        batch = _make(one, mode, seeds, made[-1], jobs, force=force, quiet=quiet)
+        batch = _make(one, mode, seeds, made[-1], jobs, output, force=force, quiet=quiet)
         if batch.stopped_by is not None:
             exit_by_outcome(batch)
         batches.append(batch)
         failures += _failures(one, batch)
-    _write_report(made, folder)
+    _write_report(made, folder, output)
     for batch in batches:
         exit_by_outcome(batch)
     fail(failures)
 
 
-def _write_report(made: list[Path], folder: Path) -> None:
+def _write_report(made: list[Path], folder: Path, output: Output) -> None:
     """Writes the report of the figures in the folders `made`."""
     report = folder / REPORT
     write(find(made, folder), report, "Rampmeter: figures of papers")
-    click.echo(f"\nreport of all figures: {report}")
+    click.echo(f"\nreport of all figures: {report}", err=not output.is_text)
 
 
 def _failures(one: Figure, batch: Batch) -> list[str]:
@@ -302,6 +314,7 @@ def _make(
     seeds: int | None,
     folder: Path,
     jobs: int | None,
+    output: Output,
     *,
     force: bool,
     quiet: bool,
@@ -325,7 +338,11 @@ def _make(
         if not quiet:
             click.echo(f"{counted(len(probes), 'probe')} of searches", err=True)
         batch = batch.followed_by(run_jobs(probes, quiet=quiet, jobs=jobs))
-    _show_report(figures.make_report(one, mode, numbers, batch, folder), batch)
+    report = figures.make_report(one, mode, numbers, batch, folder)
+    if output.is_text:
+        _show_report(report, batch)
+    else:
+        output.print("papers", {}, report_tables(report))
     return batch
 
 
@@ -350,9 +367,12 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
     return folders
 
 
-def _list_figures(root: Path, paper: str | None) -> None:
-    for folder in _folders_of(root, paper):
-        one = load_figure(folder)
+def _list_figures(root: Path, paper: str | None, output: Output) -> None:
+    listed = [load_figure(folder) for folder in _folders_of(root, paper)]
+    if not output.is_text:
+        output.print("papers", {}, [figures_table(listed)])
+        return
+    for one in listed:
         click.echo(f"rampmeter papers {one.paper} {one.number}\n    {one.title}\n    {one.claim}")
 
 

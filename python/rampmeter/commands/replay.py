@@ -18,20 +18,17 @@ from rampmeter.commands.common import (
     plan_options,
     result_options,
     run_jobs,
-    show,
-    warn,
 )
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.output import Output, output_options
 from rampmeter.papers import find_papers
 from rampmeter.papers.replays import ReplayLedger, ReplaySetup
 from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import Recording, columns_of
 from rampmeter.replays.tables import replay_json, replay_tables
+from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.running.runner import Job
 from rampmeter.text.locations import Location
-from rampmeter.text.numbers import NONE, count, number
-from rampmeter.text.text_table import TextTable
 
 VARIABLE: Final = "RAMPMETER_REFERENCE"
 RESULT: Final = "replay.json"
@@ -43,6 +40,15 @@ EPILOG: Final = """\b
     for bad input, 130 or 143 if stopped by Ctrl-C or SIGTERM."""
 
 
+ALL: Final = (
+    Column("recording"),
+    Column("flows", "flows"),
+    Column("mean_ratio", "mean", places=4),
+    Column("furthest_ratio", "furthest class", places=4),
+    Column("entry_ratio", "mean of the entry", places=4),
+)
+
+
 @dataclass(frozen=True)
 class Request:
     """Options that apply to all recordings."""
@@ -52,7 +58,7 @@ class Request:
     force: bool
     n_flows: int
     tolerance: float
-    is_json: bool
+    output: Output
     is_quiet: bool
 
 
@@ -101,7 +107,7 @@ class Request:
 @click.option("--reference", type=FOLDER, help=f"Folder of the recordings; also {VARIABLE}.")
 @click.option("--all", "everything", is_flag=True, help="Replay all recordings of papers/replays.")
 @click.option("--enter", is_flag=True, help="Enter the measured ratios in papers/ledger/replays.")
-@json_option
+@output_options
 @result_options("results/<file>-replay or results/replays")
 def replay(
     recording: str | None,
@@ -119,7 +125,7 @@ def replay(
     *,
     everything: bool,
     enter: bool,
-    as_json: bool,
+    output: Output,
     force: bool,
     quiet: bool,
 ) -> None:
@@ -140,7 +146,7 @@ def replay(
       rampmeter replay --all --enter --reference recordings
     """
     overrides = overrides_of(settings, seed)
-    request = Request(overrides, out, force, flows, tolerance, as_json, quiet)
+    request = Request(overrides, out, force, flows, tolerance, output, quiet)
     if recording is not None and not everything and Path(recording).is_file():
         if enter:
             raise Location(key="--enter").error(
@@ -162,7 +168,7 @@ def replay(
     folder = _reference_folder(reference)
     if everything:
         rows = [_replay_listed(one, folder, ledger, request, enter=enter) for one in recordings]
-        _show_all([(one, measured.ratios()) for one, measured in rows], ledger, as_json=as_json)
+        _show_all([(one, measured.ratios()) for one, measured in rows], ledger, output)
         return
     ((_, measured),) = (
         _replay_listed(one, folder, ledger, request, enter=enter) for one in recordings
@@ -222,42 +228,40 @@ def _run(
 
 def _show(replay: Replay, request: Request) -> None:
     """Prints the tables, or everything as JSON."""
-    if request.is_json:
-        emit("replay", replay_json(replay, request.n_flows, request.tolerance))
-        return
-    show(*replay_tables(replay, request.n_flows, request.tolerance))
-    click.echo(f"\nresults: {replay.run.path.parent}")
-    warn(caution for caution in replay.run.warnings if caution.code != OF_COLUMNS)
+    terms = (request.n_flows, request.tolerance)
+    output = request.output
+    output.print("replay", replay_json(replay, *terms), replay_tables(replay, *terms))
+    if output.is_text:
+        click.echo(f"\nresults: {replay.run.path.parent}")
+    if not output.is_json:
+        output.warn(caution for caution in replay.run.warnings if caution.code != OF_COLUMNS)
 
 
 def _show_all(
-    rows: Sequence[tuple[ReplaySetup, Ratios]], ledger: ReplayLedger, *, as_json: bool
+    rows: Sequence[tuple[ReplaySetup, Ratios]], ledger: ReplayLedger, output: Output
 ) -> None:
     """Prints the ratios of all replays next to their entries."""
     measured = [(recording, ratios, ledger.entry(recording)) for recording, ratios in rows]
-    if as_json:
-        table: list[dict[str, Any]] = [
-            {
-                "name": recording.name,
-                "ratios": ratios.to_json(),
-                "entry": None if entry is None else entry.to_json(),
-            }
-            for recording, ratios, entry in measured
-        ]
-        emit("replay", {"replays": table})
-        return
-    cells = [
+    replays: list[dict[str, Any]] = [
+        {
+            "name": recording.name,
+            "ratios": ratios.to_json(),
+            "entry": None if entry is None else entry.to_json(),
+        }
+        for recording, ratios, entry in measured
+    ]
+    cells: list[tuple[Cell, ...]] = [
         (
             recording.name,
-            count(ratios.flows),
-            number(ratios.mean, 4),
-            number(ratios.furthest, 4),
-            NONE if entry is None else number(entry.ratios.mean, 4),
+            ratios.flows,
+            ratios.mean,
+            ratios.furthest,
+            None if entry is None else entry.ratios.mean,
         )
         for recording, ratios, entry in measured
     ]
-    headings = ("", "flows", "mean", "furthest class", "mean of the entry")
-    show(TextTable("Replays: ours over theirs", headings, cells))
+    table = ResultTable("replays", "Replays: ours over theirs", ALL, cells)
+    output.print("replay", {"replays": replays}, [table])
 
 
 def _find_setups(name: str | None, *, everything: bool) -> tuple[list[ReplaySetup], ReplayLedger]:

@@ -15,10 +15,9 @@ from rampmeter.commands.common import (
     plan_options,
     result_options,
     run_jobs,
-    show,
-    warn,
 )
-from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import run_tables
 from rampmeter.running.runner import Job
@@ -28,7 +27,7 @@ from rampmeter.running.runner import Job
 @click.argument("plan", type=FILE)
 @plan_options
 @result_options("results/<plan> by default")
-@json_option
+@output_options
 def run(
     plan: Path,
     settings: Sequence[str],
@@ -37,7 +36,7 @@ def run(
     *,
     force: bool,
     quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Run a plan; show slowdown by size, utilisation and drops.
 
@@ -54,11 +53,14 @@ def run(
     folder = out or Path("results") / folder_name(plan, overrides)
     batch = run_jobs([Job(name_of(plan), complete, folder, force)], quiet=quiet)
     outcome = batch.outcomes[0]
-    if outcome.run is not None and as_json:
+    if outcome.run is not None:
         fields = {"folder": folder, "status": outcome.run.status, "summary": outcome.run.summary}
-        emit("run", {**fields, "warnings": warnings_of(outcome.run.warnings)})
-    elif outcome.run is not None:
-        show(*run_tables(outcome.run))
-        click.echo(f"\nresults: {folder}")
-        warn(outcome.run.warnings)
+        fields["warnings"] = warnings_of(outcome.run.warnings)
+        first, *others = run_tables(outcome.run)
+        # In a terminal the last lines remain visible.
+        output.print("run", fields, [*others, first] if output.is_text else [first, *others])
+        if output.is_text:
+            click.echo(f"\nresults: {folder}")
+        if not output.is_json:
+            output.warn(outcome.run.warnings)
     exit_by_outcome(batch, needs_all=True)

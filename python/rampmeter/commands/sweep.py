@@ -12,7 +12,8 @@ from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.commands.common import fail, run_length_options, warn
-from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults
 from rampmeter.sweeps.api import axes_of
@@ -23,6 +24,7 @@ from rampmeter.sweeps.results import PointRows, SweepResults, cell
 from rampmeter.sweeps.session import Probing, Session, Shard, run_sweep
 from rampmeter.sweeps.spec import METRIC, Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
+from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 from rampmeter.text.text_table import TextTable
@@ -98,7 +100,7 @@ SHOWN: Final = {
     "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the plan."
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-@json_option
+@output_options
 @click.pass_context
 def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     """Run a plan at many points with several seeds; means with intervals, a Parquet dataset.
@@ -139,10 +141,10 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     )
     if not options["dry_run"]:
         results = SweepResults(url)
-        if options["as_json"]:
-            _emit(results, outcome)
-        else:
+        if options["output"].is_text and options["output"].table is None:
             _report(results, complete, outcome)
+        else:
+            _emit(results, outcome, options["output"])
         _exit(context, outcome)
         fail(failed_flows(results, complete))
 
@@ -192,8 +194,8 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
     return seeds[0] if text.strip().isdecimal() else seeds
 
 
-def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
-    """Prints the means as JSON, with the warnings of each point's runs."""
+def _emit(results: SweepResults, outcome: DriverOutcome, output: Output) -> None:
+    """Prints the means in a format of tables; as JSON with the warnings of each point's runs."""
     has_runs = outcome.n_ran + outcome.n_kept > 0
     points = results.summary().to_pylist() if has_runs else []
     warnings = {
@@ -202,7 +204,10 @@ def _emit(results: SweepResults, outcome: DriverOutcome) -> None:
     for point in points:
         point["warnings"] = warnings[point["point"]]
     fields = {"folder": results.url, "points": points, "open": outcome.n_open}
-    emit("sweep", {**fields, "warnings": warnings_of(results.warnings if has_runs else ())})
+    fields["warnings"] = warnings_of(results.warnings if has_runs else ())
+    output.print("sweep", fields, sweep_tables(results) if has_runs else ())
+    if not output.is_json and has_runs:
+        output.warn(results.warnings)
 
 
 def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None:

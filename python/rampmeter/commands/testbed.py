@@ -14,10 +14,9 @@ from rampmeter.commands.common import (
     overrides_of,
     plan_options,
     quiet_option,
-    warn,
 )
 from rampmeter.commands.compare import show_comparison
-from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.running.progress import counting
@@ -50,7 +49,7 @@ from rampmeter.testbed.experiment import Options
 @plan_options
 @click.option("--out", type=FOLDER, help="Folder of the results; results/<plan>-testbed.")
 @quiet_option
-@json_option
+@output_options
 def testbed(
     plan: Path,
     arms: str,
@@ -61,7 +60,7 @@ def testbed(
     realtime: bool,
     waits: bool,
     quiet: bool,
-    as_json: bool,
+    output: Output,
 ) -> None:
     """Run a plan between real hosts: network namespaces of this machine.
 
@@ -84,10 +83,4 @@ def testbed(
     with counting(Console(stderr=True), is_quiet=quiet) as progress:
         runs = dict(run_arms(complete, folder, ways, progress, options))
     comparison = Comparison(runs)
-    if as_json:
-        comparison.save(folder)
-        fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
-        emit("testbed", {**fields, "warnings": warnings_of(comparison.warnings())})
-        return
-    show_comparison(comparison, folder)
-    warn(comparison.warnings())
+    show_comparison("testbed", comparison, folder, comparison.warnings(), output)

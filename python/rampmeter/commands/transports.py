@@ -1,14 +1,24 @@
 """`rampmeter transports`."""
 
+from typing import Any
+
 import click
 
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan import schema
+from rampmeter.results.table import Cell, Column, ResultTable
+
+COLUMNS = (
+    Column("name"),
+    Column("title", "title"),
+    Column("summary", "summary"),
+    Column("presets", "presets"),
+)
 
 
 @click.command()
-@json_option
-def transports(*, as_json: bool) -> None:
+@output_options
+def transports(output: Output) -> None:
     """List the transports that plans may name.
 
     \b
@@ -16,18 +26,22 @@ def transports(*, as_json: bool) -> None:
       rampmeter transports
       rampmeter --extension libmine.so transports
     """
-    if as_json:
-        rows = [
-            {
-                "name": about["name"],
-                "title": about["title"],
-                "summary": about["summary"],
-                "presets": [preset for preset, _ in about["presets"]],
-            }
-            for about in schema.transports()
-        ]
-        emit("transports", {"transports": rows})
+    known: list[dict[str, Any]] = [
+        {
+            "name": about["name"],
+            "title": about["title"],
+            "summary": about["summary"],
+            "presets": [preset for preset, _ in about["presets"]],
+        }
+        for about in schema.transports()
+    ]
+    if output.is_text:
+        for one in known:
+            presets = ", ".join(one["presets"])
+            click.echo(f"{one['name']} ({presets})\n    {one['summary']}")
         return
-    for about in schema.transports():
-        presets = ", ".join(preset for preset, _ in about["presets"])
-        click.echo(f"{about['name']} ({presets})\n    {about['summary']}")
+    rows: list[tuple[Cell, ...]] = [
+        (one["name"], one["title"], one["summary"], " ".join(one["presets"])) for one in known
+    ]
+    table = ResultTable("transports", "Transports", COLUMNS, rows)
+    output.print("transports", {"transports": known}, [table])

@@ -12,17 +12,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from rich.table import Table
-
 from rampmeter.papers.entry import run_provenance, write_atomically
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
 from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import digest_of
-from rampmeter.results.tables import new_table
+from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import BAD_FILE, Location
-from rampmeter.text.numbers import NONE, count, number
 from rampmeter.text.strict_table import StrictTable
 
 REPLAYS: Final = "replays"
@@ -244,15 +241,21 @@ def _with_file(topology: Mapping[str, Any], base: Path) -> Mapping[str, Any]:
     return {**topology, "file": digest_of(base / topology["file"])}
 
 
-def status_tables(states: Sequence[ReplayState]) -> list[Table]:
+def status_tables(states: Sequence[ReplayState]) -> list[ResultTable]:
     """Returns a table of replays with their entries and verdicts, if there are any replays."""
-    if not states:
-        return []
-    table = new_table("Replays: ours over theirs", "", "flows", "mean", "furthest class", "verdict")
+    rows: list[tuple[Cell, ...]] = []
     for state in states:
-        cells: tuple[str, ...] = (NONE,) * 3
+        cells: tuple[Cell, ...] = (None,) * 3
         if state.entry is not None:
             ratios = state.entry.ratios
-            cells = (count(ratios.flows), number(ratios.mean), number(ratios.furthest))
-        table.add_row(state.setup.name, *cells, state.verdict)
-    return [table]
+            cells = (ratios.flows, ratios.mean, ratios.furthest)
+        rows.append((state.setup.name, *cells, state.verdict))
+    columns = (
+        Column("recording"),
+        Column("flows", "flows"),
+        Column("mean_ratio", "mean"),
+        Column("furthest_ratio", "furthest class"),
+        Column("verdict", "verdict"),
+    )
+    title = "Replays: ours over theirs"
+    return [ResultTable("replays", title, columns, rows)] if rows else []

@@ -12,7 +12,7 @@ from rampmeter.papers.claims import ClaimRow, limits_text
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.label import load, workload
 from rampmeter.papers.reproduce import Panel, Report
-from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
+from rampmeter.papers.status import FigureStatus
 from rampmeter.papers.verdict import (
     FEWER_FLOWS,
     SEEDS_WANTED,
@@ -53,7 +53,7 @@ def panel_table(report: Report, panel: Panel) -> Table:
         cells = dict(zip(columns, _cells(report, spec, row), strict=True))
         table.add_row(*(cells[name] for name in shown))
     misses = [
-        (f"{_name(report, spec, row)} {row.cell.metric}", row.reason)
+        (f"{row_name(report, spec, row)} {row.cell.metric}", row.reason)
         for row in panel.rows
         if row.verdict == "miss" and row.reason
     ]
@@ -175,7 +175,7 @@ def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[ValueRow | ClaimR
 def _cells(report: Report, spec: SubFigure, row: ValueRow) -> list[str | Text]:
     places = 4 if row.cell.metric == "delivered-share" else 3
     return [
-        _name(report, spec, row),
+        row_name(report, spec, row),
         row.cell.metric,
         _expected(row, places),
         _format_measurement(row.measured, places),
@@ -205,7 +205,8 @@ def _seeds(n_seeds: int, verdict: Verdict) -> str:
     return str(n_seeds) if n_seeds >= SEEDS_WANTED else f"{n_seeds} of {SEEDS_WANTED}"
 
 
-def _name(report: Report, spec: SubFigure, row: ValueRow) -> str:
+def row_name(report: Report, spec: SubFigure, row: ValueRow) -> str:
+    """Returns the workload of a value, with its size or load if the panel has several."""
     if row.cell.bin is not None and spec.points:
         return f"{workload(report.figure, row.cell.run)}, {spec.labels[row.cell.bin]}"
     if row.cell.bin is not None:
@@ -238,20 +239,6 @@ def _difference(row: ValueRow, places: int) -> str:
     if row.fact.tolerance.kind == "relative":
         return f"{row.difference * 100:+.1f} %"
     return f"{row.difference:+.{places}f}"
-
-
-def status_table(statuses: Sequence[FigureStatus]) -> Table:
-    """Verdicts of published values and claims in the ledger, by paper and figure, with totals."""
-    names = (name.replace(" ", "\n") for name in NAMES)
-    table = new_table("Published values and claims", "", *names, "all", "CPU h")
-    table.caption = "pilot: provisional, from runs with a tenth of the flows or fewer"
-    for status in statuses:
-        name = f"{status.figure.paper} {status.figure.number}"
-        table.add_row(name, *columns(status.verdicts, status.cpu_hours))
-    table.add_section()
-    for name, counts, hours in totals(statuses)[-1:]:
-        table.add_row(name, *columns(counts, hours))
-    return table
 
 
 def misses_lines(statuses: Iterable[FigureStatus]) -> list[str]:

@@ -1,11 +1,12 @@
 """Tables of a replay: ratios by size class, and the flows that differ."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from rampmeter.replays.compare import CLASS_NAMES, PACKET_BYTES, Flow, Ideal, Replay
+from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.text.numbers import count, number
-from rampmeter.text.text_table import TextTable
 
 UNFINISHED_SHOWN: Final = 10
 IDEALS: Final[dict[Ideal, str]] = {
@@ -19,62 +20,79 @@ ENDS: Final = {
 }
 
 
-def replay_tables(replay: Replay, n_flows: int, tolerance: float) -> Iterator[TextTable]:
+RATIOS: Final = (
+    Column("packets", f"packets of {PACKET_BYTES} B"),
+    Column("flows", "flows"),
+    Column("mean_ratio", "mean ratio", places=4),
+)
+FLOWS: Final = (
+    Column("flow", "flow"),
+    Column("arrival_us", "arrival", "µs"),
+    Column("src", "from"),
+    Column("dst", "to"),
+    Column("size_bytes", "bytes"),
+    Column("theirs_us", "theirs", "µs"),
+    Column("ours_us", "ours", "µs"),
+    Column("ratio", "ratio", places=4),
+)
+
+
+def replay_tables(replay: Replay, n_flows: int, tolerance: float) -> Iterator[ResultTable]:
     """Yields the ratios, then the flows that differ most and first, then the unfinished ones."""
     yield ratio_table(replay, tolerance)
     furthest = replay.furthest_flows(n_flows)
     if furthest:
-        yield flow_table("Flows that differ most", furthest)
+        yield flow_table("furthest_flows", "Flows that differ most", furthest)
     first = replay.first_flows(n_flows, tolerance)
     if first:
-        yield flow_table(f"First flows that differ by more than {_percent(tolerance)}", first)
+        title = f"First flows that differ by more than {_percent(tolerance)}"
+        yield flow_table("first_flows", title, first)
     unfinished = replay.unfinished()
     if unfinished:
         title = f"Flows without an end in our run: {count(len(unfinished))}"
-        if len(unfinished) > UNFINISHED_SHOWN:
-            title += f", the first {UNFINISHED_SHOWN}"
-        yield flow_table(title, unfinished[:UNFINISHED_SHOWN])
+        table = flow_table("unfinished", title, unfinished)
+        yield replace(table, shown_max=UNFINISHED_SHOWN)
 
 
-def ratio_table(replay: Replay, tolerance: float) -> TextTable:
+def ratio_table(replay: Replay, tolerance: float) -> ResultTable:
     """Returns the mean slowdowns, ours over theirs, by size class."""
     ratios = replay.ratios()
-    rows = [
-        (name, count(n), number(ratio, 4))
+    rows: list[tuple[Cell, ...]] = [
+        (name, n, ratio)
         for name, n, ratio in zip(CLASS_NAMES, ratios.class_flows, ratios.classes, strict=True)
         if n
     ]
     rows += [
-        ("all", count(ratios.flows), number(ratios.mean, 4)),
-        ("all, p50", count(ratios.flows), number(ratios.p50, 4)),
-        ("all, p99", count(ratios.flows), number(ratios.p99, 4)),
+        ("all", ratios.flows, ratios.mean),
+        ("all, p50", ratios.flows, ratios.p50),
+        ("all, p99", ratios.flows, ratios.p99),
     ]
-    return TextTable(
+    return ResultTable(
+        "ratios",
         "Ours over theirs",
-        (f"packets of {PACKET_BYTES} B", "flows", "mean ratio"),
+        RATIOS,
         rows,
         notes=tuple(_notes(replay, tolerance)),
         sections=frozenset([len(rows) - 4]),
     )
 
 
-def flow_table(title: str, flows: Sequence[Flow]) -> TextTable:
+def flow_table(name: str, title: str, flows: Sequence[Flow]) -> ResultTable:
     """Returns a row for each flow."""
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
             str(flow.number),
-            number(flow.arrival_ps / 1e6),
-            flow.src,
-            flow.dst,
-            count(flow.size_bytes),
-            number(flow.theirs_ps / 1e6),
-            number(flow.ours_ps / 1e6),
-            number(flow.ratio, 4),
+            flow.arrival_ps / 1e6,
+            str(flow.src),
+            str(flow.dst),
+            flow.size_bytes,
+            flow.theirs_ps / 1e6,
+            flow.ours_ps / 1e6,
+            flow.ratio,
         )
         for flow in flows
     ]
-    headings = ("flow", "arrival,\nµs", "from", "to", "bytes", "theirs,\nµs", "ours,\nµs", "ratio")
-    return TextTable(title, headings, rows)
+    return ResultTable(name, title, FLOWS, rows)
 
 
 def _notes(replay: Replay, tolerance: float) -> Iterator[str]:

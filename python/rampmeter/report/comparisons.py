@@ -5,8 +5,8 @@ from pathlib import Path
 from rampmeter.report import runs
 from rampmeter.report.links import link_to
 from rampmeter.report.model import Link, LinkList, Section, SectionPart
-from rampmeter.results import tables
 from rampmeter.results.comparison import Comparison
+from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.run import FLOWS
 
 
@@ -20,7 +20,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
             for label in comparison.labels
         }
         parts.append(runs.by_size(groups, y_label))
-    parts += runs.grids(tables.comparison_tables(comparison))
+    parts += runs.grids(comparison_tables(comparison))
     first = comparison.runs[comparison.labels[0]][0]
     parts.append(runs.plan_of(first))
     files = []

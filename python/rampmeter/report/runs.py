@@ -1,7 +1,7 @@
 """A run: its numbers, slowdown by size, and its settings."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from rampmeter.report.model import (
 from rampmeter.results import tables
 from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
 from rampmeter.results.slowdown import Group, slowdown_groups
+from rampmeter.results.table import ResultTable
 from rampmeter.text import toml
-from rampmeter.text.text_table import TextTable
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
@@ -72,9 +72,9 @@ def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) 
     return Chart(y_label, "Flow size", y_label, series, "y", False, list(labels))
 
 
-def grids(text_tables: Iterator[TextTable]) -> Iterator[DataTable]:
+def grids(result_tables: Iterable[ResultTable]) -> Iterator[DataTable]:
     """Yields the tables that a terminal shows, as tables of the page."""
-    for text_table in text_tables:
+    for text_table in (table.text() for table in result_tables if table.is_for_readers):
         columns = [Column(name, is_number=idx > 0) for idx, name in enumerate(text_table.headings)]
         yield DataTable(text_table.title, columns, text_table.rows, " ".join(text_table.notes))
 

@@ -20,6 +20,7 @@ import numpy as np
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.on_demand import pa
+from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
@@ -31,7 +32,7 @@ from rampmeter.results.slowdown import (
     series_of_slowdowns,
     slowdown_groups,
 )
-from rampmeter.results.tables import comparison_tables
+from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
 from rampmeter.text.cautions import Caution
 from rampmeter.text.json_object import read_json
@@ -78,7 +79,7 @@ class Comparison:
         return f"Comparison of {', '.join(self.labels)}, {seeds}"
 
     def _repr_html_(self) -> str:
-        return "".join(text_table.html() for text_table in comparison_tables(self))
+        return "".join(table.html() for table in comparison_tables(self) if table.is_for_readers)
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
@@ -233,6 +234,11 @@ class Comparison:
         kinds |= {"upper_bytes": pa.uint64(), "flows": pa.uint64()}
         kinds |= {name + end: pa.float64() for name in STATISTICS for end in ("", "_ci")}
         return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+
+    @property
+    def tables(self) -> dict[str, ResultTable]:
+        """The tables that `rampmeter compare` prints, by name, such as `tables["jobs"]`."""
+        return by_name(comparison_tables(self))
 
     @property
     def plot(self) -> "ComparisonPlots":

@@ -1,38 +1,50 @@
-"""Rounds of collective operations and calls as tables on a terminal."""
+"""Rounds of collective operations and calls as tables."""
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from dataclasses import replace
 from typing import Any, Final
 
-from rampmeter.text.numbers import NONE, byte_size, count, number
-from rampmeter.text.text_table import TextTable
+from rampmeter.results.table import Cell, Column, ResultTable, split
 
 ROWS_MAX: Final = 20
-"""Maximum number of rounds in a table."""
+"""Maximum number of rounds in a table for readers."""
+ROUNDS: Final = (
+    Column("collective", "collective"),
+    Column("round", "round", form="name"),
+    Column("bytes", "bytes", form="bytes"),
+    Column("flows", "flows"),
+    Column("delivered", "delivered"),
+    Column("completion_us", "time", "µs", 1),
+    Column("bound_us", "bound", "µs", 1),
+    Column("over_bound", "over\nbound"),
+    Column("algorithm_gbps", "algorithm,\nGbit/s", places=2),
+    Column("bus_gbps", "bus,\nGbit/s", places=2),
+)
+CALLS: Final = (
+    Column("part", "part", form="name"),
+    Column("calls", "calls"),
+    Column("completed", "completed"),
+    Column("bound_mean_us", "bound", places=1),
+    Column("latency_mean_us", "mean", places=1),
+    Column("latency_p50_us", "p50", places=1),
+    Column("latency_p99_us", "p99", places=1),
+    Column("latency_max_us", "max", places=1),
+    Column("over_bound", "over bound"),
+)
+TIMES: Final = ("bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
 
 
-def round_tables(summary: Mapping[str, Any]) -> Iterator[TextTable]:
+def round_tables(summary: Mapping[str, Any]) -> Iterator[ResultTable]:
     """Yields the rounds of each collective with their bounds; nothing if there are none."""
-    for name, rounds in groupby(summary.get("collectives", []), _name):
-        rows = list(rounds)
-        left_out = f"The first {ROWS_MAX} of {len(rows)} rounds; summary.json has all."
-        yield TextTable(
-            title=f"{name} (bandwidths in Gbit/s)",
-            headings=(
-                "round",
-                "bytes",
-                "delivered",
-                "time, us",
-                "over bound",
-                "algorithm",
-                "bus",
-            ),
-            rows=[_cells(row) for row in rows[:ROWS_MAX]],
-            notes=(left_out,) if len(rows) > ROWS_MAX else (),
-        )
+    rows = [_round(row) for row in summary.get("collectives", [])]
+    if rows:
+        table = ResultTable("rounds", "Rounds of collectives", ROUNDS, rows, shown_max=ROWS_MAX)
+        yield replace(table, medium="data")
+        yield from split(table, "collective")
 
 
-def _name(row: Mapping[str, Any]) -> str:
+def name_of(row: Mapping[str, Any]) -> str:
+    """Returns the name of a collective: operation, algorithm and hosts."""
     first, step = row["first_host"], row.get("host_step", 1)
     if step is None:
         hosts = f"{row['hosts']} hosts from {first}"
@@ -42,38 +54,30 @@ def _name(row: Mapping[str, Any]) -> str:
     return f"{row['operation']}, {row['algorithm']}, {hosts}"
 
 
-def call_tables(summary: Mapping[str, Any]) -> Iterator[TextTable]:
+def call_tables(summary: Mapping[str, Any]) -> Iterator[ResultTable]:
     """Yields the latencies of calls; nothing if there are none."""
     parts = summary.get("rpcs", [])
     if parts:
-        times = ("bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
-        yield TextTable(
-            title="Latency of calls, us",
-            headings=("part", "completed", "bound", "mean", "p50", "p99", "max", "over bound"),
-            rows=[
-                (
-                    str(part["tenant"]),
-                    f"{count(part['completed'])} of {count(part['calls'])}",
-                    *(_us(part[f"{time}_ps"]) for time in times),
-                    number(part["slowdown_mean"]),
-                )
-                for part in parts
-            ],
-        )
+        rows: list[tuple[Cell, ...]] = [
+            (
+                int(part["tenant"]),
+                part["calls"],
+                part["completed"],
+                *(us(part[f"{time}_ps"]) for time in TIMES),
+                part["slowdown_mean"],
+            )
+            for part in parts
+        ]
+        yield ResultTable("calls", "Latency of calls, µs", CALLS, rows)
 
 
-def _us(ps: int | None) -> str:
-    return NONE if ps is None else number(ps / 1e6, 1)
+def us(ps: float | None) -> float | None:
+    """Returns picoseconds in microseconds."""
+    return None if ps is None else ps / 1e6
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    completion_ps = row["completion_ps"]
-    return (
-        str(row["round"]),
-        byte_size(row["bytes"]),
-        f"{count(row['delivered'])} of {count(row['flows'])}",
-        NONE if completion_ps is None else number(completion_ps / 1e6, 1),
-        number(row["over_bound"]),
-        number(row["algorithm_gbps"], 2),
-        number(row["bus_gbps"], 2),
-    )
+def _round(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    names = ("round", "bytes", "flows", "delivered")
+    times = (us(row["completion_ps"]), us(row["bound_ps"]))
+    rates = (row["over_bound"], row["algorithm_gbps"], row["bus_gbps"])
+    return (name_of(row), *(row[name] for name in names), *times, *rates)

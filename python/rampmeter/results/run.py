@@ -15,6 +15,7 @@ from rampmeter.on_demand import pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
+from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.tables import run_tables
 from rampmeter.text.cautions import Caution, cautions_of
 from rampmeter.text.json_object import read_json
@@ -69,7 +70,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        return "".join(text_table.html() for text_table in run_tables(self))
+        return "".join(table.html() for table in run_tables(self) if table.is_for_readers)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -181,6 +182,11 @@ class Run:
     def name(self) -> str:
         """The name of the run in plots."""
         return self.path.name
+
+    @property
+    def tables(self) -> dict[str, ResultTable]:
+        """The tables that `rampmeter run` prints, by name, such as `tables["jobs"].to_latex()`."""
+        return by_name(run_tables(self))
 
     @property
     def plot(self) -> "Plots":

@@ -1,17 +1,17 @@
-"""Results as tables on a terminal."""
+"""Results of one run as tables."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from rich import box
 from rich.table import Table
 
 from rampmeter.analysis.confidence import Interval
+from rampmeter.results.operations import run_operations
+from rampmeter.results.records import RunRecord
 from rampmeter.results.rounds import call_tables, round_tables
-from rampmeter.results.slowdown import Group, Slowdowns, overall_slowdown, slowdown_groups
-from rampmeter.text.numbers import NONE, byte_size, count, mega, number
-from rampmeter.text.text_table import PLUS_MINUS, TextTable
+from rampmeter.results.slowdown import STATISTICS, Group, overall_slowdown, slowdown_groups
+from rampmeter.results.table import Cell, Column, ResultTable
 
 QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
@@ -20,143 +20,115 @@ QUEUES_NOTE: Final = (
 PAUSES_NOTE: Final = (
     "Pauses are by priority flow control; paused is the share of the run, the mean of the ports."
 )
-WINDOWS_NOTE: Final = (
-    "Utilisation and goodput are over each transport's own measured window. The windows differ: "
-    "each begins after the transport's own warm-up, and in bursts it ends with its last delivery."
-)
 INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, by batch means."
+OVERVIEW_WIDTH: Final = 34
+"""Width of the names of quantities of a run, so that each fits a line."""
+NAMES: Final = {"p999": "p99.9"}
+"""Headings of statistics that differ from their keys."""
+STATISTICS_COLUMNS: Final = tuple(Column(name, NAMES.get(name, name)) for name in STATISTICS)
+SIZES: Final = (
+    Column("size"),
+    Column("upper_bytes", "up to", form="bytes"),
+    Column("flows", "flows"),
+    *STATISTICS_COLUMNS,
+)
+TENANTS: Final = (
+    Column("tenant", form="name"),
+    Column("transport", "transport"),
+    Column("flows", "flows"),
+    *(column for column in STATISTICS_COLUMNS if column.key != "p999"),
+    Column("goodput_gbps", "goodput", "Gbit/s", 2),
+)
 
 
-class RunRecord(Protocol):
-    """The parts of a run that tables show."""
-
-    @property
-    def name(self) -> str:
-        """The name of the run."""
-
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        """Statistics."""
-
-    @property
-    def manifest(self) -> Mapping[str, Any]:
-        """The plan and the progress."""
-
-    @property
-    def status(self) -> str:
-        """`finished`, `incomplete`, `censored` or `interrupted`."""
-
-
-class ComparedRuns(Protocol):
-    """The parts of a comparison that tables show."""
-
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels of the transports."""
-
-    @property
-    def runs(self) -> Mapping[str, Sequence[RunRecord]]:
-        """The runs of each label, one a seed."""
-
-    def flows(self, label: str) -> Mapping[str, int]:
-        """Returns the numbers of flows by outcome."""
-
-    def slowdowns(self, label: str) -> Sequence[Slowdowns]:
-        """Returns slowdown by size, all sizes last."""
-
-    def quantity(self, label: str, name: str) -> Interval:
-        """Returns a number of the summaries."""
-
-    def nfct(self, label: str) -> Interval:
-        """Returns the mean completion time over the mean ideal."""
-
-    def has_one_window(self) -> bool:
-        """Returns true if all transports have the same measured windows."""
-
-    def notes(self) -> Sequence[str]:
-        """Returns sentences about the statistics."""
-
-
-def run_tables(run: RunRecord) -> Iterator[TextTable]:
-    """Yields one run's overview, slowdown by size and tenant, ports by tier, rounds, calls."""
+def run_tables(run: RunRecord) -> Iterator[ResultTable]:
+    """Yields all tables of one run: its overview first, then slowdown, ports, jobs and outages."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
     yield from tenants(run)
     yield tiers(run.summary)
     yield from round_tables(run.summary)
     yield from call_tables(run.summary)
+    yield from run_operations(run)
 
 
-def overview(run: RunRecord) -> TextTable:
+def overview(run: RunRecord) -> ResultTable:
     """Returns a table of the quantities of a whole run."""
     summary = run.summary
     flows = summary["flows"]
     everything = overall_slowdown(summary)
-    rows = [
-        ("status", str(summary["status"])),
-        ("flows submitted", count(flows["submitted"])),
-        ("flows delivered", count(flows["delivered"])),
-        ("flows failed", count(flows["failed"])),
-        ("flows rejected", count(flows.get("rejected", 0))),
-        ("flows unfinished", count(flows.get("unfinished", 0))),
-        *_not_started(flows),
-        *_statistics_scope(summary),
-        ("utilisation of the hosts' links", number(summary["utilisation"], 4)),
-        ("goodput, Gbit/s", number(summary["goodput_gbps"], 1)),
-        ("delivered share at last arrival", number(_share(summary), 4)),
-        ("mean FCT over mean ideal", number(summary["nfct"])),
-        ("mean slowdown", _with_interval(everything, "mean")),
-        ("p99 slowdown", _with_interval(everything, "p99")),
+    cells: list[tuple[Column, Cell]] = [
+        (Column("run"), run.name),
+        (Column("status", "status"), str(summary["status"])),
+        (Column("flows_submitted", "flows submitted"), flows["submitted"]),
+        (Column("flows_delivered", "flows delivered"), flows["delivered"]),
     ]
-    return TextTable("Overview", ("", run.name), rows)
+    # Flows whose dependencies had not ended by the end of the run are `not_started`.
+    for name in ("failed", "rejected", "unfinished", "not_started"):
+        column = Column(f"flows_{name}", f"flows {name.replace('_', ' ')}", hides_zero=True)
+        cells.append((column, flows.get(name, 0)))
+    cells += [
+        *_statistics_scope(summary),
+        (
+            Column("utilisation", "utilisation of the hosts' links", places=4),
+            summary["utilisation"],
+        ),
+        (Column("goodput_gbps", "goodput, Gbit/s", places=1), summary["goodput_gbps"]),
+        (
+            Column("delivered_share", "delivered share at last arrival", places=4),
+            summary.get("delivered_share"),
+        ),
+        (Column("nfct", "mean FCT over mean ideal"), summary["nfct"]),
+        (Column("slowdown_mean", "mean slowdown"), _with_interval(everything, "mean")),
+        (Column("slowdown_p99", "p99 slowdown"), _with_interval(everything, "p99")),
+    ]
+    columns, row = zip(*cells, strict=True)
+    return ResultTable(
+        "overview", "Overview", columns, [row], is_transposed=True, label_width=OVERVIEW_WIDTH
+    )
 
 
-def _not_started(flows: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yields flows whose dependencies had not ended by the end of the run, if there are any."""
-    if flows.get("not_started"):
-        yield "flows not started", count(flows["not_started"])
-
-
-def _statistics_scope(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _statistics_scope(summary: Mapping[str, Any]) -> Iterator[tuple[Column, Cell]]:
     """Yields the scope of the statistics: the window and the warm-up."""
     if "window" in summary:
-        window = summary["window"]
-        text = NONE
-        if window is not None:
-            start, end = (window[key] / 1e6 for key in ("from_ps", "to_ps"))
-            text = f"{start:.1f} to {end:.1f}"
-        yield "measured window, µs", text
+        window = summary["window"] or {"from_ps": None, "to_ps": None}
+        for end in ("from", "to"):
+            time = window[f"{end}_ps"]
+            heading = f"measured {end}, µs"
+            yield (
+                Column(f"window_{end}_us", heading, places=1),
+                None if time is None else time / 1e6,
+            )
     if "warmup" in summary:
         warmup = summary["warmup"]
-        left_out = int(warmup["flows"])
-        yield "flows excluded as warm-up", f"{count(left_out)} ({warmup['rule']})"
+        heading = f"flows excluded as warm-up ({warmup['rule']})"
+        yield Column("flows_excluded", heading), int(warmup["flows"])
 
 
-def _share(summary: Mapping[str, Any]) -> float | None:
-    share: float | None = summary.get("delivered_share")
-    return share
-
-
-def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> TextTable:
+def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> ResultTable:
     """Returns a table of slowdown by size, in multiples of one BDP."""
     groups = [*slowdown_groups(summary, ideal), overall_slowdown(summary, ideal)]
-    names = ("mean", "p50", "p99", "p999", "max")
-    rows = [
-        (_size(group), count(group.count), *(_with_interval(group, name) for name in names))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            group.label,
+            group.upper_bytes,
+            group.count,
+            *(_with_interval(group, name) for name in STATISTICS),
+        )
         for group in groups
     ]
-    headings = ("", "flows", "mean", "p50", "p99", "p99.9", "max")
     has_intervals = any(group.half_widths for group in groups)
-    return TextTable(
+    return ResultTable(
+        "slowdown_by_size",
         "Slowdown by flow size",
-        headings,
+        SIZES,
         rows,
         notes=(INTERVAL_NOTE,) if has_intervals else (),
         sections=frozenset([len(rows) - 2]),
     )
 
 
-def tenants(run: RunRecord) -> Iterator[TextTable]:
+def tenants(run: RunRecord) -> Iterator[ResultTable]:
     """Yields slowdown and goodput by tenant with transports; nothing for one tenant."""
     summary = run.summary
     by_tenant: Mapping[str, Mapping[str, Any]] = summary.get("tenants", {})
@@ -168,193 +140,107 @@ def tenants(run: RunRecord) -> Iterator[TextTable]:
     if len(tables) == 1 and lower:
         tables = [*tables, lower]
     goodput = summary.get("tenant_goodput_gbps", {})
-    rows = [
+    rows: list[tuple[Cell, ...]] = [
         (
-            tenant,
+            int(tenant),
             str(tables[min(int(tenant), len(tables) - 1)]["name"]),
-            count(stats["count"]),
-            *(number(stats[name]) for name in ("mean", "p50", "p99", "max")),
-            number(goodput.get(tenant), 2),
+            stats["count"],
+            *(stats[name] for name in ("mean", "p50", "p99", "max")),
+            goodput.get(tenant),
         )
         for tenant, stats in sorted(by_tenant.items(), key=lambda item: int(item[0]))
     ]
-    headings = ("", "transport", "flows", "mean", "p50", "p99", "max", "goodput,\nGbit/s")
-    yield TextTable("Slowdown by tenant", headings, rows)
+    yield ResultTable("tenants", "Slowdown by tenant", TENANTS, rows)
 
 
-def comparison_tables(comparison: ComparedRuns) -> Iterator[TextTable]:
-    """Yields tables of compared transports, a row for each."""
-    labels = comparison.labels
-    flows = {label: comparison.flows(label) for label in labels}
-    shown = ["submitted", "delivered", "failed", "rejected", "unfinished"]
-    if any(of["not_started"] for of in flows.values()):
-        shown.append("not_started")
-    yield TextTable(
-        "Flows",
-        ("", "status", *(name.replace("_", "\n") for name in shown)),
-        [
-            (label, _status(comparison.runs[label]), *(count(flows[label][name]) for name in shown))
-            for label in labels
-        ],
-    )
-
-    has_pauses = any(
-        "pfc" in tier
-        for label in labels
-        for run in comparison.runs[label]
-        for tier in run.summary["tiers"]
-    )
-
-    def quantity(label: str, name: str, places: int) -> str:
-        return comparison.quantity(label, name).text(places)
-
-    yield TextTable(
-        "Network",
-        (
-            "",
-            "utilisation\nof hosts'\nlinks",
-            "goodput,\nGbit/s",
-            "delivered\nshare at last\narrival",
-            "mean FCT\nover mean\nideal",
-            "packets\ndropped",
-            *(("pauses",) if has_pauses else ()),
-        ),
-        [
-            (
-                label,
-                quantity(label, "utilisation", 4),
-                quantity(label, "goodput_gbps", 1),
-                quantity(label, "delivered_share", 4),
-                comparison.nfct(label).text(),
-                count(sum(map(_drops, comparison.runs[label]))),
-                *((_pauses_of(comparison.runs[label]),) if has_pauses else ()),
-            )
-            for label in labels
-        ],
-        notes=() if comparison.has_one_window() else (WINDOWS_NOTE,),
-    )
-    yield TextTable(
-        "Slowdown",
-        ("", "mean", "p50", "p99", "p99.9", "max"),
-        [(label, *_values(comparison.slowdowns(label)[-1])) for label in labels],
-        notes=tuple(comparison.notes()),
-    )
-    yield _by_size(comparison, "Mean slowdown by flow size", lambda group: group.mean)
-    yield _by_size(comparison, "p99 slowdown by flow size", lambda group: group.p99)
-
-
-def _by_size(
-    comparison: ComparedRuns, title: str, value: Callable[[Slowdowns], Interval]
-) -> TextTable:
-    """Returns a table of one statistic by transport and size."""
-    groups = {label: comparison.slowdowns(label) for label in comparison.labels}
-    first = next(iter(groups.values()))
-    headings = [_size(group).replace(" (to ", "\nto\n").rstrip(")") for group in first]
-    rows = [("flows", *(count(group.count) for group in first))]
-    if len({tuple(group.count for group in of) for of in groups.values()}) > 1:
-        rows = []
-    n_above = len(rows)
-    rows += [(label, *(value(group).text() for group in of)) for label, of in groups.items()]
-    return TextTable(title, ("", *headings), rows, sections=frozenset(range(n_above)))
-
-
-def _values(group: Slowdowns) -> Iterator[str]:
-    return (value.text() for value in (group.mean, group.p50, group.p99, group.p999, group.max))
-
-
-def _status(runs: Sequence[RunRecord]) -> str:
-    """Returns the outcome of runs: one word if it is the same for all."""
-    counts = Counter(run.status for run in runs)
-    if len(counts) == 1:
-        return next(iter(counts))
-    return ",\n".join(f"{n} {status}" for status, n in sorted(counts.items()))
-
-
-def _drops(run: RunRecord) -> int:
-    return sum(sum(tier["drops"].values()) for tier in run.summary["tiers"])
-
-
-def _pauses_of(runs: Sequence[RunRecord]) -> str:
-    """Returns the pauses by priority flow control in all runs; a dash if none has it."""
-    tiers = [tier["pfc"] for run in runs for tier in run.summary["tiers"] if "pfc" in tier]
-    return count(sum(tier["pauses"] for tier in tiers)) if tiers else NONE
-
-
-def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[TextTable]:
-    """Yields a table of the settings in which fabrics differ, if any."""
-    keys = list(dict.fromkeys(key for fabric in resolved.values() for key in fabric))
-    differing = [key for key in keys if len({str(f.get(key)) for f in resolved.values()}) > 1]
-    if not differing:
-        return
-    rows = []
-    for name, fabric in resolved.items():
-        values = (fabric.get(key) for key in differing)
-        rows.append((name, *(NONE if value is None else str(value) for value in values)))
-    yield TextTable("Fabric", ("", *differing), rows)
-
-
-def tiers(summary: Mapping[str, Any]) -> TextTable:
+def tiers(summary: Mapping[str, Any]) -> ResultTable:
     """Returns a table of traffic, queues and drops of the ports of each tier."""
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     has_pauses = any("pfc" in tier for tier in summary["tiers"])
     for tier in summary["tiers"]:
-        drops = {reason: n for reason, n in tier["drops"].items() if n}
         place = tier.get("queue_max_at")
         rows.append(
             (
                 str(tier["name"]),
-                count(tier["ports"]),
-                byte_size(tier["bytes"]),
-                number(tier.get("utilisation"), 4),
-                byte_size(tier["queue_max_bytes"]),
-                NONE if place is None else f"{place['from']}-{place['to']}",
+                tier["ports"],
+                tier["bytes"],
+                tier.get("utilisation"),
+                tier["queue_max_bytes"],
+                None if place is None else f"{place['from']}-{place['to']}",
                 *(_pauses(tier, summary["counters"]["end_ps"]) if has_pauses else ()),
-                ", ".join(f"{count(n)} {reason}" for reason, n in drops.items()) or "0",
+                tier["drops"],
             )
         )
-    pauses = ("pauses", "paused") if has_pauses else ()
-    headings = ("", "ports", "sent", "utilisation", "longest queue", "at", *pauses, "drops")
+    columns = (
+        Column("tier"),
+        Column("ports", "ports"),
+        Column("sent_bytes", "sent", form="bytes"),
+        Column("utilisation", "utili-\nsation", places=4),
+        Column("queue_max_bytes", "longest\nqueue", form="bytes"),
+        Column("queue_max_port", "at"),
+        *((Column("pauses", "pauses"), Column("paused_share", "paused", places=4)) * has_pauses),
+        Column("drops", "drops", width=18),
+    )
     notes = (QUEUES_NOTE, PAUSES_NOTE) if has_pauses else (QUEUES_NOTE,)
-    return TextTable("Ports by tier", headings, rows, notes=notes)
+    return ResultTable("tiers", "Ports by tier", columns, rows, notes=notes)
 
 
-def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[str, str]:
-    """Yields the pauses by priority flow control, and the share of paused time."""
+def _pauses(tier: Mapping[str, Any], end_ps: int) -> tuple[Cell, Cell]:
+    """Returns the pauses by priority flow control, and the share of paused time."""
     pfc = tier.get("pfc")
     if pfc is None:
-        return NONE, NONE
-    share = pfc["paused_ps"] / max(tier["ports"] * end_ps, 1)
-    return count(pfc["pauses"]), number(share, 4)
+        return None, None
+    return pfc["pauses"], pfc["paused_ps"] / max(tier["ports"] * end_ps, 1)
 
 
-def speed(reports: Mapping[str, Mapping[str, Any]]) -> TextTable:
-    """Speeds of benchmark runs, a row for each."""
-    rows = [
-        (
-            name,
-            mega(report["hops_per_cpu_second"]),
-            mega(report["events_per_cpu_second"]),
-            mega(report["packets_per_cpu_second"]),
-            mega(report["hops"]),
-            mega(report["events"]),
-            mega(report["fresh_packets"]),
-            number(report["cpu_seconds"], 2),
-            byte_size(report["peak_rss_bytes"]),
-        )
-        for name, report in reports.items()
-    ]
-    headings = (
-        "",
-        "packet-hops\nper CPU s",
-        "events\nper CPU s",
-        "packets\nper CPU s",
-        "packet-\nhops",
-        "events",
-        "packets",
-        "CPU s",
-        "peak\nmemory",
+def fabrics(resolved: Mapping[str, Mapping[str, Any]]) -> Iterator[ResultTable]:
+    """Yields a table of the settings in which fabrics differ, if any."""
+    settings = {name: dict(_settings(fabric)) for name, fabric in resolved.items()}
+    keys = list(dict.fromkeys(key for fabric in settings.values() for key in fabric))
+    differing = [key for key in keys if len({str(f.get(key)) for f in settings.values()}) > 1]
+    if not differing:
+        return
+    columns = (
+        Column("transport"),
+        *(Column(key, key.replace(".", ".\n"), form="name") for key in differing),
     )
-    return TextTable("Speed of one core", headings, rows)
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(fabric.get(key) for key in differing)) for name, fabric in settings.items()
+    ]
+    yield ResultTable("fabric", "Fabric", columns, rows)
+
+
+def _settings(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Cell]]:
+    """Yields the settings of a table of a plan, and those of tables in it, by dotted keys."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value, f"{path}{key}.")
+        elif value is None or isinstance(value, int | float | str):
+            yield f"{path}{key}", value
+        else:
+            yield f"{path}{key}", str(value)
+
+
+def speed(reports: Mapping[str, Mapping[str, Any]]) -> ResultTable:
+    """Speeds of benchmark runs, a row for each; rates are per second of processor time."""
+    keys = {
+        "hops_per_cpu_second": "packet-hops\nper CPU s",
+        "events_per_cpu_second": "events\nper CPU s",
+        "packets_per_cpu_second": "packets\nper CPU s",
+        "hops": "packet-\nhops",
+        "events": "events",
+        "fresh_packets": "packets",
+    }
+    columns = (
+        Column("plan"),
+        *(Column(key, heading, form="mega") for key, heading in keys.items()),
+        Column("cpu_seconds", "CPU s", places=2),
+        Column("peak_rss_bytes", "peak\nmemory", form="bytes"),
+    )
+    rows = [
+        (name, *(report[column.key] for column in columns[1:])) for name, report in reports.items()
+    ]
+    return ResultTable("speed", "Speed of one core", columns, rows)
 
 
 def new_table(title: str, *headings: str) -> Table:
@@ -373,14 +259,6 @@ def new_table(title: str, *headings: str) -> Table:
     return table
 
 
-def _size(group: Group | Slowdowns) -> str:
-    if group.upper_bytes is None:
-        return group.label
-    return f"{group.label} (to {byte_size(group.upper_bytes)})"
-
-
-def _with_interval(group: Group, name: str) -> str:
+def _with_interval(group: Group, name: str) -> Interval:
     """Returns a statistic with its interval, if it has one."""
-    half_width = group.half_widths.get(name)
-    text = number(getattr(group, name))
-    return text if half_width is None else f"{text}{PLUS_MINUS}{number(half_width)}"
+    return Interval(getattr(group, name), group.half_widths.get(name), min(group.count, 1))

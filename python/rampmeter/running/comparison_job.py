@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import Plan
-from rampmeter.results.comparison import Comparison
+from rampmeter.results.comparison import COMPARISON, Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.run_length import FLOWS, RunLength
-from rampmeter.running.runner import Batch, Job, JobOutcome
+from rampmeter.running.runner import Batch, Job, JobOutcome, reject_other_kinds
 from rampmeter.text.cautions import Caution
 
 PILOTS: Final = "pilots"
@@ -44,8 +44,9 @@ class ComparisonJob:
         """Runs jobs without results, with more seeds until the intervals are small enough.
 
         The comparison has the transports of which all runs are complete; it is `None` if there are
-        none. Raises the errors of `run_all`.
+        none. Raises the errors of `run_all`, and `ResultError` if the folder has other results.
         """
+        reject_other_kinds(self.folder, of=COMPARISON)
         if self.run_length is not None:
             return self._with_length(self.run_length, run_jobs)
         outcomes: list[JobOutcome] = []

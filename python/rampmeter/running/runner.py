@@ -30,6 +30,7 @@ from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.plan.manifest import BASE, IDENTITY, MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON
+from rampmeter.results.comparison import COMPARISON
 from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
@@ -152,6 +153,7 @@ def run_all(
     start = time.monotonic()
     for job in jobs:
         complete = job.plan.check()
+        reject_other_kinds(job.out)
         if not job.force:
             reject_other_results(job.out, job.plan, complete)
     stop = stop or StopCondition()
@@ -367,6 +369,18 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
     )
 
 
+def reject_other_kinds(out: Path, *, of: str = MANIFEST) -> None:
+    """Raises `ResultError` if a folder has results of another kind than those of the file `of`.
+
+    The results of two kinds cannot be told apart later, so that `--force` does not mix them.
+    """
+    for name, kind in KINDS.items():
+        if name != of and (out / name).is_file():
+            raise Location(out).result_error(
+                f"the folder has the results of {kind}", hint="use another folder with --out"
+            )
+
+
 def reject_other_results(out: Path, plan: Plan, complete: Mapping[str, Any]) -> None:
     """Raises `ResultError` if a folder has the results of another plan.
 
@@ -438,6 +452,8 @@ def first_difference(before: Any, now: Any, path: str = "") -> str | None:
     return next((found for found in differences if found is not None), None)
 
 
+KINDS = {MANIFEST: "a run", COMPARISON: "a comparison", "sweep.json": "a sweep"}
+"""Kinds of results, by a file that only they have."""
 TAGS = ("name", "kind", "pattern")
 """Keys that name the kind of their table."""
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import plots
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
+from rampmeter.results.table import ResultTable, by_name
 from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.sweeps.warnings import merge
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
@@ -144,6 +146,11 @@ class SweepResults:
             fields.append(field(f"{name}{HALF}", FLOAT, half, column.unit))
         rows = [point.summary(level) for point in self.points]
         return pa.Table.from_pylist(rows, schema=pa.schema(fields))
+
+    @property
+    def tables(self) -> dict[str, ResultTable]:
+        """The tables of the sweep by name, such as `tables["means"].to_latex()`."""
+        return by_name(sweep_tables(self))
 
     @property
     def plot(self) -> "SweepPlots":
