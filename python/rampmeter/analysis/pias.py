@@ -18,9 +18,8 @@ from itertools import pairwise
 from math import sqrt
 from os import PathLike, fspath
 
-import numpy as np
-
 from rampmeter import _core
+from rampmeter.on_demand import np
 from rampmeter.plan.base import Sizes
 from rampmeter.text.toml import plain
 

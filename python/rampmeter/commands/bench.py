@@ -5,15 +5,9 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import (
-    FILE,
-    SignalStop,
-    overrides_of,
-    quiet_option,
-    set_option,
-    show,
-)
+from rampmeter.commands.common import show
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import FILE, SignalStop, overrides_of, quiet_option, set_option
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import speed
 from rampmeter.running import benchmark

@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from rampmeter import plots
-from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.json_output import emit, json_option, warnings_of
-from rampmeter.commands.plot import FORMATS
+from rampmeter.commands.options import FILE, FORMATS, overrides_of, set_option, with_code
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.table import sweep_of

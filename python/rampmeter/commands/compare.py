@@ -7,21 +7,18 @@ from pathlib import Path
 import click
 
 from rampmeter.choices import naming
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, fail, run_jobs, show
+from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.options import (
     EXIT_CODES_COMPARED,
     FILE,
     NOT_ALL_DELIVERED,
-    exit_by_outcome,
-    fail,
     folder_name,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
-    show,
     warn,
 )
-from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run

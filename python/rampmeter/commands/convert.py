@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from rampmeter import _core
-from rampmeter.commands.common import FILE, with_code
 from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.options import FILE, with_code
 from rampmeter.text.cautions import Caution
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from rampmeter.commands.common import FOLDER
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import FOLDER
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
 

@@ -6,20 +6,17 @@ import click
 from rich.console import Console
 
 from rampmeter import papers as figures
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, fail, run_jobs, show
+from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
     FOLDER,
     SignalStop,
-    exit_by_outcome,
-    fail,
     force_option,
     jobs_option,
     quiet_option,
-    run_jobs,
-    show,
     warn,
 )
-from rampmeter.commands.json_output import emit, json_option
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger

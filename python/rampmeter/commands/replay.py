@@ -9,19 +9,17 @@ from typing import Any, Final
 
 import click
 
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, run_jobs, show
+from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import (
     FILE,
     FOLDER,
-    exit_by_outcome,
     folder_name,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
-    show,
     warn,
 )
-from rampmeter.commands.json_output import emit, json_option
 from rampmeter.papers import find_papers
 from rampmeter.papers.replays import ReplayLedger, ReplaySetup
 from rampmeter.plan.plan import Override, Plan

@@ -5,20 +5,18 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, run_jobs, show
+from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.options import (
     EXIT_CODES,
     FILE,
-    exit_by_outcome,
     folder_name,
     name_of,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
-    show,
     warn,
 )
-from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import run_tables
 from rampmeter.running.runner import Job

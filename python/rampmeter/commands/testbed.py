@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from rampmeter.commands.common import (
+from rampmeter.commands.compare import show_comparison
+from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.options import (
     FILE,
     FOLDER,
     folder_name,
@@ -16,8 +18,6 @@ from rampmeter.commands.common import (
     quiet_option,
     warn,
 )
-from rampmeter.commands.compare import show_comparison
-from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.running.progress import counting

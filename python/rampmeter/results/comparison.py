@@ -15,11 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
-from rampmeter.on_demand import pa
+from rampmeter.on_demand import np, pa
 from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows

@@ -9,8 +9,7 @@ from decimal import Decimal
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
-import tomlkit
-
+from rampmeter.on_demand import tomlkit
 from rampmeter.text.locations import SYNTAX, Location
 
 TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
