@@ -10,8 +10,8 @@ import pytest
 import rampmeter as rm
 from rampmeter import papers
 from rampmeter.plan import schema
-from rampmeter.plan.plan import parse_override, parse_value
-from rampmeter.text.toml import TomlValue, dumps
+from rampmeter.plan.plan import parse_override
+from rampmeter.text.toml import TomlValue, dumps, parse_value
 
 from .conftest import FIG3, SMALL
 

@@ -7,7 +7,7 @@ types are strings, since others would import them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["asyncio", "fsspec", "np", "pa", "perfetto_trace", "pq", "tomlkit"]
+__all__ = ["asyncio", "fsspec", "np", "pa", "perfetto_trace", "pq", "protobuf", "tomlkit"]
 
 if TYPE_CHECKING:
     import asyncio
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
     import tomlkit
+    from google.protobuf import message as protobuf  # type: ignore[import-untyped]
     from perfetto.protos.perfetto.trace import (  # type: ignore[import-untyped]
         perfetto_trace_pb2 as perfetto_trace,
     )
@@ -37,4 +38,5 @@ else:
     pa = _Module("pyarrow")
     perfetto_trace = _Module("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     pq = _Module("pyarrow.parquet")
+    protobuf = _Module("google.protobuf.message")
     tomlkit = _Module("tomlkit")

@@ -93,7 +93,7 @@ def compare(
         sentences = [*comparison.warnings(), *job.warnings(comparison)]
         if as_json:
             comparison.save(folder)
-            fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+            fields = {"folder": folder, "slowdowns": comparison.table.to_pylist()}
             emit("compare", {**fields, "warnings": warnings_of(sentences)})
         else:
             show_comparison(comparison, folder)

@@ -86,7 +86,7 @@ def testbed(
     comparison = Comparison(runs)
     if as_json:
         comparison.save(folder)
-        fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+        fields = {"folder": folder, "slowdowns": comparison.table.to_pylist()}
         emit("testbed", {**fields, "warnings": warnings_of(comparison.warnings())})
         return
     show_comparison(comparison, folder)

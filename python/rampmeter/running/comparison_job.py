@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
+from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
-from rampmeter.running.runner import Batch, Job, JobOutcome
+from rampmeter.running.runner import SWEEP, Batch, Job, JobOutcome, reject_results_of
 from rampmeter.text.cautions import Caution
 
 RunJobs: TypeAlias = Callable[[list[Job]], Batch]
@@ -39,8 +40,10 @@ class ComparisonJob:
         """Runs jobs without results, with more seeds until the intervals are small enough.
 
         The comparison has the transports of which all runs are complete; it is `None` if there are
-        none. Raises the errors of `run_all`.
+        none. Raises the errors of `run_all`, and `ResultError` if the folder has other results.
         """
+        reject_results_of(self.folder, "a run", MANIFEST)
+        reject_results_of(self.folder, "a sweep", SWEEP)
         outcomes: list[JobOutcome] = []
         seconds = 0.0
         n_done, n_seeds = 0, self.seeds or (1 if self.precision is None else SEEDS_FIRST)

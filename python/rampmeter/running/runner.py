@@ -37,6 +37,10 @@ from rampmeter.text.locations import Location
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
+COMPARISON = "comparison.json"
+"""File name of the record of a comparison in its folder."""
+SWEEP = "sweep.json"
+"""File name of the record of a sweep in its folder."""
 POLL_SECONDS = 0.2
 """Interval at which the waiting thread checks for an interrupt."""
 PATIENCE_SECONDS = 5.0
@@ -310,7 +314,10 @@ def _lock_folder(out: Path) -> Iterator[None]:
     """
     with suppress(FileExistsError):
         out.mkdir(parents=True, exist_ok=True)
-    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    except NotADirectoryError:
+        raise Location(out).result_error(expected="a folder", got="a file") from None
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -373,11 +380,21 @@ def reject_other_results(out: Path, plan: Plan, complete: Mapping[str, Any]) -> 
     `complete` is the plan with all defaults. Another build of the simulator does not make another
     plan, nor do keys that one of two builds did not have.
     """
+    reject_results_of(out, "a comparison", COMPARISON)
+    reject_results_of(out, "a sweep", SWEEP)
     difference = _difference_from(out, plan, complete)
     if difference is not None:
         raise Location(out).result_error(
             f"the folder has the results of another plan ({difference})",
             hint="use another folder with --out, or replace them with --force",
+        )
+
+
+def reject_results_of(out: Path, of: str, file: str) -> None:
+    """Raises `ResultError` if a folder has results of another kind, which have this file."""
+    if (out / file).is_file():
+        raise Location(out).result_error(
+            f"the folder has the results of {of}", hint="use another folder with --out"
         )
 
 

@@ -16,6 +16,7 @@ from rampmeter.plan.base import PlanTable, Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.running import api
 from rampmeter.running.runner import simulator
+from rampmeter.sweeps.arguments import check_arguments
 from rampmeter.sweeps.dataset import Dataset
 from rampmeter.sweeps.drive import (
     Driver,
@@ -112,6 +113,16 @@ def sweep(
         ...              transports="dcpim,phost", seeds=5, out="loads")  # doctest: +SKIP
         >>> r.plot.metric("slowdown_mean").savefig("loads.png")  # doctest: +SKIP
     """
+    check_arguments(
+        vary=vary,
+        points=points,
+        samples=samples,
+        seeds=seeds,
+        precision=precision,
+        on=on,
+        jobs=jobs,
+        out=out,
+    )
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
     wishes = SweepOverrides(axes, transports, seeds, precision, metric, seeds_max)

@@ -39,6 +39,15 @@ def parse(text: str, location: Location) -> dict[str, Any]:
     raise location.error(f"{message[:1].lower()}{message[1:]}", code=SYNTAX)
 
 
+def parse_value(text: str) -> TomlValue:
+    """Returns a TOML value, or the text itself if it is not one."""
+    try:
+        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text
+
+
 def plain(value: object) -> TomlValue:
     """Returns the equivalent value of TOML.
 
