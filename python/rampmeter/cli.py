@@ -130,6 +130,10 @@ def main(library: Path | None, former: str | None) -> None:
         raise Location(key="--extension").error(
             expected="a shared library", got=f"{library}, which does not exist"
         )
+    if not extension.is_extension(library):
+        raise Location(key="--extension").error(
+            expected="a shared library with transports", got=f"{library}, which is none"
+        )
     path = str(library.resolve())
     if os.environ.get(extension.VARIABLE) != path:
         # A library has been loaded already: the command restarts with the other one.

@@ -22,7 +22,8 @@ from rampmeter.plan.schema import PYTHON
 from rampmeter.plan.transport_names import TransportName, is_transport, transport_table
 from rampmeter.text.arguments import argument_error, path_argument, text_argument
 from rampmeter.text.cautions import Caution
-from rampmeter.text.locations import Location, relocated, undecodable, unreadable
+from rampmeter.text.decoder_errors import plain_error
+from rampmeter.text.locations import Location, undecodable, unreadable
 from rampmeter.text.toml import TomlValue, dumps, parse, parse_value
 
 Override: TypeAlias = tuple[str, Any]
@@ -270,7 +271,7 @@ class Plan:
         if self.origin != ARGUMENTS and not self.is_rewritten:
             source = error._source or ""
             location = replace(location, line=error.line, column=error.column, source=source)
-        return relocated(error, location)
+        return plain_error(error, location)
 
     def input_digests(self) -> dict[str, str]:
         """Returns the files that the plan reads, each with the SHA-256 of its contents."""

@@ -13,7 +13,7 @@ from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
-from rampmeter.running.runner import SWEEP, Batch, Job, JobOutcome, reject_results_of
+from rampmeter.running.runner import SWEEP, Batch, Job, JobOutcome, naming_errors, reject_results_of
 from rampmeter.text.cautions import Caution
 
 RunJobs: TypeAlias = Callable[[list[Job]], Batch]
@@ -97,7 +97,9 @@ class ComparisonJob:
         counted = None if self.plan.get("load") is not None else self._packet(self.plan)
         for choice in self.choices:
             plan = choice.of(self.plan)
-            if counted is not None and self._packet(plan) != counted:
+            with naming_errors(choice.label):
+                is_other = counted is not None and self._packet(plan) != counted
+            if counted is not None and is_other:
                 payload, header = counted
                 plan = plan.with_(("load.payload-bytes", payload), ("load.header-bytes", header))
             for number in numbers:

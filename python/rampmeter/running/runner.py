@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -32,7 +32,7 @@ from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON
 from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
 from rampmeter.text.json_object import read_json
-from rampmeter.text.locations import Location
+from rampmeter.text.locations import Location, location_of, relocated
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -155,7 +155,7 @@ def run_all(
     """
     start = time.monotonic()
     for job in jobs:
-        complete = job.plan.check()
+        complete = _checked(job, is_alone=len(jobs) == 1)
         if not job.force:
             reject_other_results(job.out, job.plan, complete)
     stop = stop or StopCondition()
@@ -169,6 +169,25 @@ def run_all(
             worker.end_hanging()
     outcomes = tuple(future.result() for future in futures)
     return Batch(outcomes, stop.by, time.monotonic() - start)
+
+
+def _checked(job: Job, *, is_alone: bool) -> dict[str, Any]:
+    """Returns the complete plan of a job; errors name the job unless it is alone."""
+    if is_alone:
+        return job.plan.check()
+    with naming_errors(job.name):
+        return job.plan.check()
+
+
+@contextmanager
+def naming_errors(name: str) -> Iterator[None]:
+    """Adds the name of a job to errors of its plan, unless they show a line of the plan."""
+    try:
+        yield
+    except PlanError as error:
+        if error._source:
+            raise
+        raise relocated(error, replace(location_of(error), source=name)) from None
 
 
 class StopCondition:
