@@ -197,3 +197,10 @@ def test_files_of_windows_are_read(form: str, tmp_path: Path) -> None:
 def test_numbers_of_options_may_begin_with_a_point(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", plan(tmp_path, GOOD), "--set", "workload.load=.3"])
     assert "load = 0.3" in result.output
+
+
+def test_whole_numbers_of_options_may_have_powers_of_ten(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        main, ["check", plan(tmp_path, GOOD), "--set", "workload.flows=1e2"]
+    )
+    assert "flows = 100\n" in result.output

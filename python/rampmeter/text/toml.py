@@ -18,6 +18,8 @@ Table: TypeAlias = Mapping[str, TomlValue]
 
 _DOT = re.compile(r"[+-]?\.\d+(?:[eE][+-]?\d+)?")
 """A number that begins with its point, which TOML lacks."""
+_POWER = re.compile(r"[+-]?\d{1,6}[eE]\+?\d{1,2}")
+"""A whole number with a power of ten, which is no whole number in TOML."""
 
 
 def dumps(table: Mapping[str, Any]) -> str:
@@ -59,9 +61,14 @@ def _syntax_error(location: Location, message: str) -> PlanError:
 
 
 def parse_value(text: str) -> TomlValue:
-    """Returns a TOML value, or the text itself if it is not one; `.5` is a number, too."""
+    """Returns a TOML value, or the text itself if it is not one.
+
+    `.5` is a number, and `1e5` a whole one.
+    """
     if _DOT.fullmatch(text):
         return float(text)
+    if _POWER.fullmatch(text):
+        return int(Decimal(text))
     try:
         table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
