@@ -197,8 +197,8 @@ example: $(BUILT) ## Build, test, simulate and run the crate with a custom trans
 package: ## Check that every crate can be packaged
 	cargo package --workspace --exclude rampmeter-host-bench --no-verify --allow-dirty --quiet
 
-# A wheel of the package with figures of papers, examples, the daemon and the library for LD_PRELOAD,
-# which maturin does not include.
+# A wheel of the package with figures of papers, examples, the daemon, and the libraries for C and
+# LD_PRELOAD, which maturin does not include.
 WHEEL := target/wheel
 # Licences of the packages that are linked into the wheel's files, in the wheel and next to it.
 NOTICES := THIRD-PARTY.md
@@ -211,7 +211,8 @@ wheel: $(BUILT) $(DAEMON) ## Build a wheel that needs no Rust, notices and a sou
 	$(BIN)/wheel unpack --dest $(WHEEL)/unpacked $(WHEEL)/plain/*.whl
 	$(BIN)/python -m tools.notices $(WHEEL)/$(NOTICES)
 	set -e; cd $(WHEEL)/unpacked/*; data=$$(basename "$$PWD").data; \
-		mkdir -p $$data/scripts $$data/data/lib $$data/data/share/doc/rampmeter; \
+		mkdir -p $$data/scripts $$data/data/lib/pkgconfig $$data/data/include \
+			$$data/data/share/doc/rampmeter; \
 		cp ../../$(NOTICES) *.dist-info/licenses/; \
 		sed -i 's/^License-File: LICENSE$$/&\nLicense-File: $(NOTICES)/' *.dist-info/METADATA; \
 		grep -q '^License-File: $(NOTICES)$$' *.dist-info/METADATA; \
@@ -221,6 +222,10 @@ wheel: $(BUILT) $(DAEMON) ## Build a wheel that needs no Rust, notices and a sou
 		strip -o $$data/scripts/rampd $(abspath target/release/rampd); \
 		strip --strip-unneeded -o $$data/data/lib/librampmeter_capton.so \
 			$(abspath target/release/librampmeter_capton.so); \
+		strip --strip-unneeded -o $$data/data/lib/librampmeter_capi.so \
+			$(abspath target/release/librampmeter_capi.so); \
+		cp $(abspath crates/capi/include/rampmeter.h) $$data/data/include/; \
+		cp $(abspath crates/capi/rampmeter.pc) $$data/data/lib/pkgconfig/; \
 		cp -r $(abspath papers) rampmeter/_papers; \
 		cp -r $(abspath examples) rampmeter/_examples
 	$(BIN)/wheel pack --dest $(WHEEL) $(WHEEL)/unpacked/*
@@ -241,7 +246,7 @@ generate: $(BUILT) ## Renew the classes of plans and transports, and tables of d
 	$(BIN)/python -m tools.generate
 
 .PHONY: build
-build: $(BUILT) $(DAEMON) ## Build a virtual environment with the package, the daemon and the library for LD_PRELOAD
+build: $(BUILT) $(DAEMON) ## Build a virtual environment with the package, the daemon and the libraries for C and LD_PRELOAD
 
 $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -255,9 +260,14 @@ $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml
 	@touch $@
 
 $(DAEMON): $(BUILT)
-	cargo build --release --locked --package rampd --package rampmeter-preload
+	cargo build --release --locked --package rampd --package rampmeter-preload \
+		--package rampmeter-capi
 	cp target/release/rampd $(BIN)/rampd
 	cp target/release/librampmeter_capton.so $(VENV)/lib/
+	mkdir -p $(VENV)/include $(VENV)/lib/pkgconfig
+	cp target/release/librampmeter_capi.so target/release/librampmeter_capi.a $(VENV)/lib/
+	cp crates/capi/include/rampmeter.h $(VENV)/include/
+	cp crates/capi/rampmeter.pc $(VENV)/lib/pkgconfig/
 	@touch $@
 
 .PHONY: lock

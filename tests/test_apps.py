@@ -67,7 +67,7 @@ class TestDetectorInSimulation:
     def run(self, flows: int, period_us: float, **faults: object) -> rm.Run:
         workload = [("workload.flows", flows), ("workload.period-us", period_us)]
         table = [(f"faults.{key}", value) for key, value in faults.items()]
-        return rm.run(self.plan.with_(*workload, *table), quiet=True)  # type: ignore[arg-type]
+        return rm.run(self.plan.with_(*workload, *table), quiet=True)
 
     @pytest.mark.parametrize("period_us", [50.0, 100.0])
     def test_crashes_are_detected_within_a_period_and_the_bound(self, period_us: float) -> None:

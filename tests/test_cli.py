@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -156,7 +157,7 @@ class TestErrors:
             (["workload.load=-1"], "workload.load: expected"),
             (["workload.sizes=imc11"], 'unknown distribution "imc11", expected one of imc10'),
             (["topology.hosts=0"], "topology"),
-            (["topology.kind=ring"], "unknown variant `ring`"),
+            (["topology.kind=ring"], "topology.kind: expected one of leaf-spine"),
             (["seed=x"], "seed"),
             (["transport.roundz=3"], "transport.roundz: expected a key of dcpim"),
             (["workload.flows"], "--set: expected key=value, got workload.flows"),
@@ -185,7 +186,7 @@ class TestErrors:
             (["plot", "none"], "none/summary.json: No such file"),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
-            (["papers", "dcpim", "99"], "expected one of capton 7, capton 8, "),
+            (["papers", "dcpim", "99"], "expected one of dcpim artifact, "),
             (
                 ["papers", "other"],
                 "expected one of capton, collectives, cosy, dcpim, fastpod, homa-dispute, phost, "
@@ -276,9 +277,18 @@ class TestCompare:
 
 class TestPapers:
     def test_figures_are_listed(self) -> None:
-        assert "rampmeter papers dcpim 3" in ok("papers").stdout
-        assert "rampmeter papers phost 6" in ok("papers").stdout
-        assert "phost" not in ok("papers", "dcpim").stdout
+        listed = ok("papers").stdout
+        assert all(f" {paper} " in listed for paper in ("dcpim 3", "phost 6"))
+        assert re.search(r"dcpim 3 .* min .* h .* of \d+", listed)
+        of_dcpim = ok("papers", "dcpim").stdout
+        assert "phost" not in of_dcpim
+        assert "rampmeter papers dcpim 3\n    dcPIM sustains loads" in of_dcpim
+
+    def test_a_dry_run_estimates_figures_and_makes_none(self, tmp_path: Path) -> None:
+        arguments = ["papers", "dcpim", "3", "--quick", "--seeds", "2", "--dry-run"]
+        printed = ok(*arguments, "--out", str(tmp_path / "here")).stdout
+        assert re.match(r"dcpim 3: 16 runs, \d+ M data packets, about .* processor time\n", printed)
+        assert not (tmp_path / "here").exists()
 
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")

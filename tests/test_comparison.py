@@ -185,7 +185,7 @@ def test_other_flows_are_an_error(tmp_path: Path) -> None:
 
 
 def test_a_table_has_a_row_for_each_transport_and_size(two: dict[str, rm.Run]) -> None:
-    table = Comparison(two, failures="infinite").table()
+    table = Comparison(two, failures="infinite").table
     assert table["transport"].to_pylist() == ["all", "all", "some", "some"]
     assert table["mean"].to_pylist()[-1] == math.inf
     assert table["mean_ci"].null_count == 4

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from rampmeter import Plan, PlanError
-from rampmeter.cli import main
+from rampmeter.cli import COMMANDS, main
 from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.text.toml import dumps
@@ -277,3 +277,30 @@ def test_pages_of_plans_have_every_key_of_their_tables(page: str) -> None:
     keys = {key for table in PAGES_OF_TABLES[page] for key in definitions[table]["properties"]}
     assert keys
     assert keys <= words, f"{page}: no word of {sorted(keys - words)}"
+
+
+def test_numbers_of_documents_begin_with_a_digit() -> None:
+    point = re.compile(r"(?:^|[ (=,~<>≥≤±|\"-])\.\d")
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md", "examples/*.toml", "papers/*.toml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    # Rules of language quote the form that they forbid.
+    files = set(listed) - {"CONTRIBUTING.md", "docs/project/language.md", "CHANGELOG.md"}
+    texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in files}
+    texts |= {name: help_of(name) for name in COMMANDS}
+    found = [
+        f"{name}: {line.strip()}"
+        for name, text in texts.items()
+        for line in text.splitlines()
+        if point.search(line)
+    ]
+    assert found == []
+
+
+def help_of(command: str) -> str:
+    """Returns the help of a command."""
+    return CliRunner().invoke(main, [command, "--help"]).output

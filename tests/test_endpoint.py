@@ -356,9 +356,9 @@ def test_a_class_that_hangs_ends_some_seconds_after_its_run(
     assert run(Blast).status == "finished"
 
 
-def test_a_class_requires_a_call_of_transport() -> None:
-    with pytest.raises(TypeError, match=r"; `Blast.transport\(\)` makes one"):
-        rm.run(topology=STAR, transport=Blast, workload=rm.imc10(0.3, 5))  # type: ignore[arg-type]
+def test_a_class_of_endpoints_is_a_transport() -> None:
+    done = rm.run(topology=STAR, transport=Blast, workload=rm.imc10(0.3, 5), quiet=True)
+    assert done.manifest["plan"]["transport"]["endpoint"].startswith("Blast")
 
 
 def test_a_changed_class_of_a_notebook_is_rerun(tmp_path: Path) -> None:

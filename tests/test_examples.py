@@ -50,6 +50,7 @@ def test_a_notebook_shows_its_results(file: Path, tmp_path: Path) -> None:
 
 def test_examples_are_listed_and_copied_once(tmp_path: Path) -> None:
     listed = CliRunner().invoke(main, ["examples"])
+    assert all(len(line.split("  ", 1)[1]) > 10 for line in listed.output.splitlines())
     assert "plans/first.toml  16 hosts at one switch" in listed.output
     copied = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
     assert copied.exit_code == 0, copied.output

@@ -338,6 +338,6 @@ class TestBrokenFigures:
     def test_unknown_figures_are_listed(self) -> None:
         with pytest.raises(
             rm.PlanError,
-            match=r"expected one of capton 7, .*, capton table1, .*, dcpim 3, .*, got dcpim 9",
+            match=r"expected one of dcpim artifact, .*, dcpim 3, .*, got dcpim 9",
         ):
             papers.find_figure(FIG3.parents[1], "dcpim", "9")

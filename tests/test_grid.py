@@ -189,7 +189,7 @@ class TestChoices:
         quiet = runs["quiet-16"]
         assert quiet.app == {"policy": "interrupts", "threshold-us": 16.0}
         assert quiet.label == "interrupts, 16 µs"
-        assert len(dict(quiet.overrides)["workload.parts"]) == 16  # type: ignore[arg-type]
+        assert len(dict(quiet.overrides)["workload.parts"]) == 16
         paper = papers.load_figure(ROOT / "papers/phost/fig3").run("web-search-phost-paper")
         assert (paper.variant_of, paper.label) == ("web-search-phost", None)
 

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
+import tomllib
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from rampmeter.hosts import (
+    FAILURES,
     AsyncPort,
     AttachError,
     FullError,
@@ -242,3 +245,19 @@ def test_asyncio_sees_the_death_of_the_node(start: StartDaemon, tmp_path: Path) 
 def test_a_full_port_without_messages_in_flight_is_an_error(nodes: list[Path]) -> None:
     with Port(nodes[0], SERVICE, send=0) as port, pytest.raises((FullError, ValueError)):
         port.send(1, b"x")
+
+
+def test_failures_have_the_same_texts_in_c_and_python() -> None:
+    source = (ROOT / "crates/capi/src/lib.rs").read_text(encoding="utf-8")
+    in_c = dict(re.findall(r'RM_([A-Z_]+) => c"([^"]+)"', source))
+    assert {name.lower().replace("_", "-"): text for name, text in in_c.items()} == FAILURES
+    assert str(SendError("refused", 3, 7)) == (
+        "the message to node 3, service 7, failed: refused: "
+        "no program there receives messages of this service or size"
+    )
+
+
+def test_the_description_of_the_c_library_has_the_version_of_the_package() -> None:
+    description = (ROOT / "crates/capi/rampmeter.pc").read_text(encoding="utf-8")
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert f"Version: {version}\n" in description

@@ -12,7 +12,7 @@ import pytest
 
 from rampmeter import Plan, PlanError
 from rampmeter.cli import main
-from rampmeter.commands.common import overrides_of
+from rampmeter.commands.options import overrides_of
 from rampmeter.papers import ClaimRow, ValueRow, find_figure
 from rampmeter.papers.figure import Figure, list_figures, load_figure
 from rampmeter.papers.ledger import Ledger

@@ -69,9 +69,9 @@ def test_the_simulator_is_as_fast_with_ours_as_with_the_published() -> None:
 
 
 def test_invalid_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="load: expected a number between 0 and 1, got 1"):
+    with pytest.raises(ValueError, match="load: expected a number above 0 and below 1, got 1"):
         pias_thresholds("imc10", 1.0)
-    with pytest.raises(ValueError, match="classes: expected 2 to 8, got 9"):
+    with pytest.raises(ValueError, match="classes: expected a whole number from 2 to 8, got 9"):
         pias_thresholds("imc10", 0.5, classes=9)
     with pytest.raises(rm.PlanError, match=r"sizes: unknown distribution .imc11."):
         pias_thresholds("imc11", 0.5)

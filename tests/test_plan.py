@@ -10,8 +10,8 @@ import pytest
 import rampmeter as rm
 from rampmeter import papers
 from rampmeter.plan import schema
-from rampmeter.plan.plan import parse_override, parse_value
-from rampmeter.text.toml import TomlValue, dumps
+from rampmeter.plan.plan import parse_override
+from rampmeter.text.toml import TomlValue, dumps, parse_value
 
 from .conftest import FIG3, SMALL
 
@@ -138,7 +138,7 @@ class TestArguments:
                 "transport.short-flow-packets: expected 0 to",
             ),
             ({"workload": rm.imc10(-0.5, 10)}, "workload.load: expected a load above 0"),
-            ({"workload": {"pattern": "ring"}}, "workload.pattern: unknown variant `ring`"),
+            ({"workload": {"pattern": "ring"}}, "workload.pattern: expected one of all-to-all"),
             ({"run": {"drain-us": -1}}, "run.drain-us: expected a number"),
         ],
     )
@@ -282,7 +282,7 @@ class TestErrors:
         assert (error.file, error.key, error.line) == (None, "topology.hosts", None)
 
     def test_unknown_keys_are_refused(self) -> None:
-        with pytest.raises(rm.PlanError, match="unknown field `hostz`"):
+        with pytest.raises(rm.PlanError, match=r"run.hostz: expected one of .*, got hostz"):
             rm.Plan(SMALL).with_(("run.hostz", 9)).check()
 
 

@@ -224,7 +224,7 @@ def test_tables_in_memory_are_flows(make: Callable[[Any], object], tmp_path: Pat
 
 
 def test_other_values_than_tables_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"expected a table of Arrow, pandas or polars, got a buil"):
+    with pytest.raises(TypeError, match=r"^table: expected a table of Arrow, .* got \[1, 2\]"):
         rm.flows([1, 2])
 
 
@@ -266,3 +266,15 @@ def test_mypy_finds_typos_of_users(right: str, wrong: str, message: str, tmp_pat
         done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path)
         assert (done.returncode == 0) == is_good, done.stdout
     assert message in done.stdout
+
+
+@pytest.mark.parametrize("name", [*plan_tables.__all__, *rm.transports.__all__])
+def test_help_has_the_unit_of_each_field(name: str) -> None:
+    of = getattr(rm, name)
+    parts = re.split(r"^ *- `(\w+)`: ", of.__doc__, flags=re.MULTILINE)
+    documented = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert documented.keys() == {field.name for field in fields(of) if field.init}
+    for field, text in documented.items():
+        has_unit = field.endswith(("_us", "_ns", "_gbps", "_bytes"))
+        assert text.strip(), field
+        assert "nit: " in " ".join(text.split()) + " " or not has_unit, field

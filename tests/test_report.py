@@ -107,10 +107,37 @@ def test_every_published_value_is_in_the_table(results: Path) -> None:
     published = [row for panel in rows for row in panel["rows"] if row["expected"] is not None]
     assert len(section.rows) == len(published) > 10
     for line, row in zip(section.rows, published, strict=True):
-        assert (line[4], line[5], line[10]) == (row["metric"], row["expected"], row["verdict"])
+        assert (line[4], line[5], line[11]) == (row["metric"], row["expected"], row["verdict"])
     charts = [part for part in section.parts if isinstance(part, model.Chart)]
     shown = [y for chart in charts for one in chart.series if one.kind == "expected" for y in one.y]
     assert sorted(shown) == sorted(row["expected"] for row in published)
+
+
+def test_values_of_recorded_runs_are_not_called_published(results: Path, tmp_path: Path) -> None:
+    report = json.loads((results / "papers/phost3/report.json").read_text())
+    rows = [row for panel in report["sub_figures"] for row in panel["rows"]]
+    recorded = [row for row in rows if row["expected"] is not None][:3]
+    for row in recorded:
+        row |= {"is_recorded": True, "published_flows": 5_000}
+    (tmp_path / "phost3").mkdir()
+    (tmp_path / "phost3/report.json").write_text(json.dumps(report))
+    (section,) = find([tmp_path / "phost3"], tmp_path)
+    sources = [line[6] for line in section.rows]
+    assert sources.count("recorded, 5 000 flows") == 3
+    assert set(sources) == {"recorded, 5 000 flows", "published"}
+    charts = [part for part in section.parts if isinstance(part, model.Chart)]
+    names = {one.name.rpartition(", ")[2] for chart in charts for one in chart.series}
+    assert {"recorded", "published"} <= names
+
+
+def test_the_report_counts_verdicts_as_the_command_does(results: Path, tmp_path: Path) -> None:
+    arguments = ["papers", "phost", "3", "--scale", "0.0005", "--quiet"]
+    printed = command(*arguments, "--out", tmp_path / "phost3")
+    (section,) = find([tmp_path / "phost3"], tmp_path)
+    assert section.verdicts is not None
+    counts = section.verdicts
+    shown = f"{counts.match} match, {counts.miss} miss, {counts.fewer_flows} fewer flows"
+    assert f"verdicts: {shown}, {counts.not_judged} not judged" in printed
 
 
 def test_fewer_flows_is_a_separate_verdict(report: Path, results: Path) -> None:
@@ -283,7 +310,7 @@ def test_headings_sort_and_the_field_searches(open_page: "Chrome") -> None:
     assert shown == sorted(shown)
     field = open_page.find_element(By.CSS_SELECTOR, "#summary .tools input")
     field.send_keys("miss p99")
-    verdicts, metrics = (column(open_page, "all-values", idx) for idx in (10, 4))
+    verdicts, metrics = (column(open_page, "all-values", idx) for idx in (11, 4))
     assert (set(verdicts), set(metrics)) == ({"miss"}, {"p99"})
     summary = open_page.find_element(By.CSS_SELECTOR, "#summary .found").text
     assert summary == f"{len(verdicts)} found"

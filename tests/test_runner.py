@@ -161,7 +161,7 @@ class TestFailures:
         batch = run_all(jobs(tmp_path, 2))
         assert [outcome.state for outcome in batch.outcomes] == ["failed", "ran"]
         assert list(batch.runs()) == ["job 1"]
-        with pytest.raises(OSError, match="Not a directory"):
+        with pytest.raises(OSError, match="expected a folder, got a file"):
             batch.raise_failures()
 
     def test_a_mistake_in_the_simulator_is_an_error_of_one_run(

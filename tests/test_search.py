@@ -269,7 +269,7 @@ class TestFigure:
         assert "dcpim at load 0.5 seed 1: finished" in result.output
         assert "phost" not in result.output
         assert "1  Loads that were probed" in result.output
-        assert "0 match, 0 miss, 1 fewer flows, 2 not judged" in result.output
+        assert "0 match, 0 miss, 1 fewer flows, 1 not judged" in result.output
 
     def test_names_distinguish_probes_from_runs(self) -> None:
         assert probe_name("a", 0.5, 1) != job_name("a", 1)

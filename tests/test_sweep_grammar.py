@@ -27,13 +27,13 @@ from rampmeter.choices.grammar import (
     parse_axis,
     parse_point,
     parse_values,
-    split,
 )
 from rampmeter.choices.naming import TransportChoice, transports, transports_of
 from rampmeter.sweeps.api import axes_of
 from rampmeter.sweeps.session import Shard
 from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
+from rampmeter.text.lists import split
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import TomlValue, literal
 
@@ -362,7 +362,10 @@ class TestTable:
             ('[sweep]\ngrid = { "run.capture" = ["a"] }', "run.capture: not available in a sweep"),
             ("[sweep.sample]\nnumber = 0\naxes.a.b = [1]", "number: expected 1 to 100000, got 0"),
             ("[sweep.sample]\nnumber = 1\naxes.a.b = { normal = [1, 2] }", "expected uniform or"),
-            ("[sweep]\ntransports = [3]", "transports: expected texts or tables, got 3"),
+            (
+                "[sweep]\ntransports = [3]",
+                "transports: expected names, .* got 3",
+            ),
             ('[sweep]\ntransports = [{ preset = "a" }]', "expected a text for name"),
         ],
     )

@@ -21,6 +21,11 @@ fi
 rampmeter --version
 rampd --version
 test -f env/lib/librampmeter_capton.so
+# A program in C is compiled with the header, and linked with the library, of the wheel.
+printf '#include <rampmeter.h>\nint main(void) { return rm_failure_text(RM_REFUSED) == 0; }\n' > c.c
+cc c.c -o c -Ienv/include -Lenv/lib -lrampmeter_capi -Wl,-rpath,"$folder/env/lib"
+./c
+test -f env/lib/pkgconfig/rampmeter.pc
 # Notices of third parties: in the package's licences, and in the folder of rampd's installation.
 test -s env/share/doc/rampmeter/THIRD-PARTY.md
 test -s env/lib/python*/site-packages/rampmeter-*.dist-info/licenses/THIRD-PARTY.md

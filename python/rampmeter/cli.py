@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -14,31 +14,33 @@ import click
 
 from rampmeter import _core, extension
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
-from rampmeter.commands.common import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.commands.json_output import FLAG, emit_error
+from rampmeter.commands.options import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.testbed.command import TestbedError
 from rampmeter.text.locations import Location
 
-COMMANDS: Final = (
-    "bench",
-    "check",
-    "compare",
-    "convert",
-    "examples",
-    "explain",
-    "export",
-    "migrate",
-    "papers",
-    "plot",
-    "replay",
-    "report",
-    "run",
-    "schema",
-    "sweep",
-    "testbed",
-    "transports",
-)
-"""The commands, by the names of their modules and functions in `rampmeter.commands`."""
+COMMANDS: Final[Mapping[str, str]] = {
+    "bench": "Measure the speed of whole runs on one core, or of hosts.",
+    "check": "Check a plan; print it with all defaults and derived values.",
+    "compare": "Run the same flows through several transports; table and plot.",
+    "convert": "Convert a trace or a topology of another tool.",
+    "examples": "List the examples, or copy them to FOLDER.",
+    "explain": "Explain the CODE of a warning or error, or list all codes.",
+    "export": "Write tables or flows of results as CSV, LaTeX, Markdown, JSON.",
+    "migrate": "Rewrite plans with the present names and units of keys.",
+    "papers": "Make a figure of a paper and judge it by the published values.",
+    "plot": "Plot results of runs, comparisons and sweeps.",
+    "replay": "Run the flows of a recorded run, and compare their times.",
+    "report": "Write one HTML file of all results in FOLDERS and below.",
+    "run": "Run a plan; show slowdown by size, utilisation and drops.",
+    "schema": "Print the JSON Schema of plans, or write it to FILE.",
+    "sweep": "Run a plan at many points with several seeds; a Parquet dataset.",
+    "testbed": "Run a plan between real hosts: namespaces of this machine.",
+    "transports": "List the transports that plans may name.",
+}
+"""The commands in a line each, by the names of their modules and functions in `rampmeter.commands`.
+
+The list of commands shows the lines without importing a command."""
 
 
 class Commands(click.Group):
@@ -55,6 +57,11 @@ class Commands(click.Group):
         command = getattr(import_module(f"rampmeter.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands, without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([*COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; with `--json` its errors are JSON, too."""
@@ -130,6 +137,10 @@ def main(library: Path | None, former: str | None) -> None:
     if not library.is_file():
         raise Location(key="--extension").error(
             expected="a shared library", got=f"{library}, which does not exist"
+        )
+    if not extension.is_extension(library):
+        raise Location(key="--extension").error(
+            expected="a shared library with transports", got=f"{library}, which is none"
         )
     path = str(library.resolve())
     if os.environ.get(extension.VARIABLE) != path:

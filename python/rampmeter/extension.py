@@ -1,9 +1,11 @@
 """Selects the extension module `rampmeter._core`: that of the package, or a custom one."""
 
+import mmap
 import os
 import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "RAMPMETER_EXTENSION"
@@ -12,6 +14,15 @@ FORMER: Final = "RAMPMETER_CORE"
 """Former name of the variable, which is an error."""
 
 _NAME: Final = "rampmeter._core"
+
+
+def is_extension(file: Path) -> bool:
+    """Returns true if a file has the entry point of the extension module."""
+    with file.open("rb") as stream:
+        if not stream.read(4):
+            return False
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+            return contents.find(b"PyInit__core") >= 0
 
 
 def load() -> None:

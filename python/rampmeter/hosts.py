@@ -22,6 +22,7 @@ from rampmeter import _core
 from rampmeter._core import AttachError, Finished, FullError, Message, NodeGoneError
 
 __all__ = [
+    "FAILURES",
     "AsyncPort",
     "AttachError",
     "FullError",
@@ -43,22 +44,46 @@ BUSY_POLL = 100e-6
 """Maximum time for which a waiting thread polls before it sleeps, in seconds."""
 
 
+FAILURES: Final = {
+    "unreachable": "the receiver does not respond",
+    "peer-restarted": "the receiver was restarted after bytes of the message had been sent",
+    "refused": "no program there receives messages of this service or size",
+    "unknown-peer": "no node has this number",
+    "bad-size": "the message is empty or longer than the maximum",
+    "stopping": "this machine's node is being stopped",
+    "node-gone": "this machine's node has died, or has disconnected the program",
+    "rejected": "the transport, which promises a bound, does not accept the message now",
+    "corrupt": "the bytes that arrived differ from those sent, and were dropped",
+    "mismatch": "the receiver could not reassemble it; its mtu or transport differs",
+}
+"""Reasons of failures of messages, and what they mean; `rm_failure_text` has them in C."""
+
+
 class SendError(OSError):
     """A message failed: it may have been delivered or not."""
 
     code: Final = "failed-message"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the message failed: {reason}")
+    def __init__(self, reason: str, dst: int | None = None, service: int | None = None) -> None:
+        to = "" if dst is None else f" to node {dst}, service {service},"
+        text = FAILURES.get(reason, "the reason is of a later version")
+        super().__init__(f"the message{to} failed: {reason}: {text}")
         self.reason = reason
-        """`unreachable`, `peer-restarted`, `refused`, `unknown-peer`, `bad-size`, `stopping`,
-        `rejected`, `corrupt`, `mismatch` or `node-gone`."""
+        """A key of `FAILURES`."""
+        self.dst = dst
+        """Receiving node."""
+        self.service = service
+        """Service of the receiving program."""
 
 
 class Ticket:
     """A message in flight through a `Port`."""
 
-    def __init__(self, port: "Port", number: int, bound: float | None) -> None:
+    def __init__(
+        self, port: "Port", number: int, bound: float | None, dst: int, service: int
+    ) -> None:
+        self.dst, self.service = dst, service
+        """Receiving node, and service of the receiving program."""
         self.number = number
         """Its number: messages of a port are counted from zero."""
         self.bound = bound
@@ -76,7 +101,7 @@ class Ticket:
         """
         self._port._wait_until(self, timeout)
         if self.failure is not None:
-            raise SendError(self.failure)
+            raise SendError(self.failure, self.dst, self.service)
 
     def _finish(self, failure: str | None) -> None:
         self.is_over, self.failure = True, failure
@@ -140,7 +165,7 @@ class Port:
                     self._read_one(None)
                 else:
                     break
-            ticket = self._under_way[number] = Ticket(self, number, bound)
+            ticket = self._under_way[number] = Ticket(self, number, bound, dst, service)
             return ticket
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
@@ -278,7 +303,7 @@ class AsyncPort:
         over = self._under_way[number] = self._loop.create_future()
         failure = await over
         if failure is not None:
-            raise SendError(failure)
+            raise SendError(failure, dst, service)
 
     def bound(self, size: int, *, tenant: int = 0) -> float | None:
         """Returns the bound of a message of `size` bytes in seconds, as `Port.bound` does."""

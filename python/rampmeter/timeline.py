@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rampmeter.on_demand import perfetto_trace
+from rampmeter.on_demand import perfetto_trace, protobuf
+from rampmeter.text.arguments import path_argument
+from rampmeter.text.locations import Location
 
 
 @dataclass
@@ -46,9 +49,15 @@ class Timeline:
         self.tracks = tuple(tracks)
 
     @classmethod
-    def load(cls, file: Path) -> "Timeline":
-        """Returns the timeline in a file."""
-        return cls(_Reader(file).tracks.values())
+    def load(cls, file: str | PathLike[str]) -> "Timeline":
+        """Returns the timeline in a file; raises `ResultError` if it cannot be read."""
+        path = path_argument("file", file)
+        try:
+            return cls(_Reader(path).tracks.values())
+        except OSError as error:
+            raise Location(path).result_error(str(error.strerror or error)) from None
+        except (protobuf.DecodeError, KeyError, TypeError) as error:
+            raise Location(path).result_error(expected="a timeline", got=error) from None
 
     def named(self, name: str) -> list[Track]:
         """Returns all tracks of a name, of any node."""
@@ -102,7 +111,9 @@ class _Reader:
                 case perfetto_trace.TrackEvent.TYPE_COUNTER:
                     track.values.append(Event(at, value=event.counter_value))
         if open_slices:
-            raise ValueError(f"{file}: expected every slice to end, got {len(open_slices)} open")
+            raise Location(file).result_error(
+                expected="every slice to end", got=f"{len(open_slices)} open"
+            )
 
     def _intern(self, data: Any) -> None:
         for known, new in (

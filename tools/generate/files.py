@@ -21,7 +21,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,9 +29,10 @@ from rampmeter.papers import list_figures, load_figure
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
-from rampmeter.plan.schema import KeyInfo, TransportInfo, plan_schema, transports
+from rampmeter.plan.schema import PYTHON, KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.text.toml import literal
 from tools.generate.comparison import comparison_of_transports
+from tools.generate.docstrings import class_docstring, field_text
 from tools.generate.notes import notes
 from tools.generate.plan_tables import plan_tables
 from tools.generate.reference import key_tables, node_tables
@@ -214,9 +215,9 @@ __all__ = {names}
 def _class(about: TransportInfo) -> str:
     name = about["name"]
     lines = [
-        "@dataclass(frozen=True, kw_only=True)",
+        "@dataclass(frozen=True, kw_only=True, repr=False)",
         f"class {class_name(about)}(Transport):",
-        _doc(about["summary"]),
+        class_docstring(about["summary"], _field_texts(about), _page(name)),
     ]
     symbols = SYMBOLS.get(name, {})
     if symbols:
@@ -226,24 +227,14 @@ def _class(about: TransportInfo) -> str:
         "",
         f"    name: str = field(default={name!r}, init=False)",
         f"    preset: Literal[{presets}] | None = None",
-        _doc(f"Preset of the values of omitted keys: {_presets(about)}."),
     ]
-    for key in about["keys"]:
-        of = _type(key)
-        says = f" ({_range(key)})" if key["kind"]["type"] in ("integer", "number", "list") else ""
-        lines += [f"    {_field(key['name'])}: {of} | None = None", _doc(_sentence(key, says))]
-    for symbol, key_name in symbols.items():
-        key = next(key for key in about["keys"] if key["name"] == key_name)
-        of = _type(key)
-        lines += [f"    {symbol}: {of} | None = None", _doc(f"The paper's name of `{key_name}`.")]
+    types = {key["name"]: _type(key) for key in about["keys"]}
+    types |= {symbol: types[key] for symbol, key in symbols.items()}
     if about["has_round_trips"]:
-        for key_name, doc in ROUND_TRIPS.items():
-            lines += [f"    {_field(key_name)}: float | str | None = None", _doc(doc)]
+        types |= dict.fromkeys(ROUND_TRIPS, "float | str")
     if about["best_effort"]:
-        lines += [
-            "    best_effort: Transport | None = None",
-            _doc(f"The transport of all tenants but the first: {' or '.join(_lower(about))}."),
-        ]
+        types["best-effort"] = "Transport"
+    lines += [f"    {_field(key)}: {of} | None = None" for key, of in types.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -270,15 +261,34 @@ def _field(key: str) -> str:
     return key.replace("-", "_")
 
 
-def _doc(text: str) -> str:
-    """Returns a docstring, indented; lines have the maximum length."""
-    lines = textwrap.wrap(f'"""{text}"""', COLUMNS - 4, break_on_hyphens=False)
-    return textwrap.indent("\n".join(lines), "    ")
+def _page(name: str) -> str:
+    return "docs/howto/python-transport.md" if name == PYTHON else f"docs/protocols/{name}.md"
 
 
-def _sentence(key: KeyInfo, says: str) -> str:
-    doc = key["doc"]
-    return f"{doc.removesuffix('.')}{says}." if says else doc
+def _field_texts(about: TransportInfo) -> Iterator[tuple[str, str]]:
+    """Yields the fields of a transport's class, each with its meaning, unit, range and default."""
+    yield "preset", f"Preset of the values of omitted keys: {_presets(about)}."
+    for key in about["keys"]:
+        values = [f"values: {_range(key)}", f"default: {_default(about, key)}"]
+        yield _field(key["name"]), field_text(key["name"], key["doc"], values)
+    for symbol, key_name in SYMBOLS.get(about["name"], {}).items():
+        yield symbol, f"The paper's name of `{key_name}`."
+    if about["has_round_trips"]:
+        for key_name, doc in ROUND_TRIPS.items():
+            yield _field(key_name), field_text(key_name, doc, ["default: the network's"])
+    if about["best_effort"]:
+        lower = " or ".join(_lower(about))
+        yield "best_effort", f"The transport of all tenants but the first: {lower}."
+    yield "options", "Further keys, by their names in plans."
+
+
+def _default(about: TransportInfo, key: KeyInfo) -> str:
+    """Returns the default of a key; if presets differ, that of each."""
+    absent = "none" if key["kind"]["type"] == "text" else "derived"
+    values = {name: _value(of.get(key["name"]), absent) for name, of in about["presets"]}
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return ", ".join(f"{value} ({name})" for name, value in values.items())
 
 
 def _choices(key: KeyInfo) -> str:

@@ -1,10 +1,12 @@
 """Generates `rampmeter.plan_tables`, a class for each table of a plan, of the schema of plans."""
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from rampmeter.plan.schema import plan_schema
+from rampmeter.text.toml import literal
+from tools.generate.docstrings import class_docstring, field_text
+from tools.generate.reference import key_default
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -27,6 +29,9 @@ TABLES: Final = {
 
 TAGGED: Final = {"TopologySpec": "kind", "WorkloadSpec": "pattern"}
 """Definitions with a class for each form, and the key that selects the form."""
+
+WITH_DEFAULTS: Final = ("Fabric", "Pfc", "RunOptions", "Measure", "Faults", "Clocks")
+"""Classes whose keys have defaults that the schema lacks, as in the tables of documents."""
 
 NAMES: Final = {"file": "TopologyFile"}
 """Classes that are not named as their form is."""
@@ -90,20 +95,51 @@ def _classes(definitions: Mapping[str, Schema]) -> Iterator[tuple[str, str]]:
 
 
 def _class(name: str, schema: Schema, tag: tuple[str, str] | None) -> str:
-    lines = ["@dataclass(frozen=True, kw_only=True)", f"class {name}(PlanTable):"]
-    lines.append(_doc(schema["description"]))
-    if tag:
-        lines += ["", f"    TAG = {tag!r}"]
+    lines = ["@dataclass(frozen=True, kw_only=True, repr=False)", f"class {name}(PlanTable):"]
     needed = [key for key in schema.get("required", []) if not tag or key != tag[0]]
     others = [key for key in schema["properties"] if key not in needed and key != (tag or [""])[0]]
-    for key in [*needed, *sorted(others)]:
-        value = schema["properties"][key]
-        of = _type(key, value)
-        field = key.replace("-", "_")
-        lines.append(f"    {field}: {of}" if key in needed else f"    {field}: {of} | None = None")
-        if "description" in value:
-            lines.append(_doc(value["description"]))
+    keys = [*needed, *sorted(others)]
+    docs = [(_field(key), _field_text(key, schema["properties"], name)) for key in keys]
+    lines.append(class_docstring(_line(schema["description"]), docs, _page(name, tag)))
+    if tag:
+        lines += ["", f"    TAG = {tag!r}"]
+    for key in keys:
+        of = _type(key, schema["properties"][key])
+        default = "" if key in needed else " | None = None"
+        lines.append(f"    {_field(key)}: {of}{default}")
     return "\n".join(lines) + "\n"
+
+
+def _field(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _page(name: str, tag: tuple[str, str] | None) -> str:
+    """Returns the page of the documentation that describes a class."""
+    if tag is not None:
+        return "docs/plans/topology.md" if tag[0] == "kind" else "docs/plans/workload.md"
+    pages = {"Fabric": "fabric", "Pfc": "fabric", "Link": "topology", "Load": "transport"}
+    return f"docs/plans/{pages.get(name, 'run')}.md"
+
+
+def _field_text(key: str, properties: Schema, name: str) -> str:
+    """Returns the meaning of a key, its unit and values, and its default if it has a fixed one."""
+    schema = properties[key]
+    facts = []
+    [inner] = schema.get("allOf", [schema])
+    if "$ref" in inner:
+        definition = plan_schema()["definitions"][str(inner["$ref"]).rsplit("/", 1)[1]]
+        if words := _words(definition):
+            facts.append(f"values: {', '.join(f'`{word}`' for word in words)}")
+    if name in WITH_DEFAULTS:
+        facts.append(f"default: {key_default(key, properties)}")
+    elif schema.get("default") not in (None, [], {}):
+        facts.append(f"default: {literal(schema['default'])}")
+    return field_text(key, _line(schema.get("description", "")), facts)
 
 
 def _type(key: str, schema: Schema) -> str:
@@ -139,9 +175,3 @@ def _words(schema: Schema) -> list[str]:
 
 def _forms(schema: Schema) -> list[Schema]:
     return schema.get("oneOf") or schema.get("anyOf") or [schema]
-
-
-def _doc(text: str) -> str:
-    """Returns a docstring, indented."""
-    lines = textwrap.wrap(f'"""{text}"""', 96, break_on_hyphens=False)
-    return textwrap.indent("\n".join(lines), "    ")

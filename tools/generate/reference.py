@@ -141,17 +141,17 @@ def _sweep_table() -> str:
 
 def _key_table(properties: Mapping[str, Any], keys: Sequence[str]) -> str:
     rows = [("key", "default", "meaning")]
-    defaults = _fabric_defaults(is_pfc="xoff-bytes" in properties)
     for key in keys:
-        about = properties[key]
-        rows.append((f"`{key}`", _default(key, about, defaults), _meaning(about)))
+        rows.append((f"`{key}`", key_default(key, properties), _meaning(properties[key])))
     lists = "".join(_choices(key, properties[key]) for key in keys)
     return _table(rows) + lists
 
 
-def _default(key: str, about: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """Returns the default of a key: of the schema, or of a plan without it."""
+def key_default(key: str, properties: Mapping[str, Any]) -> str:
+    """Returns the default of a key of a table: of the schema, or of a plan without it."""
+    about = properties[key]
     meaning, value = _meaning(about), about.get("default")
+    defaults = _fabric_defaults(is_pfc="xoff-bytes" in properties)
     if key in DERIVED:
         return "derived"
     if value is None:

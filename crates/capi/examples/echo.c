@@ -52,7 +52,8 @@ static int ask(rm_port *port, uint16_t service, uint32_t node, unsigned n) {
             }
             if (event.kind == RM_FINISHED) {
                 if (event.ticket != submitted.ticket || event.failure != 0) {
-                    fprintf(stderr, "message %u failed: %u\n", i, event.failure);
+                    fprintf(stderr, "message %u failed: %s\n", i,
+                            rm_failure_text(event.failure));
                     return 1;
                 }
                 is_over = 1;

@@ -64,7 +64,7 @@ static int await_answer(rm_port *port, int *outcomes) {
             return 0;
         }
         if (event.failure != 0) {
-            fprintf(stderr, "a message failed: %u\n", event.failure);
+            fprintf(stderr, "a message failed: %s\n", rm_failure_text(event.failure));
             return 1;
         }
         *outcomes += 1;

@@ -194,6 +194,9 @@ int rm_arm(const rm_port *port);
 // `port` is attached, and no thread uses it any more.
 void rm_close(rm_port *port);
 
+// Returns the meaning of the `failure` of an event, such as that of `RM_REFUSED`; never null.
+const char *rm_failure_text(uint32_t failure);
+
 // Returns the error of this thread's last call that failed. The text stays valid until the next
 // such call.
 const char *rm_error(void);

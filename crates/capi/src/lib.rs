@@ -1,4 +1,4 @@
-//! C interface for applications of a node: [`rampmeter_ring::Port`] behind nine functions. Their
+//! C interface for applications of a node: [`rampmeter_ring::Port`] behind ten functions. Their
 //! header `include/rampmeter.h` and its comments are generated from this file.
 
 #![allow(unsafe_code, reason = "pointers from C")]
@@ -345,6 +345,26 @@ pub unsafe extern "C" fn rm_close(port: *mut rm_port) {
         // SAFETY: the caller's promise.
         drop(unsafe { Box::from_raw(port) });
     }
+}
+
+/// Returns the meaning of the `failure` of an event, such as that of `RM_REFUSED`; never null.
+#[unsafe(no_mangle)]
+pub extern "C" fn rm_failure_text(failure: u32) -> *const c_char {
+    let text = match failure {
+        0 => c"delivered",
+        RM_UNREACHABLE => c"the receiver does not respond",
+        RM_PEER_RESTARTED => c"the receiver was restarted after bytes of the message had been sent",
+        RM_REFUSED => c"no program there receives messages of this service or size",
+        RM_UNKNOWN_PEER => c"no node has this number",
+        RM_BAD_SIZE => c"the message is empty or longer than the maximum",
+        RM_STOPPING => c"this machine's node is being stopped",
+        RM_NODE_GONE => c"this machine's node has died, or has disconnected the program",
+        RM_REJECTED => c"the transport, which promises a bound, does not accept the message now",
+        RM_CORRUPT => c"the bytes that arrived differ from those sent, and were dropped",
+        RM_MISMATCH => c"the receiver could not reassemble it; its mtu or transport differs",
+        _ => c"the reason is of a later version",
+    };
+    text.as_ptr()
 }
 
 /// Returns the error of this thread's last call that failed. The text stays valid until the next

@@ -18,10 +18,10 @@ from itertools import pairwise
 from math import sqrt
 from os import PathLike, fspath
 
-import numpy as np
-
 from rampmeter import _core
+from rampmeter.on_demand import np
 from rampmeter.plan.base import Sizes
+from rampmeter.text.arguments import number_argument
 from rampmeter.text.toml import plain
 
 UNIT = 1_460
@@ -73,10 +73,8 @@ def pias_thresholds(
     >>> pias_thresholds({"fixed": 1_460_000}, load=0.75, classes=2)
     [667]
     """
-    if not 0.0 < load < 1.0:
-        raise ValueError(f"load: expected a number between 0 and 1, got {load}")
-    if not 2 <= classes <= 8:
-        raise ValueError(f"classes: expected 2 to 8, got {classes}")
+    number_argument("load", load, 0.0, 1.0, is_open=True)
+    number_argument("classes", classes, 2, 8, is_whole=True)
     shares = [(1.0 - (1.0 - load) ** (level / classes)) / load for level in range(1, classes)]
     segments = _segments(sizes, packet, base)
     return [round(_size(segments, share) / UNIT) for share in shares]

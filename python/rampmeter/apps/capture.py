@@ -4,16 +4,20 @@ Reads the subset of pcapng that the simulator writes: little-endian, interfaces 
 picoseconds, Ethernet frames of IPv4 and UDP without options.
 """
 
+from __future__ import annotations
+
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.results.run import Run
 from rampmeter.text.locations import Location
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SECTION = bytes.fromhex("0a0d0d0a")
 BYTE_ORDER = bytes.fromhex("4d3c2b1a")
@@ -36,7 +40,7 @@ class Arrivals:
     """Equal for packets of one message."""
 
     @classmethod
-    def of(cls, run: Run, host: int) -> "Arrivals":
+    def of(cls, run: Run, host: int) -> Arrivals:
         """Reads the data packets that arrived at a host of a run with a capture."""
         name = run.manifest["plan"].get("run", {}).get("capture")
         if not name:

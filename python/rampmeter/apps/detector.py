@@ -10,12 +10,16 @@ at most `misses` T_P + delta.
 Times are in microseconds.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.results.run import Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Probes:
     """Upper bound of that time, as promised (delta)."""
 
     @classmethod
-    def of(cls, run: Run) -> "Probes":
+    def of(cls, run: Run) -> Probes:
         """Returns the probes of a run: the messages of its first tenant, or all if there is one."""
         table = run.columns("arrival_ps", "fate_ps", "bound_ps", "tenant")
         is_probe = table["tenant"].to_numpy() == 0

@@ -6,12 +6,16 @@ have more cache hits. The shorter the times between packets of a flow are, the m
 timeout gathers. Times are in microseconds.
 """
 
-from bisect import bisect_right
+from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 from rampmeter.apps.capture import Arrivals
+from rampmeter.on_demand import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def gaps_us(arrivals: Arrivals) -> NDArray[np.float64]:

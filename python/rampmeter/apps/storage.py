@@ -14,14 +14,17 @@ A core is a clock that work advances. Only the network's latencies are random: t
 run. Times are in microseconds.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.results.run import Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Policy: TypeAlias = Literal["polling", "polling-fairshare", "interrupts", "predictable"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
@@ -60,7 +63,7 @@ class Network:
     bound_us: float = float("nan")
 
     @classmethod
-    def of(cls, run: Run, command_bytes: int = 64, response_bytes: int = 4_096) -> "Network":
+    def of(cls, run: Run, command_bytes: int = 64, response_bytes: int = 4_096) -> Network:
         """Returns the latencies of the messages of these sizes from host 0 to host 1 and back."""
         table = run.columns("src", "dst", "size_bytes", "fct_ps", "bound_ps")
         src, dst, size = (table[name].to_numpy() for name in ("src", "dst", "size_bytes"))

@@ -16,19 +16,17 @@ from typing import Final
 
 from rampmeter._core import PlanError
 from rampmeter.choices.axes import Uniform
-from rampmeter.plan.plan import parse_value
+from rampmeter.text.lists import KEY, split
 from rampmeter.text.locations import Location
-from rampmeter.text.toml import TomlValue, literal
+from rampmeter.text.toml import TomlValue, literal, parse_value
 
 VALUES_MAX: Final = 100_000
 """Maximum number of values of one range."""
-KEY: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 _NUMBER = r"[+-]?(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([:*])({_NUMBER}))?")
 _BEGUN = re.compile(rf"{_NUMBER}\.\.")
 _DRAWN = re.compile(rf"(uniform|log-uniform)\(\s*({_NUMBER})\s*,\s*({_NUMBER})\s*\)")
-_OPENING, _CLOSING, _QUOTES = "([{", ")]}", "\"'"
 
 
 def parse_axis(text: str, where: Location) -> tuple[str, list[TomlValue] | Uniform]:
@@ -85,37 +83,6 @@ def uniform(low: object, high: object, where: Location, *, is_log: bool) -> Unif
         above = " above 0" if is_log else ""
         raise where.error(expected=f"two ascending numbers{above}", got=f"{low} and {high}")
     return Uniform(ends[0], ends[1], is_log)
-
-
-def split(text: str, where: Location, separator: str = ",") -> list[str]:
-    """Returns the parts of a text between separators outside of brackets and quotes.
-
-    >>> split("a, [1, 2], '3,4'", Location())
-    ['a', '[1, 2]', "'3,4'"]
-    """
-    parts, depth, quote, is_escaped = [""], 0, "", False
-    for character in text:
-        if is_escaped:
-            is_escaped = False
-        elif quote:
-            # Texts in double quotes have escapes.
-            is_escaped = character == "\\" and quote == '"'
-            quote = "" if character == quote else quote
-        elif character in _QUOTES:
-            quote = character
-        elif character in _OPENING:
-            depth += 1
-        elif character in _CLOSING:
-            depth -= 1
-        if character == separator and depth == 0 and not quote:
-            parts.append("")
-        else:
-            parts[-1] += character
-        if depth < 0:
-            break
-    if depth or quote:
-        raise where.error(expected="brackets and quotes in pairs", got=text)
-    return [part.strip() for part in parts]
 
 
 def format_value(value: TomlValue) -> str:

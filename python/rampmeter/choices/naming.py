@@ -1,29 +1,26 @@
-"""Lists of transports with presets and keys: `dcpim,phost:reference,pfabric:window=60`.
-
-    transports = transport { "," transport }
-    transport  = name [ ":" first ] { "," key "=" value }
-    first      = preset | key "=" value
-
-After a comma `key=value` belongs to the transport before it, and any other item begins the next
-one. Names and presets have no equals sign, and a transport's first setting follows a colon.
-"""
+"""Transports of comparisons and sweeps, with their names in tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rampmeter.choices.grammar import KEY, format_value, split
+from rampmeter.choices.grammar import format_value
 from rampmeter.plan import schema
-from rampmeter.plan.base import Transport
-from rampmeter.plan.plan import Plan, parse_value
+from rampmeter.plan.plan import Plan
+from rampmeter.plan.transport_names import (
+    FABRIC,
+    TransportName,
+    is_transport,
+    parse_transports,
+    transport_table,
+)
+from rampmeter.text.arguments import shown
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table, TomlValue
 
 ALL: Final = "all"
 LABEL: Final = "label"
 """The key with a transport's name in tables."""
-FABRIC: Final = "fabric."
-"""Prefix of keys of the fabric; all others are the transport's."""
 TRANSPORTS: Final = Location(key="transports")
 
 
@@ -83,36 +80,28 @@ def transports(text: str, where: Location = TRANSPORTS) -> list[TransportChoice]
     """
     if text.strip() == ALL:
         return [TransportChoice(name) for name in schema.names()]
-    groups: list[list[str]] = []
-    for item in split(text, where):
-        if _is_setting(item):
-            if not groups:
-                raise where.error(expected=f"a name before {item}", got=text)
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return distinct([_parsed(group, where) for group in groups], where)
+    choices = [_choice(*named, where) for named in parse_transports(text, where)]
+    return distinct(choices, where)
 
 
 def transports_of(
-    values: str | Sequence["str | Table | Transport | TransportChoice"],
+    values: "TransportName | TransportChoice | Sequence[TransportName | TransportChoice]",
     where: Location = TRANSPORTS,
 ) -> list[TransportChoice]:
-    """Returns the transports of a list of texts, tables, classes of `rm.transports`, or choices."""
+    """Returns the transports of one name or of a list of names; see `TransportName`."""
     if isinstance(values, str):
         return transports(values, where)
+    listed = values if isinstance(values, list | tuple) else [values]
     choices: list[TransportChoice] = []
-    for value in values:
+    for value in listed:
         if isinstance(value, TransportChoice):
             choices.append(value)
-        elif isinstance(value, Transport):
-            choices.append(_of_table(value.table(), where))
-        elif isinstance(value, Mapping):
-            choices.append(_of_table(value, where))
         elif isinstance(value, str):
             choices += transports(value, where)
+        elif is_transport(value):
+            choices.append(_of_table(transport_table(value, where), where))
         else:
-            raise where.error(expected="texts or tables", got=repr(value))
+            raise where.error(expected="names, tables or classes of transports", got=shown(value))
     return distinct(choices, where)
 
 
@@ -128,29 +117,6 @@ def distinct(choices: list[TransportChoice], where: Location) -> list[TransportC
         if folders.count(folder) > 1:
             raise where.error(expected="names of folders that differ", got=f"{folder} twice")
     return choices
-
-
-def _is_setting(item: str) -> bool:
-    return "=" in item and ":" not in item.partition("=")[0]
-
-
-def _parsed(group: Sequence[str], where: Location) -> TransportChoice:
-    head, *rest = group
-    name, colon, first = (part.strip() for part in head.partition(":"))
-    if not head and not rest:
-        raise where.error(expected="names that differ", got="an empty one")
-    if not KEY.fullmatch(name) or (colon and not first):
-        raise where.error(expected="name, name:preset or name:key=value", got=head)
-    preset = first if first and not _is_setting(first) else None
-    settings: dict[str, TomlValue] = {}
-    for item in ([first] if first and preset is None else []) + rest:
-        key, _, value = (part.strip() for part in item.partition("="))
-        if not KEY.fullmatch(key) or not value:
-            raise where.error(expected="key=value", got=item)
-        if key in settings:
-            raise where.error(expected="keys that differ", got=", ".join(group))
-        settings[key] = parse_value(value)
-    return _choice(name, preset, settings, where)
 
 
 def _of_table(table: Table, where: Location) -> TransportChoice:

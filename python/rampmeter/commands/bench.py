@@ -5,13 +5,7 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import (
-    FILE,
-    SignalStop,
-    overrides_of,
-    quiet_option,
-    set_option,
-)
+from rampmeter.commands.options import FILE, SignalStop, overrides_of, quiet_option, set_option
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import speed

@@ -7,10 +7,9 @@ from typing import Any, Final
 import click
 
 from rampmeter import plots
-from rampmeter.commands.common import FILE, overrides_of, set_option, with_code
 from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.options import FILE, FORMATS, overrides_of, set_option, with_code
 from rampmeter.commands.output import Output, output_options
-from rampmeter.commands.plot import FORMATS
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
 from rampmeter.results.table import Cell, Column, ResultTable

@@ -7,20 +7,18 @@ from pathlib import Path
 import click
 
 from rampmeter.choices import naming
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.options import (
     EXIT_CODES_COMPARED,
     FILE,
     NOT_ALL_DELIVERED,
-    exit_by_outcome,
-    fail,
     folder_name,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
     run_length_options,
 )
-from rampmeter.commands.json_output import warnings_of
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
@@ -124,7 +122,7 @@ def show_comparison(
 ) -> None:
     """Prints the tables of a comparison; stores it, and for readers its plot, in a folder."""
     comparison.save(folder)
-    fields = {"folder": folder, "slowdowns": comparison.table().to_pylist()}
+    fields = {"folder": folder, "slowdowns": comparison.table.to_pylist()}
     fields["warnings"] = warnings_of(cautions)
     output.print(name, fields, comparison_tables(comparison))
     if output.is_text:

@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from rampmeter import _core
-from rampmeter.commands.common import FILE, with_code
 from rampmeter.commands.json_output import emit, json_option, warnings_of
+from rampmeter.commands.options import FILE, with_code
 from rampmeter.text.cautions import Caution
+from rampmeter.text.locations import BAD_FILE, Location
 
 
 @click.command()
@@ -48,6 +49,8 @@ def convert(
     Example: the flows of an htsim connection matrix
       rampmeter convert flows.cm flows.parquet
     """
+    if format_ == "auto" and not source.exists():
+        raise Location(source).error("No such file or directory", code=BAD_FILE)
     n_rows, notes = _core.convert(
         str(source), format_, str(target), sort, topology, vector_bytes, groups
     )

@@ -1,13 +1,14 @@
 """`rampmeter examples`."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Final
 
 import click
 
-from rampmeter.commands.common import FOLDER
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import FOLDER
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
 
@@ -59,7 +60,8 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
 
 
 def _about(file: Path) -> str:
-    """Returns the first line of a plan."""
-    if file.suffix != ".toml":
-        return ""
-    return file.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+    """Returns the first line of a plan, or of a notebook's first cell."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".ipynb":
+        text = "".join(json.loads(text)["cells"][0]["source"])
+    return text.partition("\n")[0].lstrip("# ")

@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from rampmeter.commands.common import FILE
 from rampmeter.commands.json_output import emit, json_option, json_text
+from rampmeter.commands.options import FILE
 from rampmeter.on_demand import pa, pa_csv, pq
 from rampmeter.results.comparison import COMPARISON, Comparison
 from rampmeter.results.comparison_tables import comparison_tables

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import FILE
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import FILE
 from rampmeter.plan.migration import migrate as migrate_text
 from rampmeter.text.locations import undecodable
 

@@ -6,15 +6,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
-from rampmeter.commands.common import show, with_code
 from rampmeter.commands.json_output import FLAG, emit
+from rampmeter.commands.options import with_code
+from rampmeter.on_demand import rich_console
 from rampmeter.results.table import ResultTable, choose, render
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
+from rampmeter.text.text_table import TextTable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -82,3 +87,14 @@ def output_options(command: Command) -> Command:
         show_default=True,
         help="Format of tables.",
     )(call)
+
+
+def show(*tables: "ResultTable | TextTable | Table") -> None:
+    """Prints tables on standard output, as wide as the terminal, or 80 columns without one."""
+    console = rich_console.Console(highlight=False)
+    for table in tables:
+        if isinstance(table, ResultTable | TextTable):
+            table.print(console)
+        else:
+            console.print()
+            console.print(table)

@@ -6,21 +6,19 @@ import click
 from rich.console import Console
 
 from rampmeter import papers as figures
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
+from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
     FOLDER,
     SignalStop,
-    exit_by_outcome,
-    fail,
     force_option,
     jobs_option,
     quiet_option,
-    run_jobs,
-    show,
     warn,
 )
-from rampmeter.commands.output import Output, output_options
+from rampmeter.commands.output import Output, output_options, show
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
+from rampmeter.papers.costs import FigureCost, duration, list_table, seeds_of
 from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
@@ -76,6 +74,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
 @click.option(
     "--beside-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
 )
+@click.option("--dry-run", is_flag=True, help="Estimate runs and processor time, and run nothing.")
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
 @output_options
 @click.option(
@@ -99,6 +98,7 @@ def papers(
     from_ledger: bool,
     beside_ledger: bool,
     status: bool,
+    dry_run: bool,
     output: Output,
     everything: bool,
     quick: bool,
@@ -108,7 +108,8 @@ def papers(
 ) -> None:
     """Make a figure of a paper and judge it by the published values.
 
-    Without a figure, list all figures. An interrupted figure continues at its missing runs. A run
+    Without a figure, list all figures with their costs. An interrupted figure continues at its
+    missing runs. A run
     with fewer flows than the published value has the verdict "fewer flows". A reduced figure is
     judged by values recorded from as many flows, if there are any. With --all the report of all
     figures is results/papers/report.html, as `rampmeter report` writes it.
@@ -121,6 +122,7 @@ def papers(
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
+      rampmeter papers dcpim 3 --quick --dry-run
       rampmeter papers dcpim 3 --quick
       rampmeter papers dcpim 3
       rampmeter papers --all
@@ -132,6 +134,9 @@ def papers(
         return
     if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
         raise Location(key="--from-ledger").error(f"cannot be combined with {NOT_FROM_LEDGER}")
+    if dry_run:
+        _show_costs(root, paper, figure, mode, seeds)
+        return
     if everything:
         if figure is not None:
             raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
@@ -368,12 +373,39 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
 
 
 def _list_figures(root: Path, paper: str | None, output: Output) -> None:
-    listed = [load_figure(folder) for folder in _folders_of(root, paper)]
+    """Lists figures with their costs and verdicts; those of one paper with their claims."""
+    chosen = _select_figures(root, paper, None)
     if not output.is_text:
-        output.print("papers", {}, [figures_table(listed)])
+        output.print("papers", {}, [figures_table(chosen)])
         return
-    for one in listed:
-        click.echo(f"rampmeter papers {one.paper} {one.number}\n    {one.title}\n    {one.claim}")
+    show(list_table(chosen, Ledger(root), n_cores()))
+    if paper is None:
+        click.echo("\n`rampmeter papers PAPER` has the claims, `--status` all verdicts.")
+        return
+    for one in chosen:
+        click.echo(f"\nrampmeter papers {one.paper} {one.number}\n    {one.claim}")
+
+
+def _show_costs(
+    root: Path, paper: str | None, figure: str | None, mode: Mode, seeds: int | None
+) -> None:
+    """Shows the runs and the processor time of figures that would be made."""
+    ledger, n_seeds = Ledger(root), seeds or seeds_of(mode)
+    total = 0.0
+    for one in _select_figures(root, paper, figure):
+        runs = [run for run in one.runs if run.is_in(mode)]
+        n_searches = sum(run.search is not None for run in runs)
+        found = f" and searches of {counted(n_searches, 'value')}" if n_searches else ""
+        n_runs = (len(runs) - n_searches) * n_seeds
+        cost = FigureCost.of(one, mode, n_seeds, ledger)
+        total += cost.seconds
+        packets = f"{cost.packets / 1e6:.0f} M data packets"
+        click.echo(
+            f"{one.paper} {one.number}: {counted(n_runs, 'run')}{found}, {packets}, "
+            f"about {duration(cost.seconds)} of processor time"
+        )
+    wall = duration(total / n_cores())
+    click.echo(f"all: about {duration(total)} of processor time, {wall} on {n_cores()} cores")
 
 
 def _show_report(report: Report, batch: Batch) -> None:

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rampmeter.commands.common import FOLDER
 from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.options import FOLDER, FORMATS
 from rampmeter.results.comparison import COMPARISON, Comparison, Overlay
 from rampmeter.results.run import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-FORMATS = ("png", "pdf", "svg")
 
 
 @click.command()

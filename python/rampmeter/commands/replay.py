@@ -9,15 +9,14 @@ from typing import Any, Final
 
 import click
 
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, run_jobs
+from rampmeter.commands.options import (
     FILE,
     FOLDER,
-    exit_by_outcome,
     folder_name,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
 )
 from rampmeter.commands.output import Output, output_options
 from rampmeter.papers import find_papers

@@ -5,18 +5,17 @@ from pathlib import Path
 
 import click
 
-from rampmeter.commands.common import (
+from rampmeter.commands.common import exit_by_outcome, run_jobs
+from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.options import (
     EXIT_CODES,
     FILE,
-    exit_by_outcome,
     folder_name,
     name_of,
     overrides_of,
     plan_options,
     result_options,
-    run_jobs,
 )
-from rampmeter.commands.json_output import warnings_of
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.tables import run_tables

@@ -11,8 +11,9 @@ from rich.console import Console
 from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
-from rampmeter.commands.common import fail, run_length_options, warn
+from rampmeter.commands.common import fail
 from rampmeter.commands.json_output import warnings_of
+from rampmeter.commands.options import run_length_options, warn
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan, parse_override
 from rampmeter.results.undelivered import Undelivered, has_faults

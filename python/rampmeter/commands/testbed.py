@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from rampmeter.commands.common import (
+from rampmeter.commands.compare import show_comparison
+from rampmeter.commands.options import (
     FILE,
     FOLDER,
     folder_name,
@@ -15,7 +16,6 @@ from rampmeter.commands.common import (
     plan_options,
     quiet_option,
 )
-from rampmeter.commands.compare import show_comparison
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison

@@ -67,5 +67,6 @@ def find_figure(root: Path, paper: str, number: str) -> Path:
     for folder in folders:
         if folder.parent.name == paper and folder.name in (number, f"fig{number}"):
             return folder
-    names = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in folders)
+    of_paper = [f for f in folders if f.parent.name == paper] or folders
+    names = ", ".join(f"{f.parent.name} {f.name.removeprefix('fig')}" for f in of_paper)
     raise Location(key="papers").error(expected=f"one of {names}", got=f"{paper} {number}")

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from rampmeter.on_demand import np
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, Mode
 from rampmeter.papers.ledger import FULL, SEEDS, Ledger

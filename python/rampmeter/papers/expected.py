@@ -62,6 +62,8 @@ class ExpectedValue:
     """Flows of the run for which it was published; `None` for the figure's number."""
     revision: str = ""
     """The artifact's revision of the value, if it is not the one that the figure runs."""
+    is_recorded: bool = False
+    """True if the value is that of a recorded run with as many flows, not a published one."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,14 @@ def _facts(section: StrictTable) -> tuple[int | None, list[tuple[CellId, Expecte
     if n_flows is not None and published_flows is not None:
         raise section.where.error(expected="flows or published-flows", got="both")
     # Values of recorded runs are not the paper's own, so their key differs.
-    key = "published" if n_flows is None else "recorded"
+    is_recorded = n_flows is not None
+    key = "recorded" if is_recorded else "published"
     facts = []
     for one in section.tables("values"):
         cell = CellId(panel, one.pop("run", str), metric, one.pop("bin", int, None))
         value = one.pop(key, float)
-        facts.append((cell, ExpectedValue(value, tolerance, source, published_flows, revision)))
+        fact = ExpectedValue(value, tolerance, source, published_flows, revision, is_recorded)
+        facts.append((cell, fact))
         one.reject_unread()
     section.reject_unread()
     return n_flows, facts

@@ -55,8 +55,9 @@ class Report:
     """The probes of searches, by run and seed."""
 
     def counts(self) -> dict[str, int]:
-        """Returns the number of values and claims with each verdict."""
-        verdicts = [row.verdict for panel in self.panels for row in panel.rows]
+        """Returns the number of expected values and claims with each verdict."""
+        rows = [row for panel in self.panels for row in panel.rows]
+        verdicts = [row.verdict for row in rows if row.fact is not None]
         verdicts += [row.verdict for row in self.claims]
         return {name: verdicts.count(name) for name in VERDICTS}
 
@@ -324,16 +325,26 @@ def _panel_json(figure: Figure, panel: Panel) -> dict[str, Any]:
     }
 
 
+def value_in(figure: Figure, run: FigureRun, key: str) -> object:
+    """Returns the value of a key in the plan of a run, without making the plan's text."""
+    for changed, value in reversed(run.overrides):
+        if changed == key:
+            return value
+        if key.startswith(f"{changed}.") and isinstance(value, Mapping):
+            return value.get(key.removeprefix(f"{changed}."))
+    return figure.plan.get(key)
+
+
 def cost_of(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """Estimates the data packets of a run."""
-    plan = figure.plan.with_(*run.overrides)
     if flows is None:
+        plan = figure.plan.with_(*run.overrides)
         # A host of a collective sends its vector about twice. The ideal plans again when one of
         # up to n (n - 1) messages ends, in a time that grows with the n hosts.
         n_hosts = float(plan.derived()["hosts"])
         vector_bytes = float(plan.resolved("workload.vector-bytes", 0))
         is_ideal = plan.get("transport.name") == "ideal"
         return max(2.0 * n_hosts * vector_bytes / 1460, n_hosts**3 if is_ideal else 0.0)
-    sizes = plan.get("workload.sizes")
+    sizes = value_in(figure, run, "workload.sizes")
     mean = _core.distribution_mean(sizes) if isinstance(sizes, str) else 1e5
     return flows * mean / 1460

@@ -1,12 +1,16 @@
 """Selection of the flows that a figure's statistics count, and the statistics."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.results.run import IDEALS, Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -19,7 +23,7 @@ class Flows:
     ideal_ps: NDArray[np.float64]
 
     @classmethod
-    def of(cls, run: Run, ideal: str = "figure") -> "Flows":
+    def of(cls, run: Run, ideal: str = "figure") -> Flows:
         """Returns the columns of a run, with the completion time that belongs to an ideal."""
         time_column, ideal_column = IDEALS[ideal]
         table = run.columns("arrival_ps", "size_bytes", time_column, ideal_column)
@@ -56,7 +60,7 @@ class Statistics:
     fct_ms: float
 
     @classmethod
-    def of(cls, flows: Flows, counted: NDArray[np.bool_]) -> "Statistics":
+    def of(cls, flows: Flows, counted: NDArray[np.bool_]) -> Statistics:
         """Returns the statistics of some flows. Percentiles are interpolated linearly, as in the
         authors' scripts."""
         slowdown = flows.slowdown()[counted]

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from rampmeter.apps import detector
+from rampmeter.on_demand import np
 from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.slots import slots_of
 from rampmeter.results.run import Run

@@ -155,6 +155,7 @@ class ValueRow:
             "bin": self.cell.bin,
             "expected": self.fact.expected if self.fact else None,
             "source": self.fact.source if self.fact else None,
+            "is_recorded": self.fact is not None and self.fact.is_recorded,
             "revision": self.fact.revision if self.fact else "",
             "flows": self.flows,
             "published_flows": self.flows_needed,

@@ -11,6 +11,8 @@ from typing import Any
 
 from rampmeter.on_demand import pa, pq
 from rampmeter.plan_tables import Trace
+from rampmeter.text.arguments import path_argument, shown
+from rampmeter.text.locations import BAD_FILE, Location
 
 
 def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
@@ -22,6 +24,8 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     temporary file, which is removed when Python ends. Results remain, but their plan cannot be run
     again.
 
+    Raises `PlanError` for columns of different lengths, and `TypeError` if there is no table.
+
     >>> import rampmeter as rm
     >>> trace = rm.flows({"arrival_us": [0, 1.5], "src": [0, 2], "dst": [1, 1],
     ...                   "size_bytes": [20_000, 500]})
@@ -31,9 +35,12 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     arrow = _arrow(table)
     if file is None:
         file = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
-    path = Path(file)
+    path = path_argument("file", file)
     partial = path.with_name(f"{path.name}.partial")
-    pq.write_table(arrow, partial)
+    try:
+        pq.write_table(arrow, partial)
+    except OSError as error:
+        raise Location(path).error(str(error), code=BAD_FILE) from None
     partial.replace(path)
     return Trace(file=path.resolve())
 
@@ -43,9 +50,14 @@ def _arrow(table: object) -> "pa.Table":
         return table
     columns: Any = dict(table) if isinstance(table, Mapping) else table
     if not isinstance(table, Mapping) and not hasattr(table, "__arrow_c_stream__"):
-        kind = f"{type(table).__module__}.{type(table).__qualname__}"
-        raise TypeError(f"flows: expected a table of Arrow, pandas or polars, got a {kind}")
-    return pa.table(columns)
+        raise TypeError(
+            f"table: expected a table of Arrow, pandas or polars, or columns, got {shown(table)}"
+        )
+    try:
+        return pa.table(columns)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        expected = "columns of one length, each a list or an array"
+        raise Location(key="table").error(expected=expected, got=error) from None
 
 
 @cache

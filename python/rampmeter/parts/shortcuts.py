@@ -27,9 +27,15 @@ def leaf_spine(
     )
 
 
-def fat_tree(k: int, *, pods: int | None = None, access_gbps: float | None = None) -> FatTree:
+def fat_tree(
+    k: int,
+    *,
+    pods: int | None = None,
+    access_gbps: float | None = None,
+    core_gbps: float | None = None,
+) -> FatTree:
     """Returns a fat-tree of k-port switches, k even, with k pods or fewer."""
-    return FatTree(k=k, pods=pods, access_gbps=access_gbps)
+    return FatTree(k=k, pods=pods, access_gbps=access_gbps, core_gbps=core_gbps)
 
 
 def star(hosts: int, *, access_gbps: float | None = None) -> Star:

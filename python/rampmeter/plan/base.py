@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import ClassVar, Final, TypeAlias
 
+from rampmeter._core import PlanError
+from rampmeter.text.arguments import argument_error, shown
+from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table, TomlValue, plain
 
 Sizes: TypeAlias = str | Mapping[str, int | str | PathLike[str]]
@@ -22,11 +25,17 @@ RANGES: Final = ("hosts", "peers", "senders", "receivers", "clients", "servers")
 """Fields of type `Hosts`."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PlanTable:
     """One table of a plan."""
 
     TAG: ClassVar[tuple[str, str] | None] = None
+
+    def __repr__(self) -> str:
+        """Returns the call that makes the object, with the fields that are set."""
+        found = {field.name: getattr(self, field.name) for field in fields(self) if field.init}
+        keys = ", ".join(f"{name}={of!r}" for name, of in found.items() if of is not None)
+        return f"{type(self).__name__}({keys})"
 
     def table(self) -> dict[str, TomlValue]:
         """Returns the keys that are set, by their names in plans."""
@@ -37,24 +46,27 @@ class PlanTable:
                 value = hosts_table(value)
             if value is not None:
                 argument = f"{type(self).__name__}({field.name}=...)"
-                table[field.name.replace("_", "-")] = _plain(value, argument)
+                table[field.name.replace("_", "-")] = plain_value(value, argument)
         return table
 
 
 def table_of(name: str, part: object) -> Table:
-    """Returns a table of a plan from an object or a mapping; raises `TypeError` otherwise."""
+    """Returns a table of a plan from an object or a mapping.
+
+    Raises `TypeError` for another value, or for one in it that plans lack.
+    """
     if isinstance(part, PlanTable):
         return part.table()
     if isinstance(part, Mapping):
-        return {str(key): _plain(value, f"{name}: {key}") for key, value in part.items()}
+        return {str(key): plain_value(value, f"{name}: {key}") for key, value in part.items()}
     hint = "; `rm.flows(table)` makes a workload of a table" if hasattr(part, "columns") else ""
-    if isinstance(part, type) and hasattr(part, "transport"):
-        hint = f"; `{part.__name__}.transport()` makes one"
-    raise TypeError(f"{name}: expected a part of a plan or a mapping, got {_kind(part)}{hint}")
+    if isinstance(part, type) and issubclass(part, PlanTable):
+        hint = f"; `{part.__name__}(...)` makes one"
+    raise TypeError(f"{name}: expected a part of a plan or a mapping, got {shown(part)}{hint}")
 
 
 def hosts_table(hosts: range) -> dict[str, int]:
-    """Returns hosts as in plans; raises `ValueError` for a range that descends.
+    """Returns hosts as in plans; raises `PlanError` for a range that descends.
 
     >>> hosts_table(range(4, 8))
     {'first': 4, 'count': 4}
@@ -62,32 +74,30 @@ def hosts_table(hosts: range) -> dict[str, int]:
     {'first': 0, 'count': 4, 'step': 4}
     """
     if hosts.step < 1:
-        raise ValueError(f"expected hosts with ascending numbers, got {hosts!r}")
+        raise argument_error("hosts", "hosts with ascending numbers", hosts)
     step = {} if hosts.step == 1 else {"step": hosts.step}
     return {"first": hosts.start, "count": len(hosts), **step}
 
 
-def _plain(value: object, argument: str) -> TomlValue:
-    """Returns a value as in plans; `argument` names it in errors."""
+def plain_value(value: object, argument: str) -> TomlValue:
+    """Returns a value as in plans; `argument` names it in errors.
+
+    Raises `TypeError` for a value that plans lack.
+    """
     if isinstance(value, PlanTable):
         return value.table()
     if isinstance(value, Mapping):
-        return {str(k): _plain(v, argument) for k, v in value.items()}
+        return {str(k): plain_value(v, argument) for k, v in value.items()}
     if isinstance(value, list | tuple | range):
-        return [_plain(item, argument) for item in value]
+        return [plain_value(item, argument) for item in value]
     try:
         return plain(value)
     except TypeError:
         expected = "expected a number, a text, or a list or mapping of such"
-        raise TypeError(f"{argument}: {expected}, got {_kind(value)}") from None
+        raise TypeError(f"{argument}: {expected}, got {shown(value)}") from None
 
 
-def _kind(value: object) -> str:
-    """Returns a value's type for an error, since a table would fill the screen."""
-    return f"a value of type {type(value).__module__}.{type(value).__qualname__}"
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Transport(PlanTable):
     """A transport with the name `name` in plans; `options` has the keys of its table.
 
@@ -107,13 +117,27 @@ class Transport(PlanTable):
     options: Table | None = None
     """Further keys, by their names in plans."""
 
+    def __post_init__(self) -> None:
+        """Raises `PlanError` if a key has two values, by its symbol or in `options`."""
+        if not isinstance(self.options, Mapping | None):
+            raise argument_error("options", "a mapping of keys of the transport", self.options)
+        keys = {field.name for field in fields(self) if getattr(self, field.name) is not None}
+        for symbol, key in self.SYMBOLS.items():
+            if {symbol, key} <= keys:
+                got = f"both, {getattr(self, symbol)!r} and {getattr(self, key)!r}"
+                raise self._error(f"one of {symbol} and {key}", got)
+        named = {self.SYMBOLS.get(key, key).replace("_", "-") for key in keys}
+        if twice := named & {str(key) for key in self.options or {}}:
+            raise self._error("keys that differ", f"{min(twice)} as a field and in options")
+
+    def _error(self, expected: str, got: str) -> PlanError:
+        return Location(key=type(self).__name__).error(expected=expected, got=got)
+
     def table(self) -> dict[str, TomlValue]:
         """Returns the transport table."""
         table = super().table()
         table.pop("options", None)
         for symbol, key in self.SYMBOLS.items():
             if symbol in table:
-                if key in table:
-                    raise ValueError(f"expected one of {symbol} and {key}, got both")
                 table[key] = table.pop(symbol)
         return table | dict(self.options or {})

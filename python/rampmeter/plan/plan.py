@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import os
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -13,19 +15,29 @@ from typing import Any, TypeAlias
 
 from rampmeter import _core
 from rampmeter._core import PlanError
-from rampmeter.plan.base import PlanTable, table_of
+from rampmeter.plan.base import plain_value, table_of
 from rampmeter.plan.endpoint_files import digests_of
 from rampmeter.plan.manifest import is_manifest, plan_of
 from rampmeter.plan.schema import PYTHON
+from rampmeter.plan.transport_names import TransportName, is_transport, transport_table
+from rampmeter.text.arguments import argument_error, path_argument, text_argument
 from rampmeter.text.cautions import Caution
-from rampmeter.text.locations import Location, relocated, undecodable, unreadable
-from rampmeter.text.toml import Table, TomlValue, dumps, parse
+from rampmeter.text.decoder_errors import plain_error
+from rampmeter.text.locations import Location, undecodable, unreadable
+from rampmeter.text.toml import TomlValue, dumps, parse, parse_value
 
-Override: TypeAlias = tuple[str, TomlValue]
-"""A key's path and its new value, such as `("workload.load", 0.7)`."""
+Override: TypeAlias = tuple[str, Any]
+"""A key's path and its new value, such as `("workload.load", 0.7)`.
+
+The value may be a part of a plan, such as an object of `rampmeter.transports`."""
 
 ARGUMENTS = "arguments"
 """The origin of plans that were made of a call's arguments, not of a file."""
+
+TRANSPORT = "transport"
+
+_NAMED = re.compile(r"""^\s*transport\s*=\s*["'\[]""", re.MULTILINE)
+"""A transport that is a text, or a list, which may have texts."""
 
 BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a file. It is not part of a plan."""
@@ -34,7 +46,7 @@ SWEEP = "sweep"
 """The table of a plan with the points of a sweep. It is not part of a run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A plan as TOML text. Its values are checked when it runs, or by `check`.
 
@@ -51,7 +63,15 @@ class Plan:
     """True if the text was made from a table, so that its lines are not those of the file."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", self.text.removeprefix(BYTE_ORDER_MARK))
+        text = text_argument("text", self.text).removeprefix(BYTE_ORDER_MARK)
+        object.__setattr__(self, "text", text)
+        if _NAMED.search(text) and (table := _with_tables(text)) is not None:
+            object.__setattr__(self, "text", dumps(table))
+            object.__setattr__(self, "is_rewritten", True)
+
+    def __repr__(self) -> str:
+        """Returns the origin and the length of the plan; its text would fill the screen."""
+        return f"Plan({self.origin!r}, {len(self.text.splitlines())} lines)"
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":
@@ -59,7 +79,7 @@ class Plan:
 
         Raises `PlanError` if it cannot be read or is not TOML.
         """
-        file = Path(path)
+        file = path_argument("plan", path)
         if is_manifest(file):
             text, base = plan_of(file)
             return cls(text, base, str(file))
@@ -79,17 +99,21 @@ class Plan:
         *,
         seed: int = 1,
         base: str | PathLike[str] = ".",
-        **parts: PlanTable | Table | Sequence[PlanTable | Table] | None,
+        **parts: TransportName | Sequence[TransportName] | None,
     ) -> "Plan":
         """Returns a plan from its parts: `topology`, `transport`, `workload` and other tables.
 
-        A list of transports shares the network: tenant n uses transport n.
+        A transport is a table, an object or a class of `rampmeter.transports`, or a text such as
+        `"dcpim:paper"`. A list of transports shares the network: tenant n uses transport n. Raises
+        `PlanError` or `TypeError` for a part that is no table.
         """
+        if isinstance(seed, bool):
+            raise argument_error("seed", "a whole number", seed)
         table: dict[str, TomlValue] = {"seed": seed}
         for name, part in parts.items():
             if part is not None:
                 table[name] = part_of(name, part)
-        return cls(dumps(table), Path(base), ARGUMENTS)
+        return cls(dumps(table), path_argument("base", base), ARGUMENTS)
 
     def location(self, key: str = "") -> Location:
         """Returns the location of a key for errors. Plans of arguments have no file."""
@@ -170,19 +194,38 @@ class Plan:
             raise self.location("seed").error(expected="a whole number", got=repr(seed))
         return seed
 
-    def with_(self, *overrides: Override) -> "Plan":
-        """Returns the plan with some values changed.
+    def with_(self, *overrides: Override | Mapping[str, Any]) -> "Plan":
+        """Returns the plan with some values changed: pairs of key and value, or mappings.
 
-        >>> Plan("seed = 1").with_(("workload.load", 0.7)).get("workload.load")
-        0.7
+        Raises `PlanError` for a bad key, and `TypeError` for a value that plans lack.
+
+        >>> plan = Plan("seed = 1").with_({"workload.load": 0.7, "transport": "dcpim"})
+        >>> plan.get("workload.load"), plan.get("transport.name")
+        (0.7, 'dcpim')
         """
         if not overrides:
             return self
         table = self.table()
-        for key, value in overrides:
+        for key, value in _pairs(overrides):
             # A copy, since later overrides may change its contents.
-            _assign(table, key, deepcopy(value))
+            _assign(table, key, deepcopy(_value_of(key, value)))
         return Plan(dumps(table), self.base, self.origin, is_rewritten=True)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the plan into a file, which `load` and the command read.
+
+        Relative names of files in it are rewritten for the new folder. Raises `OSError` if the file
+        cannot be written.
+        """
+        file = path_argument("path", path)
+        table, text = self.table(), self.text
+        found = [(of, key) for of, key in file_keys(table) if not Path(of[key]).is_absolute()]
+        if found and file.parent.resolve() != self.base.resolve():
+            for of, key in found:
+                target = os.path.relpath((self.base / of[key]).resolve(), file.parent.resolve())
+                of[key] = Path(target).as_posix()
+            text = dumps(table)
+        file.write_text(text, encoding="utf-8")
 
     def check(self) -> dict[str, Any]:
         """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
@@ -228,7 +271,7 @@ class Plan:
         if self.origin != ARGUMENTS and not self.is_rewritten:
             source = error._source or ""
             location = replace(location, line=error.line, column=error.column, source=source)
-        return relocated(error, location)
+        return plain_error(error, location)
 
     def input_digests(self) -> dict[str, str]:
         """Returns the files that the plan reads, each with the SHA-256 of its contents."""
@@ -246,10 +289,16 @@ class Plan:
 
 
 def part_of(name: str, part: object) -> TomlValue:
-    """Returns a table of a plan, or of `transport` a list of tables."""
-    if name == "transport" and isinstance(part, list | tuple):
-        return [dict(table_of(name, each)) for each in part]
-    return table_of(name, part)
+    """Returns a table of a plan, or of `transport` a list of tables.
+
+    Raises `PlanError` or `TypeError` for another value.
+    """
+    if name != TRANSPORT:
+        return table_of(name, part)
+    where = Location(key=name)
+    if isinstance(part, list | tuple):
+        return [dict(transport_table(each, where.item(i))) for i, each in enumerate(part)]
+    return transport_table(part, where)
 
 
 def parse_override(text: str) -> Override:
@@ -265,18 +314,47 @@ def parse_override(text: str) -> Override:
     return key, parse_value(value.strip())
 
 
-def parse_value(text: str) -> TomlValue:
-    """Returns a TOML value, or the text itself if it is not one."""
+def _pairs(overrides: Sequence[object]) -> Iterator[Override]:
+    """Yields keys and values of overrides; raises `PlanError` if one is no pair or mapping."""
+    for one in overrides:
+        if isinstance(one, Mapping):
+            yield from _pairs([*one.items()])
+        elif isinstance(one, tuple) and len(one) == 2:
+            key = text_argument("key", one[0])
+            if not all(key.split(".")):
+                raise argument_error("key", "a path such as workload.load", key)
+            yield key, one[1]
+        else:
+            expected = 'pairs such as ("workload.load", 0.7), or a mapping'
+            raise argument_error("overrides", expected, one)
+
+
+def _value_of(key: str, value: object) -> TomlValue:
+    """Returns the value of an override as plans have it; raises `TypeError` if they lack it."""
+    if key == TRANSPORT and is_transport(value):
+        return part_of(key, value)
+    return plain_value(value, key)
+
+
+def _with_tables(text: str) -> dict[str, Any] | None:
+    """Returns the table of a plan with tables for names of transports.
+
+    Returns `None` if it has no such names, or if it is no TOML, which is reported when it is read.
+    """
     try:
-        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+        table = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return text
-    return table["value"] if len(table) == 1 else text
+        return None
+    named = table.get(TRANSPORT)
+    names = named if isinstance(named, list) else [named]
+    if not any(isinstance(name, str) for name in names):
+        return None
+    return table | {TRANSPORT: part_of(TRANSPORT, named)}
 
 
 def _value_at(table: Mapping[str, Any], key: str, default: Any) -> Any:
     value: Any = table
-    for part in key.split("."):
+    for part in text_argument("key", key).split("."):
         if not isinstance(value, Mapping) or part not in value:
             return default
         value = value[part]
@@ -299,7 +377,7 @@ def file_keys(value: object) -> Iterator[tuple[dict[str, Any], str]]:
     """Yields the keys that name files, at any depth, each with its table."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in ("file", "cdf") and isinstance(inner, str):
+            if key in ("file", "cdf", "groups") and isinstance(inner, str):
                 yield value, key
             else:
                 yield from file_keys(inner)

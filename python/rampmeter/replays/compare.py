@@ -1,16 +1,19 @@
 """Ratios of our run of recorded flows to the recorded one, and the flows that differ."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.replays.recording import Floats, Recording
 from rampmeter.results.run import Run
 from rampmeter.text.locations import Location
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 End: TypeAlias = Literal["acked", "delivered"]
 Ideal: TypeAlias = Literal["own", "recorded", "none"]
@@ -51,7 +54,7 @@ class ComparedTimes:
         ends_at: End | None = None,
         ideal: Ideal | None = None,
         from_us: float = 0.0,
-    ) -> "ComparedTimes":
+    ) -> ComparedTimes:
         """Returns terms with defaults that follow from the recorded columns.
 
         A table that has `delivered` or `acked` as well is compared at delivery, others at the last
@@ -102,7 +105,7 @@ class Ratios:
         }
 
     @classmethod
-    def of_json(cls, table: Mapping[str, Any]) -> "Ratios":
+    def of_json(cls, table: Mapping[str, Any]) -> Ratios:
         """Reads ratios; raises `KeyError`, `TypeError` or `ValueError` if they are damaged."""
 
         def ratio(value: Any) -> float | None:

@@ -1,5 +1,7 @@
 """Recordings: flows of another simulator's run with the times that it recorded."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import hashlib
@@ -9,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, TextIO, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO, TypeAlias
 
 from rampmeter._core import PlanError, quantity
-from rampmeter.on_demand import pq
+from rampmeter.on_demand import np, pq
 from rampmeter.plan.plan import Plan
 from rampmeter.text.locations import SYNTAX, Location, unreadable
 from rampmeter.text.toml import TomlValue
 
-Floats: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 ENDINGS: Final = (".csv", ".csv.gz", ".parquet")
 UNITS: Final = {"ps": 1.0, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}
@@ -60,7 +62,7 @@ class Recording:
     """True if a recorded time is not in picoseconds."""
 
     @classmethod
-    def load(cls, file: Path, columns: Mapping[str, str] | None = None) -> "Recording":
+    def load(cls, file: Path, columns: Mapping[str, str] | None = None) -> Recording:
         """Reads the recorded times of a CSV file, a compressed one, or a Parquet table.
 
         `columns` maps names such as `fct_us` or `arrival_ns` to columns of the file. Raises

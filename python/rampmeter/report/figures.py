@@ -1,4 +1,4 @@
-"""A figure of a paper: published and measured values, claims, notes, and runs."""
+"""A figure of a paper: expected and measured values, claims, notes, and runs."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,8 @@ VALUE_COLUMNS: Final = (
     Column("of"),
     Column("at"),
     Column("metric"),
-    Column("published", is_number=True),
+    Column("expected", is_number=True),
+    Column("source"),
     Column("measured", is_number=True),
     Column("±", is_number=True),
     Column("difference", is_number=True),
@@ -54,11 +55,13 @@ VALUE_COLUMNS: Final = (
     Column("verdict"),
     Column("why"),
 )
-"""The columns of the table of all published values, and of each figure's."""
+"""The columns of the table of all expected values, and of each figure's."""
 CHARTED: Final = frozenset({"by-load", "by-workload", "by-size", "by-point", "spread", "sustained"})
 """Drawings whose rows are placed on an x axis. Others are shown as they were drawn."""
 CATEGORICAL: Final = frozenset({"by-workload", "by-size"})
 MISS: Final = "miss"
+RECORDED: Final = "recorded"
+"""Name of values of recorded runs, which are not the paper's."""
 
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
@@ -79,7 +82,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
 
 
 def _verdicts(report: Mapping[str, Any]) -> Verdicts:
-    """Returns the verdicts of published values and claims; unpublished values have none."""
+    """Returns the verdicts of expected values and claims; other values have none."""
     found = [
         row["verdict"]
         for panel in report["sub_figures"]
@@ -180,21 +183,27 @@ def _x_label(panel: Mapping[str, Any]) -> str:
 
 
 def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]:
-    """Yields published, measured and variant's points of each label. Points have no label if there
-    is only one, or if labels are the categories.
+    """Yields expected, measured and variant's points of each label.
+
+    Points have no label if there is only one, or if labels are the categories. Values of recorded
+    runs are points apart from published ones.
     """
     labels = list(dict.fromkeys(row["label"] for row in rows))
     if drawing == "by-workload" or len(labels) == 1:
         labels = [""]
-    kinds: dict[Kind, str] = {
-        "expected": "published",
-        "measured": "measured",
-        "variant": "preset paper",
-    }
+    kinds: tuple[tuple[Kind, str], ...] = (
+        ("expected", "published"),
+        ("expected", RECORDED),
+        ("measured", "measured"),
+        ("variant", "preset paper"),
+    )
     for colour, label in enumerate(labels):
         of_label = [row for row in rows if label in ("", row["label"])]
-        for kind, word in kinds.items():
-            points = [p for p in (_point(row, kind) for row in of_label) if p is not None]
+        for kind, word in kinds:
+            own = of_label
+            if kind == "expected":
+                own = [row for row in of_label if row["is_recorded"] == (word == RECORDED)]
+            points = [p for p in (_point(row, kind) for row in own) if p is not None]
             if drawing not in CATEGORICAL:
                 points.sort(key=lambda point: float(point[0]))
             if not points:
@@ -230,7 +239,7 @@ def _half_width(measured: Mapping[str, Any]) -> float | None:
 def _lines(
     panel: Mapping[str, Any], paper: str, number: str, chart: str, id_: str
 ) -> Iterator[Sequence[Cell | Link]]:
-    """Yields a line for each published value of a panel, with a link to its `chart`."""
+    """Yields a line for each expected value of a panel, with a link to its `chart`."""
     for row in panel["rows"]:
         if row["expected"] is None:
             continue
@@ -245,6 +254,7 @@ def _lines(
             "" if row["x"] is None or row["x"] == row["label"] else row["x"],
             row["metric"],
             row["expected"],
+            source_of(row),
             measured["mean"] if measured else None,
             _half_width(measured) if measured else None,
             None
@@ -256,6 +266,13 @@ def _lines(
             row["verdict"],
             _reason(row, id_),
         )
+
+
+def source_of(row: Mapping[str, Any]) -> str:
+    """Returns the source of an expected value: the paper, or a recorded run of fewer flows."""
+    if not row["is_recorded"]:
+        return "published"
+    return f"recorded, {counted(row['published_flows'], 'flow')}"
 
 
 def _reason(row: Mapping[str, Any], id_: str) -> Cell | Link:

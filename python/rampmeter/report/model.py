@@ -117,7 +117,7 @@ SectionPart: TypeAlias = Chart | HeatMap | DataTable | MarkdownText | SvgImage |
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The number of published values and claims with each verdict."""
+    """The number of expected values and claims with each verdict."""
 
     match: int
     miss: int
@@ -144,6 +144,6 @@ class Section:
     """The group in which it is listed: a paper, or a kind of results."""
     verdicts: Verdicts | None = None
     rows: Sequence[Sequence[Cell | Link]] = field(default_factory=tuple)
-    """Its lines in the table of all published values."""
+    """Its lines in the table of all expected values."""
     provenance: Sequence[tuple[str, str]] = ()
     """Names and values that identify the run."""

@@ -65,7 +65,7 @@ def html(sections: Sequence[Section], title: str) -> str:
         sections=sections,
         groups=_groups(sections),
         total=_sum(sections),
-        values=DataTable("All published values", VALUE_COLUMNS, values) if values else None,
+        values=DataTable("All expected values", VALUE_COLUMNS, values) if values else None,
         style=Markup(_asset(STYLE)),
         script=Markup(_asset(SCRIPT)),
         plotly=Markup(plotly_script()) if _has_charts(sections) else "",

@@ -15,11 +15,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
-from rampmeter.on_demand import pa
+from rampmeter.on_demand import np, pa
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import Run
@@ -34,8 +32,15 @@ from rampmeter.results.slowdown import (
 )
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.text.arguments import (
+    argument_error,
+    choice_argument,
+    mapping_argument,
+    path_argument,
+)
 from rampmeter.text.cautions import Caution
 from rampmeter.text.json_object import read_json
+from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 
 if TYPE_CHECKING:
@@ -61,18 +66,20 @@ class Comparison:
     ) -> None:
         """Compares runs by label. The seeds of all labels must be the same, in the same order.
 
-        Raises `ValueError` if there is nothing to compare, and `ResultError` if runs are not of the
+        Raises `PlanError` if there is nothing to compare, and `ResultError` if runs are not of the
         same flows.
         """
-        if failures not in FAILURES:
-            raise ValueError(f"failures: expected one of {', '.join(FAILURES)}, got {failures}")
+        choice_argument("failures", failures, FAILURES)
+        mapping_argument("runs", runs, "labels to runs")
         self.failures: Failures = failures
         self.runs: dict[str, list[Run]] = {
-            label: [one] if isinstance(one, Run) else list(one) for label, one in runs.items()
+            label: _runs_of(one, f"runs[{label!r}]") for label, one in runs.items()
         }
         numbers = {len(of) for of in self.runs.values()}
         if len(numbers) != 1 or 0 in numbers:
-            raise ValueError("runs: expected as many runs of each label, and at least one")
+            got = ", ".join(f"{len(of)} of {label}" for label, of in self.runs.items())
+            expected = "as many runs of each label, and at least one"
+            raise Location(key="runs").error(expected=expected, got=got or "none")
 
     def __repr__(self) -> str:
         seeds = "one seed" if self.n_seeds == 1 else f"{self.n_seeds} seeds of each"
@@ -84,7 +91,7 @@ class Comparison:
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
         """Reads the output of `save` or of `rampmeter compare`; raises `ResultError`."""
-        path = Path(folder)
+        path = path_argument("folder", folder)
         about = read_json(path / COMPARISON)
         runs = {
             str(label): [Run(path / name) for name in names]
@@ -94,7 +101,7 @@ class Comparison:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Records in a folder which runs in it are compared, and how."""
-        path = Path(folder).resolve()
+        path = path_argument("folder", folder).resolve()
         names = {
             label: [Path(os.path.relpath(run.path.resolve(), path)).as_posix() for run in runs]
             for label, runs in self.runs.items()
@@ -117,11 +124,16 @@ class Comparison:
 
         The bins are those of the first transport.
         """
+        choice_argument("label", label, self.labels)
         return self._slowdowns[label]
 
     def quantity(self, label: str, name: str) -> Interval:
         """Returns a number of the summaries, e.g. `utilisation`, with its interval over seeds."""
-        return interval(run.summary.get(name) for run in self.runs[label])
+        choice_argument("label", label, self.labels)
+        summaries = [run.summary for run in self.runs[label]]
+        numbers = [key for key, of in summaries[0].items() if isinstance(of, float | int | None)]
+        choice_argument("name", name, numbers)
+        return interval(summary.get(name) for summary in summaries)
 
     def nfct(self, label: str) -> Interval:
         """Returns the mean completion time over mean ideal, of the flows that count."""
@@ -210,8 +222,9 @@ class Comparison:
             ]
         return cautions
 
+    @cached_property
     def table(self) -> "pa.Table":
-        """Returns a row for each transport and size bin, as an Arrow table.
+        """A row for each transport and size bin, as an Arrow table.
 
         `mean`, `p50`, `p99`, `p999`, `max` are slowdowns. `mean_ci` and so on are half the widths
         of their intervals, null if there is none.
@@ -291,8 +304,11 @@ class Overlay(PlotList):
     """
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
+        mapping_argument("runs", runs, "names to runs")
         if not runs:
-            raise ValueError("runs: expected at least one, got none")
+            raise Location(key="runs").error(expected="at least one")
+        for name, run in runs.items():
+            _runs_of(run, f"runs[{name!r}]")
         self._runs = dict(runs)
 
     def __repr__(self) -> str:
@@ -312,6 +328,15 @@ class Overlay(PlotList):
             fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
             curves[name] = np.where(np.isnan(fct), math.inf, fct)
         return plots.fct_cdfs(curves, ax=ax)
+
+
+def _runs_of(value: Any, name: str) -> list[Run]:
+    """Returns one run or several as a list; raises `PlanError` for anything else."""
+    runs = list(value) if isinstance(value, list | tuple) else [value]
+    for run in runs:
+        if not isinstance(run, Run):
+            raise argument_error(name, "a run or several", run, "`rm.Run(folder)` opens one")
+    return runs
 
 
 def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:

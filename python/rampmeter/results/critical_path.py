@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from rampmeter import _core
-from rampmeter.on_demand import pq
+from rampmeter.on_demand import np, pq
 from rampmeter.plan.manifest import BASE, IDENTITY
 from rampmeter.results.records import RunRecord
 

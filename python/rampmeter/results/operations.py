@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from rampmeter.analysis.confidence import Interval, interval
-from rampmeter.on_demand import pa, pc
+from rampmeter.on_demand import np, pa, pc
 from rampmeter.results.critical_path import critical_paths
 from rampmeter.results.outages import outage_tables
 from rampmeter.results.records import RunRecord, read_optional

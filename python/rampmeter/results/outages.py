@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-import numpy as np
-
 from rampmeter.analysis.confidence import interval
-from rampmeter.on_demand import pa
+from rampmeter.on_demand import np, pa
 from rampmeter.results.records import RunRecord, read_optional
 from rampmeter.results.rounds import us
 from rampmeter.results.table import Column, ResultTable

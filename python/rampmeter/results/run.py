@@ -8,15 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rampmeter import plots
-from rampmeter.on_demand import pa, pq
+from rampmeter._core import PlanError
+from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.tables import run_tables
+from rampmeter.text.arguments import choice_argument, path_argument
 from rampmeter.text.cautions import Caution, cautions_of
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
@@ -34,6 +34,9 @@ TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
 RATES = "rates.parquet"
 WINDOWS = "windows.parquet"
+DROPS = "drops.parquet"
+OUTAGES = "outages.parquet"
+COUNTERS = "transport.parquet"
 SUMMARY = "summary.json"
 
 COMPLETE = frozenset({"finished", "incomplete", "censored"})
@@ -52,7 +55,7 @@ class Run:
 
     def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
         """Opens the results in a folder; a temporary folder is removed with this object."""
-        self.path = Path(path)
+        self.path = path_argument("path", path)
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._is_temporary = is_temporary
@@ -121,32 +124,47 @@ class Run:
     @cached_property
     def latencies(self) -> "pa.Table | None":
         """The distribution of packets' times in the fabric; `None` if no packet arrived."""
-        return self._table(LATENCIES) if (self.path / LATENCIES).is_file() else None
+        return self._optional(LATENCIES)
 
     @cached_property
     def links(self) -> "pa.Table | None":
         """Each link at each sample; `None` unless `run.links` was set."""
-        return self._table(LINKS) if (self.path / LINKS).is_file() else None
+        return self._optional(LINKS)
 
     @cached_property
     def tenants(self) -> "pa.Table | None":
         """Bytes of each tenant's messages delivered over time; `None` with a single tenant."""
-        return self._table(TENANTS) if (self.path / TENANTS).is_file() else None
+        return self._optional(TENANTS)
 
     @cached_property
     def rates(self) -> "pa.Table | None":
         """The rate of each flow in each interval; `None` unless `run.rates_us` was set."""
-        return self._table(RATES) if (self.path / RATES).is_file() else None
+        return self._optional(RATES)
 
     @cached_property
     def windows(self) -> "pa.Table | None":
         """Windows and credits at each interval; `None` without any or without `run.rates_us`."""
-        return self._table(WINDOWS) if (self.path / WINDOWS).is_file() else None
+        return self._optional(WINDOWS)
 
     @cached_property
     def paths(self) -> "pa.Table | None":
         """The paths of each flow's data packets; `None` unless `run.paths` was set."""
-        return self._table(PATHS) if (self.path / PATHS).is_file() else None
+        return self._optional(PATHS)
+
+    @cached_property
+    def drops(self) -> "pa.Table | None":
+        """Dropped packets by port, reason and sampling interval; `None` if none was dropped."""
+        return self._optional(DROPS)
+
+    @cached_property
+    def outages(self) -> "pa.Table | None":
+        """Failures, repairs and changes of links; `None` if the plan has none."""
+        return self._optional(OUTAGES)
+
+    @cached_property
+    def transport(self) -> "pa.Table | None":
+        """Counters of the transport over time; `None` if it has none."""
+        return self._optional(COUNTERS)
 
     @property
     def trace_file(self) -> Path | None:
@@ -193,12 +211,21 @@ class Run:
         """Plots of this run."""
         return Plots(self)
 
+    def _optional(self, name: str) -> "pa.Table | None":
+        return self._table(name) if (self.path / name).is_file() else None
+
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
         file = self.path / name
         if not file.is_file():
             raise Location(file).result_error(expected="a table of results", got="no such file")
         try:
+            if columns is not None:
+                known = pq.read_schema(file).names
+                for column in columns:
+                    choice_argument("names", column, known)
             return pq.read_table(file, columns=columns)
+        except PlanError:
+            raise
         except (OSError, ValueError) as error:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
 

@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from rampmeter import _core
-from rampmeter.on_demand import pa
+from rampmeter.on_demand import np, pa
 from rampmeter.results.run import Run
 from rampmeter.results.slowdown import Group, overall_slowdown, slowdown_groups
 from rampmeter.text.locations import Location
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 Failures: TypeAlias = Literal["excluded", "infinite"]
 """Flows that some transport did not deliver: left out everywhere, or infinitely slow there."""
 FAILURES: tuple[Failures, ...] = get_args(Failures)
-Floats: TypeAlias = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 
 class SameFlows:
@@ -98,13 +98,15 @@ def _n_flows(table: "pa.Table") -> int:
     return int(numbers.max()) + 1 if numbers.size else 0
 
 
-def _by_number(n: int, at: NDArray[Any], column: "pa.ChunkedArray[Any]") -> Floats:
+def _by_number(n: int, at: "NDArray[Any]", column: "pa.ChunkedArray[Any]") -> Floats:
     values = np.full(n, math.nan)
     values[at] = column.to_numpy().astype(np.float64)
     return values
 
 
-def _fill(known: NDArray[np.int64], at: NDArray[Any], values: NDArray[Any], label: str) -> None:
+def _fill(
+    known: "NDArray[np.int64]", at: "NDArray[Any]", values: "NDArray[Any]", label: str
+) -> None:
     """Records values by number; raises if different ones are recorded."""
     new = values.astype(np.int64)
     before = known[at]

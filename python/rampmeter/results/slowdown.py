@@ -7,6 +7,7 @@ from typing import Any
 
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval
+from rampmeter.text.arguments import choice_argument
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
 
@@ -51,16 +52,13 @@ def slowdown_groups(
 ) -> list[Group]:
     """Returns the slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
     statistics = _slowdown(summary, ideal)
-    if bins not in statistics or bins == "overall":
-        allowed = ", ".join(name for name in statistics if name != "overall")
-        raise ValueError(f"bins: expected one of {allowed}, got {bins}")
+    choice_argument("bins", bins, [name for name in statistics if name != "overall"])
     return [Group.of(b["stats"], str(b["label"]), b["upper_bytes"]) for b in statistics[bins]]
 
 
 def _slowdown(summary: Mapping[str, Any], ideal: str) -> Mapping[str, Any]:
     by_ideal: Mapping[str, Any] = summary["slowdown"]
-    if ideal not in by_ideal:
-        raise ValueError(f"ideal: expected one of {', '.join(by_ideal)}, got {ideal}")
+    choice_argument("ideal", ideal, by_ideal)
     statistics: Mapping[str, Any] = by_ideal[ideal]
     return statistics
 

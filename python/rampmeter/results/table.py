@@ -12,8 +12,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from rich.console import Console
-
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import pa
 from rampmeter.results import formats
@@ -24,6 +22,7 @@ from rampmeter.text.text_table import LABEL_WIDTH, TextTable
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from rich.console import Console
 
 Cell: TypeAlias = str | int | float | Interval | Mapping[str, int] | None
 """A value; a mapping has counts by reason, of which those of zero are left out."""
@@ -162,7 +161,7 @@ class ResultTable:
             return [list(texts) for one, cell, texts in lines if cell or not one.hides_zero]
         return [head, *body]
 
-    def print(self, console: Console) -> None:
+    def print(self, console: "Console") -> None:
         """Prints the table as it fits a terminal."""
         self.text().print(console)
 

@@ -1,17 +1,18 @@
 """Results of one run as tables."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
-
-from rich import box
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.analysis.confidence import Interval
+from rampmeter.on_demand import rich_box, rich_table
 from rampmeter.results.operations import run_operations
 from rampmeter.results.records import RunRecord
 from rampmeter.results.rounds import call_tables, round_tables
 from rampmeter.results.slowdown import STATISTICS, Group, overall_slowdown, slowdown_groups
 from rampmeter.results.table import Cell, Column, ResultTable
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 QUEUES_NOTE: Final = (
     "The longest queues are exact. Queues in queues.parquet and series.parquet are sampled "
@@ -243,15 +244,15 @@ def speed(reports: Mapping[str, Mapping[str, Any]]) -> ResultTable:
     return ResultTable("speed", "Speed of one core", columns, rows)
 
 
-def new_table(title: str, *headings: str) -> Table:
+def new_table(title: str, *headings: str) -> "Table":
     """Returns a table whose first column is text and whose others are numbers."""
-    table = Table(
+    table = rich_table.Table(
         title=title,
         title_justify="left",
         title_style="bold",
         header_style="bold",
         caption_justify="left",
-        box=box.SIMPLE_HEAD,
+        box=rich_box.SIMPLE_HEAD,
         pad_edge=False,
     )
     for idx, heading in enumerate(headings):

@@ -1,7 +1,9 @@
 """Runs plans from Python: one simulation, or a comparison of transports."""
 
+import shutil
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
@@ -9,34 +11,44 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.on_demand import asyncio
-from rampmeter.plan.base import PlanTable, Transport
+from rampmeter.plan.base import PlanTable
 from rampmeter.plan.plan import Override, Plan, part_of
+from rampmeter.plan.transport_names import TransportName
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
-from rampmeter.results.same_flows import Failures
+from rampmeter.results.same_flows import FAILURES, Failures
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.progress import watching
 from rampmeter.running.run_length import RunLength
 from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.text.arguments import (
+    argument_error,
+    choice_argument,
+    number_argument,
+    path_argument,
+)
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
+SEEDS_LISTED_MAX: Final = 1_000_000
+"""Maximum number of seeds of a transport."""
+
 
 def run(
     plan: Plan | str | PathLike[str] | None = None,
     *,
     topology: PlanTable | Table | None = None,
-    transport: PlanTable | Table | Sequence[PlanTable | Table] | None = None,
+    transport: TransportName | Sequence[TransportName] | None = None,
     workload: PlanTable | Table | None = None,
     seed: int | None = None,
     out: str | PathLike[str] | None = None,
@@ -56,7 +68,10 @@ def run(
 ) -> Run:
     """Runs one simulation and returns its results.
 
-    The plan is read from a file, or made of its parts, or read from a file with parts replaced.
+    The plan is read from a file, or made of its parts, or read from a file with parts replaced. A
+    transport is a table, an object or a class of `rampmeter.transports`, or a text such as
+    `"dcpim:paper"`.
+
     Without `out` the results are in a temporary folder as long as the returned object exists.
     Results of the same plan in `out` are not made again. Those of another plan are an error, unless
     `force` replaces them. Ctrl-C ends the run, keeps finished output in `out`, and raises
@@ -73,6 +88,12 @@ def run(
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
         ...            workload=rm.web_search(load=0.6), seed=1)  # doctest: +SKIP
     """
+    if timeout is not None:
+        number_argument("timeout", timeout, 0.0)
+    if not isinstance(cancel, threading.Event | None):
+        raise argument_error("cancel", "a threading.Event", cancel)
+    if on_progress is not None and not callable(on_progress):
+        raise argument_error("on_progress", "a function", on_progress)
     parts = {
         "topology": topology,
         "transport": transport,
@@ -87,7 +108,7 @@ def run(
         "names": names,
     }
     complete = _plan(plan, seed, parts)
-    folder = Path(mkdtemp(prefix="rampmeter-") if out is None else out)
+    folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
     done = Run(folder, is_temporary=out is None)
     stop = StopCondition(timeout, cancel)
     batch = _run_job(Job("run", complete, folder, force), stop, on_progress, quiet=quiet)
@@ -160,9 +181,9 @@ async def run_async(
 
 def compare(
     plan: Plan | str | PathLike[str],
-    transports: str | Sequence[str | Table | Transport | TransportChoice],
+    transports: TransportName | TransportChoice | Sequence[TransportName | TransportChoice],
     *,
-    out: str | PathLike[str],
+    out: str | PathLike[str] | None = None,
     seeds: int | None = None,
     precision: float | None = None,
     auto_flows: bool = False,
@@ -174,27 +195,36 @@ def compare(
     """Runs a plan through several transports, as `rampmeter compare` does.
 
     `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
-    such texts, of tables and of classes of `rampmeter.transports`. With `seeds` every number has an
-    interval; with `precision` seeds are added until the interval of each mean slowdown is within
-    that share of it. With `auto_flows` the flows of the plan are doubled, up to `flows_max`, until
-    one run of each transport is that precise (0.05 without `precision`).
+    such texts, of tables, and of objects or classes of `rampmeter.transports`. Without `out` the
+    results are in a temporary folder as long as the returned object exists.
 
-    Flows that some transport did not deliver are `excluded` from the statistics of all, or count as
-    `infinite`ly slow there. Errors are those of `run`.
+    With `seeds` every number has an interval; with `precision` seeds are added until the interval
+    of each mean slowdown is within that share of it. With `auto_flows` the flows of the plan are
+    doubled, up to `flows_max`, until one run of each transport is that precise (0.05 without
+    `precision`). Flows that some transport did not deliver are `excluded` from the statistics of
+    all, or count as `infinite`ly slow there. Errors are those of `run`.
 
         >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
     """
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     choices = naming.transports_of(transports)
-    job = ComparisonJob(base, choices, Path(out), seeds, precision, failures, force)
+    if seeds is not None:
+        number_argument("seeds", seeds, 1, SEEDS_LISTED_MAX, is_whole=True)
+    if precision is not None:
+        number_argument("precision", precision, 0.0, 1.0, is_open=True)
+    choice_argument("failures", failures, FAILURES)
+    folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
+    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
     length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
     job = replace(job, run_length=length)
     comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
     _raise(batch)
     if comparison is None:
-        raise Location(Path(out)).result_error(expected="complete runs of a transport")
-    comparison.save(out)
+        raise Location(folder).result_error(expected="complete runs of a transport")
+    comparison.save(folder)
+    if out is None:
+        weakref.finalize(comparison, shutil.rmtree, folder, ignore_errors=True)
     return comparison
 
 
@@ -214,11 +244,16 @@ def _raise(batch: Batch) -> None:
 
 def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict[str, Any]) -> Plan:
     if plan is None:
+        for name in ("topology", "transport", "workload"):
+            if parts.get(name) is None and "transport" in parts:
+                raise argument_error(name, "a part of a plan", None)
         return Plan.of(seed=1 if seed is None else seed, **parts)
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     overrides: list[Override] = [
         (name, part_of(name, part)) for name, part in parts.items() if part is not None
     ]
     if seed is not None:
+        if isinstance(seed, bool):
+            raise argument_error("seed", "a whole number", seed)
         overrides.append(("seed", seed))
     return base.with_(*overrides)

@@ -13,7 +13,7 @@ from rampmeter.results.comparison import COMPARISON, Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.run_length import FLOWS, RunLength
-from rampmeter.running.runner import Batch, Job, JobOutcome, reject_other_kinds
+from rampmeter.running.runner import Batch, Job, JobOutcome, naming_errors, reject_other_kinds
 from rampmeter.text.cautions import Caution
 
 PILOTS: Final = "pilots"
@@ -119,7 +119,9 @@ class ComparisonJob:
         counted = None if self.plan.get("load") is not None else self._packet(self.plan)
         for choice in self.choices:
             plan = choice.of(self.plan)
-            if counted is not None and self._packet(plan) != counted:
+            with naming_errors(choice.label):
+                is_other = counted is not None and self._packet(plan) != counted
+            if counted is not None and is_other:
                 payload, header = counted
                 plan = plan.with_(("load.payload-bytes", payload), ("load.header-bytes", header))
             for number in numbers:

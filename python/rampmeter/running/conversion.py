@@ -4,6 +4,7 @@ import warnings
 from os import PathLike
 
 from rampmeter import _core
+from rampmeter.text.arguments import path_argument, text_argument
 
 
 def convert(
@@ -24,6 +25,9 @@ def convert(
     Chakra trace's groups. Each feature of the source that the target lacks is a warning of one
     sentence.
     """
+    text_argument("format", format)
+    path_argument("source", source)
+    path_argument("target", target)
     n_flows, notes = _core.convert(source, format, target, sort, topology, vector_bytes, groups)
     for note in notes:
         warnings.warn(note, stacklevel=2)

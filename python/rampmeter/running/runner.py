@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -33,7 +33,7 @@ from rampmeter.plan.schema import PYTHON
 from rampmeter.results.comparison import COMPARISON
 from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
 from rampmeter.text.json_object import read_json
-from rampmeter.text.locations import Location
+from rampmeter.text.locations import Location, location_of, relocated
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -152,7 +152,7 @@ def run_all(
     """
     start = time.monotonic()
     for job in jobs:
-        complete = job.plan.check()
+        complete = _checked(job, is_alone=len(jobs) == 1)
         reject_other_kinds(job.out)
         if not job.force:
             reject_other_results(job.out, job.plan, complete)
@@ -167,6 +167,25 @@ def run_all(
             worker.end_hanging()
     outcomes = tuple(future.result() for future in futures)
     return Batch(outcomes, stop.by, time.monotonic() - start)
+
+
+def _checked(job: Job, *, is_alone: bool) -> dict[str, Any]:
+    """Returns the complete plan of a job; errors name the job unless it is alone."""
+    if is_alone:
+        return job.plan.check()
+    with naming_errors(job.name):
+        return job.plan.check()
+
+
+@contextmanager
+def naming_errors(name: str) -> Iterator[None]:
+    """Adds the name of a job to errors of its plan, unless they show a line of the plan."""
+    try:
+        yield
+    except PlanError as error:
+        if error._source:
+            raise
+        raise relocated(error, replace(location_of(error), source=name)) from None
 
 
 class StopCondition:
@@ -312,7 +331,10 @@ def _lock_folder(out: Path) -> Iterator[None]:
     """
     with suppress(FileExistsError):
         out.mkdir(parents=True, exist_ok=True)
-    folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    except NotADirectoryError:
+        raise Location(out).result_error(expected="a folder", got="a file") from None
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

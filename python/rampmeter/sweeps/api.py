@@ -13,6 +13,7 @@ from rampmeter.choices.grammar import parse_values
 from rampmeter.plan.base import PlanTable, Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.running import api
+from rampmeter.sweeps.arguments import check_arguments
 from rampmeter.sweeps.engines import open_engine
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
@@ -70,6 +71,16 @@ def sweep(
         ...              transports="dcpim,phost", seeds=5, out="loads")  # doctest: +SKIP
         >>> r.plot.metric("slowdown_mean").savefig("loads.png")  # doctest: +SKIP
     """
+    check_arguments(
+        vary=vary,
+        points=points,
+        samples=samples,
+        seeds=seeds,
+        precision=precision,
+        on=on,
+        jobs=jobs,
+        out=out,
+    )
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
     wishes = SweepOverrides(

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
-from rampmeter.choices.grammar import KEY, flatten, parse_values, uniform
+from rampmeter.choices.grammar import flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import SWEEP, Plan
 from rampmeter.running.run_length import RunLength
 from rampmeter.sweeps.spec import AUTO, METRIC, Replication, Sweep
+from rampmeter.text.lists import KEY
 from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 from rampmeter.text.toml import Table, TomlValue

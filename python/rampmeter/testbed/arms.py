@@ -20,13 +20,14 @@ from typing import Final
 
 from rampmeter import _core
 from rampmeter.choices import naming
-from rampmeter.choices.grammar import split
-from rampmeter.choices.naming import FABRIC, TransportChoice
+from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import Plan
+from rampmeter.plan.transport_names import FABRIC
 from rampmeter.results.run import Run
 from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.experiment import PLAN, Options, Over, bed_of, run_testbed, with_delays
+from rampmeter.text.lists import split
 from rampmeter.text.locations import Location
 
 KINDS: Final = ("rampd", "tcp", "sim")

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from typing import TYPE_CHECKING
 
-from rich import box
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
+from rampmeter.on_demand import rich_box, rich_measure, rich_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 PLUS_MINUS = " ± "
 """Separator between a value and half the width of its interval."""
@@ -37,7 +39,7 @@ class TextTable:
     label_width: int = LABEL_WIDTH
     """Maximum width of a row's name before it continues in another line, in columns."""
 
-    def tables(self, console: Console) -> Iterator[Table]:
+    def tables(self, console: "Console") -> Iterator["Table"]:
         """Yields tables that fit the console.
 
         If needed, intervals are in separate lines, and then columns in tables below each other,
@@ -70,7 +72,7 @@ class TextTable:
             f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{notes}"
         )
 
-    def print(self, console: Console) -> None:
+    def print(self, console: "Console") -> None:
         """Prints the tables, and the notes below them."""
         for table in self.tables(console):
             console.print()
@@ -87,17 +89,19 @@ class TextTable:
             self, title=title, headings=part(self.headings), rows=[part(r) for r in self.rows]
         )
 
-    def _fits(self, console: Console) -> bool:
+    def _fits(self, console: "Console") -> bool:
         unlimited = console.options.update(width=UNLIMITED)
-        return Measurement.get(console, unlimited, self._table()).maximum <= console.width
+        return (
+            rich_measure.Measurement.get(console, unlimited, self._table()).maximum <= console.width
+        )
 
-    def _table(self) -> Table:
-        table = Table(
+    def _table(self) -> "Table":
+        table = rich_table.Table(
             title=self.title,
             title_justify="left",
             title_style="bold",
             header_style="bold",
-            box=box.SIMPLE_HEAD,
+            box=rich_box.SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
             pad_edge=False,
         )

@@ -9,12 +9,17 @@ from decimal import Decimal
 from os import PathLike, fspath
 from typing import Any, TypeAlias
 
-import tomlkit
-
+from rampmeter._core import PlanError
+from rampmeter.on_demand import tomlkit
 from rampmeter.text.locations import SYNTAX, Location
 
 TomlValue: TypeAlias = "bool | int | float | str | Sequence[TomlValue] | Mapping[str, TomlValue]"
 Table: TypeAlias = Mapping[str, TomlValue]
+
+_DOT = re.compile(r"[+-]?\.\d+(?:[eE][+-]?\d+)?")
+"""A number that begins with its point, which TOML lacks."""
+_POWER = re.compile(r"[+-]?\d{1,6}[eE]\+?\d{1,2}")
+"""A whole number with a power of ten, which is no whole number in TOML."""
 
 
 def dumps(table: Mapping[str, Any]) -> str:
@@ -37,7 +42,38 @@ def parse(text: str, location: Location) -> dict[str, Any]:
         line, column = int(found[2]), int(found[3])
         source = text.splitlines()[line - 1].strip()
         message, location = found[1], replace(location, line=line, column=column, source=source)
-    raise location.error(f"{message[:1].lower()}{message[1:]}", code=SYNTAX)
+    raise _syntax_error(location, f"{message[:1].lower()}{message[1:]}")
+
+
+def _syntax_error(location: Location, message: str) -> PlanError:
+    """Returns the error of a text that is no TOML, with a hint at the usual mistakes."""
+    key, _, value = (part.strip() for part in (location.source or "").partition("="))
+    if message == "cannot overwrite a value":
+        return location.error(expected="each key once", got=f"{key} twice", code=SYNTAX)
+    if twice := re.fullmatch(r"cannot declare \((.*?),?\) twice", message):
+        name = ".".join(re.findall(r"'([^']*)'", twice[1]))
+        return location.error(expected="each table once", got=f"[{name}] twice", code=SYNTAX)
+    if message == "invalid value" and _DOT.match(value):
+        return location.error("numbers begin with a digit, such as 0.5", code=SYNTAX)
+    if message == "invalid value" and re.match(r"[A-Za-z]", value):
+        return location.error(f'texts are in quotes, such as "{value}"', code=SYNTAX)
+    return location.error(message, code=SYNTAX)
+
+
+def parse_value(text: str) -> TomlValue:
+    """Returns a TOML value, or the text itself if it is not one.
+
+    `.5` is a number, and `1e5` a whole one.
+    """
+    if _DOT.fullmatch(text):
+        return float(text)
+    if _POWER.fullmatch(text):
+        return int(Decimal(text))
+    try:
+        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text
 
 
 def plain(value: object) -> TomlValue:

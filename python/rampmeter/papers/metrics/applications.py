@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from rampmeter.apps import detector, reframer, storage
 from rampmeter.apps.capture import Arrivals
+from rampmeter.on_demand import np
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points, Settings
 from rampmeter.results.run import Run
 from rampmeter.text.locations import Location

@@ -1,12 +1,16 @@
 """Metrics of ports and switches: drops, delays, queues and memory."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rampmeter.on_demand import np
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, Points
 from rampmeter.results.run import Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 HOPS = ("host-up", "tor-up", "spine-down", "tor-down")
 """The tiers that a packet between racks traverses, in their order; points count them from 1."""

@@ -2,8 +2,7 @@
 
 import math
 
-import numpy as np
-
+from rampmeter.on_demand import np
 from rampmeter.papers.metrics.spec import Metric, MetricSpec, number
 from rampmeter.results.run import Run
 

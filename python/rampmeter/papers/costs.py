@@ -1,0 +1,83 @@
+"""Estimates of the processor time of figures, from the times of runs in the ledger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.table import Table
+
+from rampmeter.papers.figure import Figure, Mode
+from rampmeter.papers.ledger import Ledger
+from rampmeter.papers.reproduce import cost_of, data_packets
+from rampmeter.papers.status import NOT_RUN, PILOT_MATCH, PILOT_MISS, FigureStatus
+from rampmeter.papers.verdict import SEEDS_WANTED
+from rampmeter.results.tables import new_table
+
+SECONDS_PER_PACKET: Final = 1.5e-6
+"""Processor time of a data packet if a figure has no entries: the mean of all entries."""
+MODES: Final = (Mode("quick"), Mode("judged"))
+
+
+@dataclass(frozen=True)
+class FigureCost:
+    """Estimated processor time of a figure."""
+
+    packets: float
+    """Data packets of all runs."""
+    seconds: float
+    """Processor seconds."""
+
+    @classmethod
+    def of(cls, figure: Figure, mode: Mode, n_seeds: int, ledger: Ledger) -> "FigureCost":
+        """Estimates the cost of a figure from its packets, and its entries' time for each."""
+        seconds = packets = 0.0
+        for run in figure.runs:
+            for entry in ledger.current_entries(figure, run):
+                seconds += entry.seconds
+                packets += cost_of(figure, run, entry.flows)
+        each = seconds / packets if packets and seconds else SECONDS_PER_PACKET
+        planned = data_packets(figure, mode) * n_seeds
+        return cls(planned, planned * each)
+
+
+def seeds_of(mode: Mode) -> int:
+    """Returns the number of seeds of a mode by default."""
+    return 1 if mode.is_reduced else SEEDS_WANTED
+
+
+def duration(seconds: float) -> str:
+    """Formats a duration with two digits at most.
+
+    >>> duration(0.4), duration(95), duration(4_000), duration(200_000)
+    ('1 s', '1.6 min', '1.1 h', '56 h')
+    """
+    for unit, length, limit in (("s", 1.0, 60.0), ("min", 60.0, 3600.0)):
+        if seconds < limit:
+            return f"{max(seconds / length, 1.0):.2g} {unit}"
+    return f"{seconds / 3600.0:.2g} h" if seconds < 36e4 else f"{seconds / 3600.0:.0f} h"
+
+
+def list_table(figures: Sequence[Figure], ledger: Ledger, n_cores: int) -> Table:
+    """Returns a table of figures with processor times on `n_cores`, and the ledger's verdicts."""
+    table = new_table("Figures", "figure", "title", "quick", "full", "matches")
+    for figure in figures:
+        costs = [FigureCost.of(figure, mode, seeds_of(mode), ledger).seconds for mode in MODES]
+        name = f"{figure.paper} {figure.number}"
+        table.add_row(name, figure.title, *map(duration, costs), matches(figure, ledger))
+    table.columns[1].no_wrap = False
+    table.columns[1].justify = table.columns[4].justify = "left"
+    table.caption = (
+        f"Processor time, which {n_cores} cores share. quick: --quick; full: 3 seeds.\n"
+        "Matches are those of the ledger; pilot: with a tenth of the flows or fewer."
+    )
+    return table
+
+
+def matches(figure: Figure, ledger: Ledger) -> str:
+    """Returns the number of published values and claims that the ledger's runs match."""
+    counts = FigureStatus.of(figure, ledger).verdicts
+    n_all = counts.total()
+    if counts[NOT_RUN] == n_all:
+        return "not run" if n_all else "none"
+    pilot = " pilot" if counts[PILOT_MATCH] + counts[PILOT_MISS] else ""
+    return f"{counts['match'] + counts[PILOT_MATCH]} of {n_all}{pilot}"
