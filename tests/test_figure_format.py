@@ -13,6 +13,9 @@ from rampmeter import plots
 from rampmeter.analysis.confidence import Interval
 from rampmeter.plots.colours import TRANSPORTS, looks
 
+from .conftest import ROOT
+from .test_docs import blocks_of, run_command
+
 
 def panels(n: int = 2) -> dict[str, list[plots.Series]]:
     names = ("dcPIM", "Homa", "NDP", "pHost", "DCTCP")
@@ -52,6 +55,22 @@ def test_figures_have_the_width_of_the_format(width: str, inches: float, n: int)
     box = figure.get_tightbbox()
     assert 0 <= box.x0 < box.x1 <= inches + 0.01
     assert 0 <= box.y0 < box.y1 <= figure.get_figheight() + 0.01
+
+
+def test_the_commands_of_the_page_make_the_figures_of_a_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The study has few flows and two loads here."""
+    monkeypatch.chdir(tmp_path)
+    plan, commands, *_ = blocks_of(ROOT / "docs/howto/paper-figures.md")
+    text = plan.text.replace("flows = 8000", "flows = 60").replace("seeds = 3", "seeds = 2")
+    Path(plan.file).write_text(text.replace("0.3..0.9:0.2", "0.5,0.7"))
+    lines = commands.text.splitlines()
+    assert len(lines) == 4
+    for line in lines:
+        run_command(line, "paper-figures.md")
+    made = sorted(file.name for file in Path("results/study-sweep").glob("*.pdf"))
+    assert made == ["slowdown_by_size.pdf", "slowdown_mean.pdf", "slowdown_p99.pdf"]
 
 
 def test_fonts_and_lines_follow_the_format() -> None:

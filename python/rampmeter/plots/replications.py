@@ -30,7 +30,7 @@ TICKS_MAX: Final = 8
 """Maximum number of values of a key that each have a tick."""
 GROUP: Final = 0.5
 """The part of the axis for the marks of a category."""
-LOG_FROM: Final = 16.0
+LOG_FROM: Final = 10.0
 """Minimum ratio of the largest to the smallest value on a logarithmic axis."""
 TOO_SHORT: Final = "run too short"
 """Legend entry of hollow marks."""

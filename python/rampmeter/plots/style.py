@@ -327,15 +327,17 @@ def plain_log_ticks(axes: Axes, which: str) -> None:
     Axes of few decades have ticks at 1, 2 and 5 of each, others at each power of ten.
     """
     axis: Axis = axes.xaxis if which == "x" else axes.yaxis
-    base = getattr(axis.get_transform(), "base", 10)
-
-    def label(value: float, _: object) -> str:
-        low, high = sorted(axis.get_view_interval())
-        is_wide = low > 0.0 and math.log10(high / low) > DECADES_MAX
-        digits = f"{value:.0e}"[0]
-        return "" if base == 10 and is_wide and digits != "1" else thousands(value)
-
-    if base == 10:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    if getattr(axis.get_transform(), "base", 10) == 10:
+        axis.set_major_locator(_DecadeTicks())
         axis.set_minor_formatter(NullFormatter())
-    axis.set_major_formatter(FuncFormatter(label))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: thousands(value)))
+
+
+class _DecadeTicks(LogLocator):
+    """Ticks at 1, 2 and 5 of each decade, or at each power of ten of a wide axis."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        low, high = sorted((vmin, vmax))
+        is_wide = low > 0.0 and math.log10(high / low) > DECADES_MAX
+        self.set_params(subs=(1.0,) if is_wide else (1.0, 2.0, 5.0))
+        return super().tick_values(vmin, vmax)

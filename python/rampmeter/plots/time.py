@@ -108,7 +108,9 @@ def over_time(
             step = (end - start) / MARKS
             at = start + step * (np.arange(MARKS) + (idx + 0.5) / len(lines))
             before = np.searchsorted(time_ps, at, side="right") - 1
-            shown = (before >= 0) & (at <= (time_ps[-1] if time_ps.size else start))
+            shown = (
+                (len(lines) > 1) & (before >= 0) & (at <= (time_ps[-1] if time_ps.size else start))
+            )
             axes.plot(
                 at[shown] / 1e6,
                 heights[before[shown]],

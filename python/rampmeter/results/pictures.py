@@ -148,7 +148,7 @@ def queue(
     """
     queues = {name: _queues(run) for name, run in runs.items()}
     chosen = _chosen(queues, port)
-    lines = {name: of.get(chosen, _EMPTY) for name, of in queues.items()}
+    lines = {name: _line(of, chosen) for name, of in queues.items()}
     return plots.over_time(
         lines, _limits(lines, window), f"Queue of {_arrow(chosen)} (kB)", scale=1e-3, ax=ax
     )
@@ -168,8 +168,8 @@ def link(
     tracks = (track for timeline in timelines for track in timeline.links if track.slices)
     limits = window.until(max((track.slices[-1].until for track in tracks), default=1.0))
     used = {name: _utilisations(run, limits) for name, run in runs.items()}
-    chosen = _chosen(used, port, np.sum)
-    lines = {name: of.get(chosen, _EMPTY) for name, of in used.items()}
+    chosen = _chosen(used, port, lambda values: values.sum())
+    lines = {name: _line(of, chosen) for name, of in used.items()}
     return plots.over_time(
         lines, _limits(lines, window), f"Utilisation of {_arrow(chosen)}", top=1.02, ax=ax
     )
@@ -185,7 +185,11 @@ def timeline_of(run: Run) -> Timeline:
 
 
 Line = tuple[Any, Any]
-_EMPTY: Final[Line] = (np.zeros(0), np.zeros(0))
+
+
+def _line(lines: Mapping[str, Line], port: str) -> Line:
+    """Returns the line of a port, which is empty if the run has none."""
+    return lines.get(port) or (np.zeros(0), np.zeros(0))
 
 
 def _queues(run: Run) -> dict[str, Line]:
@@ -244,7 +248,7 @@ def _samples(run: Run, column: str) -> dict[str, Line]:
 def _chosen(
     lines: Mapping[str, Mapping[str, Line]],
     port: str | None,
-    rank: Callable[[Any], Any] = np.max,
+    rank: Callable[[Any], float] = lambda values: values.max(initial=0.0),
 ) -> str:
     """Returns the port of a name, or the one whose values are the largest."""
     names = sorted({name for of in lines.values() for name in of}, key=_order)
