@@ -213,7 +213,8 @@ def has_table(run: Run, name: str) -> bool:
     """Returns true if a run has a table, or a timeline that is quickly read."""
     if name != "timeline":
         return getattr(run, name) is not None
-    file = run.trace_file
+    # A folder without results is reported by the first plot.
+    file = run.trace_file if (run.path / MANIFEST).is_file() else None
     return file is not None and file.is_file() and file.stat().st_size <= TIMELINE_MAX
 
 
