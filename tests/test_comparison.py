@@ -211,7 +211,13 @@ class TestPlots:
         runs = [results(tmp_path, str(i), 1.0 + i, 2.0, 3.0, 4.0) for i in range(3)]
         one = Comparison({"a": runs[0]}).plot.slowdown_by_size().axes[0]
         several = Comparison({"a": runs}).plot.slowdown_by_size().axes[0]
-        assert len(several.collections) == len(one.collections) + 2
+        labels = [
+            [text.get_text() for text in figure.figure.legends[0].get_texts()]
+            for figure in (one, several)
+        ]
+        assert labels == [["a"], ["a", "95 % over 3 seeds"]]
+        # The means, the percentiles, and the legend entry.
+        assert len(several.collections) == len(one.collections) + 3
 
     def test_plots_can_be_drawn_into_axes(self, two: dict[str, rm.Run], small_run: rm.Run) -> None:
         figure, (left, right) = plt.subplots(1, 2)

@@ -70,12 +70,15 @@ class TestGroups:
         figure = plots.grouped(["a"], [plots.GroupSeries("ours", [1.5], [4.0])])
         assert [4.0] in [[y for _, y in points] for points in lines(figure).values()]
 
-    def test_groups_without_flows_have_no_mark(self) -> None:
+    def test_groups_without_flows_have_no_mark_and_none_at_the_ends(self) -> None:
         statistics = {"count": 2, "mean": 1.5, "p50": 1, "p99": 2, "p999": 2, "max": 2}
-        groups = [Group.of(statistics, "<1"), Group.of(None, "rest")]
+        labels = ["<1 BDP", "<2 BDP", "<4 BDP", "<8 BDP", "rest"]
+        found = [None, statistics, None, statistics, None]
+        groups = [Group.of(one, label) for one, label in zip(found, labels, strict=True)]
         figure = plots.slowdown_by_size([series_of_groups("ours", groups)])
-        assert heights(figure) == {"ours": [1.5]}
-        assert tick_labels(figure) == ["<1", "rest"]
+        assert heights(figure) == {"ours": [1.5, 1.5]}
+        assert tick_labels(figure) == ["1-2", "2-4", "4-8"]
+        assert figure.axes[0].get_xlabel() == "Flow size (BDP)"
 
     @pytest.mark.parametrize(("top", "scale"), [(12.0, "linear"), (120.0, "log")])
     def test_wide_ranges_are_logarithmic(self, top: float, scale: str) -> None:
@@ -283,13 +286,14 @@ def test_packets_on_links_are_bars_from_their_first_bit_to_their_last() -> None:
     kinds = ("cell", "rts", "schd")
     figure = plots.time_space(links, (100, 300), kinds=kinds, every_ns=100, title="a slot")
     axes = figure.axes[0]
-    spans = [bar.get_extents().transformed(axes.transData.inverted()) for bar in axes.patches]
-    assert [span.x0 for span in spans] == pytest.approx([10, 130, 135])
-    assert [span.x1 for span in spans] == pytest.approx([130, 135, 140])
+    boxes = {
+        str(of.get_label()): [path.get_extents() for path in of.get_paths()]
+        for of in axes.collections
+    }
+    spans = {kind: [(box.x0, box.x1) for box in of] for kind, of in boxes.items()}
+    assert spans == {"cell": [(10, 130)], "rts": [(130, 135), (135, 140)]}
     assert [text.get_text() for text in axes.texts] == ["h5"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["cell", "rts"]
-    # Bars of one kind look alike in all diagrams with these kinds.
-    assert axes.patches[1].get_facecolor() == axes.patches[2].get_facecolor()
     lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
     assert lines == [[100, 100], [200, 200]]
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from rampmeter import ResultError
 from rampmeter.cli import main
+from rampmeter.plots.colours import looks
 from rampmeter.report import find, model, page
 from rampmeter.report.charts import figure_json
 
@@ -152,9 +153,10 @@ def test_fewer_flows_is_a_separate_verdict(report: Path, results: Path) -> None:
 def test_intervals_are_those_of_the_seeds(results: Path) -> None:
     (section,) = find([results / "loads"], results)
     charts = [part for part in section.parts if isinstance(part, model.Chart)]
-    assert charts[0].title == "Slowdown mean"
+    assert (charts[0].title, charts[0].x_label) == ("Mean slowdown", "Load")
     (dcpim, phost) = charts[0].series
-    assert (dcpim.name, phost.name) == ("dcpim", "phost")
+    assert (dcpim.name, phost.name) == ("dcPIM", "pHost")
+    assert (dcpim.colour, phost.colour) == (looks(["dcpim"])[0].idx, looks(["phost"])[0].idx)
     assert list(dcpim.x) == [0.3, 0.5]
     assert all(low < y < high for low, y, high in zip(dcpim.low, dcpim.y, dcpim.high, strict=True))
     (differences,) = (
@@ -165,6 +167,24 @@ def test_intervals_are_those_of_the_seeds(results: Path) -> None:
     assert [row[1] for row in differences.rows] == ["phost - dcpim"] * 2
     for row, one, other in zip(differences.rows, dcpim.y, phost.y, strict=True):
         assert row[2] == pytest.approx(other - one)
+
+
+def test_logarithmic_axes_have_the_whole_number_at_each_tick() -> None:
+    series = model.Series("a", [1.0, 2.0], [1.5, 120.0])
+    axis = json.loads(figure_json(model.Chart("t", "x", "y", [series], "y")))["layout"]["yaxis"]
+    assert axis["ticktext"][:7] == ["1", "2", "5", "10", "20", "50", "100"]
+    assert axis["tickvals"][:4] == [1.0, 2.0, 5.0, 10.0]
+
+
+def test_heat_maps_of_a_measure_have_one_scale_of_colours(results: Path) -> None:
+    (section,) = find([results / "grid"], results)
+    maps = [part for part in section.parts if isinstance(part, model.HeatMap)]
+    by_measure: dict[str, set[tuple[float, float]]] = {}
+    for part in maps:
+        by_measure.setdefault(part.unit, set()).add((part.low, part.high))
+    assert all(len(ends) == 1 for ends in by_measure.values())
+    figure = json.loads(figure_json(maps[0]))["data"][0]
+    assert (figure["zmin"], figure["zmax"]) == (maps[0].low, maps[0].high)
 
 
 def test_values_that_are_no_numbers_are_omitted() -> None:

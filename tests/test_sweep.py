@@ -415,21 +415,6 @@ class TestReport:
         half = "slowdown_mean_half"
         assert done.summary(level=0.5).to_pylist()[0][half] < means[0][half]
 
-    def test_plots_have_a_line_a_transport_with_error_bars(self, done: rm.SweepResults) -> None:
-        figure = done.plot.metric("slowdown_p99")
-        (axes,) = figure.axes
-        labels = [container.get_label() for container in axes.containers]
-        assert labels == [
-            f"{transport}, sizes = {sizes}"
-            for sizes in ("imc10", "{ fixed = 1460 }")
-            for transport in ("dcpim", "pfabric:window=60")
-        ]
-        assert axes.get_xlabel() == LOAD
-        with pytest.raises(ValueError, match=r"against: expected one of workload\.load, got seed"):
-            done.plot.metric(against="seed")
-        with pytest.raises(ValueError, match="name: expected one of"):
-            done.plot.metric("status")
-
     def test_undelivered_flows_are_reported(self) -> None:
         result = ok("plan.toml", "--out", "here", "--quiet", "--transports", "cosy")
         assert "not delivered" in result.stdout

@@ -456,7 +456,7 @@ class Names(PlanTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LeafSpine(PlanTable):
-    """Two tiers: every rack's switch is joined to every spine.
+    """Two tiers: every rack's switch is joined to every spine of its plane.
 
     - `racks`: Racks, 1 or more.
     - `hosts_per_rack`: Hosts in each rack, 1 or more.
@@ -465,6 +465,8 @@ class LeafSpine(PlanTable):
     - `core_gbps`: Rate of links between switches. Oversubscription is hosts_per_rack x access over
       spines x core. Unit: Gbit/s; default: 400.0.
     - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
+    - `planes`: Networks that the spines are divided into, a divisor of `rails` and of `spines`.
+      Each has equally many leaf switches of every rack and equally many spines.
     - `propagation_ns`: Propagation of every link. Unit: ns; default: 200.0.
     - `rails`: Leaf switches of a rack, to each of which every host of it has a link. Default: 1.
     - `switch_ns`: Processing in every switch. Unit: ns; default: 450.0.
@@ -479,6 +481,7 @@ class LeafSpine(PlanTable):
     access_gbps: float | str | None = None
     core_gbps: float | str | None = None
     host_ns: float | str | None = None
+    planes: int | None = None
     propagation_ns: float | str | None = None
     rails: int | None = None
     switch_ns: float | str | None = None

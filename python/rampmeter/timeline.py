@@ -91,6 +91,7 @@ class _Reader:
         self._names: dict[int, str] = {}
         self._arg_names: dict[int, str] = {}
         open_slices: dict[int, Event] = {}
+        kinds = perfetto_trace.TrackEvent
         for packet in trace.packet:
             self._intern(packet.interned_data)
             if packet.HasField("track_descriptor"):
@@ -100,15 +101,15 @@ class _Reader:
             event, at = packet.track_event, packet.timestamp
             track = self.tracks[event.track_uuid]
             match event.type:
-                case perfetto_trace.TrackEvent.TYPE_SLICE_BEGIN:
+                case kinds.TYPE_SLICE_BEGIN:
                     open_slices[event.track_uuid] = self._event(at, event)
-                case perfetto_trace.TrackEvent.TYPE_SLICE_END:
+                case kinds.TYPE_SLICE_END:
                     begun = open_slices.pop(event.track_uuid)
                     begun.until = at
                     track.slices.append(begun)
-                case perfetto_trace.TrackEvent.TYPE_INSTANT:
+                case kinds.TYPE_INSTANT:
                     track.instants.append(self._event(at, event))
-                case perfetto_trace.TrackEvent.TYPE_COUNTER:
+                case kinds.TYPE_COUNTER:
                     track.values.append(Event(at, value=event.counter_value))
         if open_slices:
             raise Location(file).result_error(

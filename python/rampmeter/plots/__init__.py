@@ -18,13 +18,22 @@ if TYPE_CHECKING:
     )
     from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
     from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
+    from rampmeter.plots.heat import heat_maps
     from rampmeter.plots.load import Line, Point, by_load
     from rampmeter.plots.network import topology
     from rampmeter.plots.pareto_curves import Curve, pareto
     from rampmeter.plots.replications import Series, replicated
-    from rampmeter.plots.size import SLOWDOWN, GroupSeries, SizeSeries, grouped, slowdown_by_size
-    from rampmeter.plots.time import tenant_shares, utilisation
-    from rampmeter.plots.transits import PacketTransit, time_space
+    from rampmeter.plots.size import (
+        SLOWDOWN,
+        GroupSeries,
+        SizeSeries,
+        grouped,
+        sizes_by_panel,
+        slowdown_by_size,
+    )
+    from rampmeter.plots.style import figure_format
+    from rampmeter.plots.time import over_time, tenant_shares, utilisation
+    from rampmeter.plots.transits import LinkRows, PacketTransit, time_space, time_spaces
 
 __all__ = [
     "SLOWDOWN",
@@ -32,6 +41,7 @@ __all__ = [
     "DetectionSeries",
     "GroupSeries",
     "Line",
+    "LinkRows",
     "OperatingPoint",
     "PacketTransit",
     "Point",
@@ -44,17 +54,22 @@ __all__ = [
     "curves",
     "fct_cdf",
     "fct_cdfs",
+    "figure_format",
     "grouped",
+    "heat_maps",
     "operating_points",
+    "over_time",
     "pareto",
     "probes",
     "queue_cdf",
     "replicated",
+    "sizes_by_panel",
     "slowdown_by_size",
     "spread",
     "sustainable_share",
     "tenant_shares",
     "time_space",
+    "time_spaces",
     "topology",
     "tradeoff",
     "utilisation",
@@ -71,12 +86,21 @@ _NAMES: Final = {
     ),
     "bound": ("SlowdownSpread", "Tradeoff", "spread", "sustainable_share", "tradeoff"),
     "distribution": ("fct_cdf", "fct_cdfs", "queue_cdf"),
+    "heat": ("heat_maps",),
     "load": ("Line", "Point", "by_load"),
     "pareto_curves": ("Curve", "pareto"),
     "replications": ("Series", "replicated"),
-    "size": ("SLOWDOWN", "GroupSeries", "SizeSeries", "grouped", "slowdown_by_size"),
-    "time": ("tenant_shares", "utilisation"),
-    "transits": ("PacketTransit", "time_space"),
+    "size": (
+        "SLOWDOWN",
+        "GroupSeries",
+        "SizeSeries",
+        "grouped",
+        "sizes_by_panel",
+        "slowdown_by_size",
+    ),
+    "style": ("figure_format",),
+    "time": ("over_time", "tenant_shares", "utilisation"),
+    "transits": ("LinkRows", "PacketTransit", "time_space", "time_spaces"),
     "network": ("topology",),
 }
 """Names of each module."""

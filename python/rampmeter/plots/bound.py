@@ -106,8 +106,6 @@ def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
                 )
         axes.set_xscale("log")
         plain_log_ticks(axes, "x")
-        axes.xaxis.set_minor_formatter(axes.xaxis.get_major_formatter())
-        axes.tick_params(axis="x", which="minor", labelsize=7)
         axes.set_ylim(0, 1)
         axes.set_xlabel("Delay bound (µs)")
         axes.set_ylabel("Sustained load")

@@ -1,12 +1,14 @@
 """Cumulative distributions: completion times and queue lengths."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from rampmeter.plots.colours import looks
 from rampmeter.plots.style import (
     LINES,
     PALETTE,
@@ -29,9 +31,11 @@ def fct_cdf(
     finished = np.isfinite(fct)
     with house_style():
         figure, axes = new_figure(ax=ax)
-        axes.plot(*_cdf(fct[finished] / 1e6), color=PALETTE[0], label="measured")
+        measured = _cdf(fct[finished] / 1e6)
+        axes.plot(*measured, color=PALETTE[0], drawstyle="steps-post", label="measured")
         ideal = ideal_ps.astype(np.float64)[finished] / 1e6
-        axes.plot(*_cdf(ideal), color=PUBLISHED, linestyle="--", label="idle network")
+        idle: dict[str, Any] = {"linestyle": "--", "drawstyle": "steps-post"}
+        axes.plot(*_cdf(ideal), color=PUBLISHED, label="idle network", **idle)
         _label_times(axes)
         finish(figure, axes)
     return figure
@@ -43,14 +47,15 @@ def fct_cdfs(fct_ps: Mapping[str, NDArray[np.float64]], *, ax: Axes | None = Non
     """
     with house_style():
         figure, axes = new_figure(ax=ax)
-        for idx, (name, fct) in enumerate(fct_ps.items()):
+        for look, (name, fct) in zip(looks(list(fct_ps)), fct_ps.items(), strict=True):
             times, fractions = _cdf(fct / 1e6)
             delivered = np.isfinite(times)
             axes.plot(
                 times[delivered],
                 fractions[delivered],
-                color=PALETTE[idx % len(PALETTE)],
-                linestyle=LINES[idx // len(PALETTE) % len(LINES)],
+                color=look.colour,
+                linestyle=look.line,
+                drawstyle="steps-post",
                 label=name,
             )
         _label_times(axes)
@@ -89,7 +94,7 @@ def queue_cdf(
                 exceeding,
                 where="post",
                 color=PALETTE[idx % len(PALETTE)],
-                linestyle=LINES[idx // len(PALETTE) % len(LINES)],
+                linestyle=LINES[idx % len(LINES)],
                 label=tier,
             )
         axes.set_yscale("log")

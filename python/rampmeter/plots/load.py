@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from rampmeter.plots.intervals import draw_intervals
 from rampmeter.plots.style import (
-    INTERVAL,
     LINES,
     MARKERS,
     PALETTE,
@@ -99,13 +99,12 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
         zorder=3,
     )
     spread = [point for point in measured if point.least < point.most]
-    axes.vlines(
+    draw_intervals(
+        axes,
         [point.load for point in spread],
-        [point.least for point in spread],
-        [point.most for point in spread],
-        color=INTERVAL,
-        linewidth=2.2,
-        alpha=0.75,
+        [point.value for point in spread],
+        [(point.value - point.least, point.most - point.value) for point in spread],
+        colour,
     )
     axes.plot(
         [point.load for point in line.published],

@@ -81,7 +81,7 @@ def topology(network: Mapping[str, Any], *, title: str = "") -> Figure:
     width, height = _circle(boxes) if is_circle else _rows(boxes, wires)
     rates = sorted({wire.gbps for wire in wires}, reverse=True)
     with house_style():
-        figure, axes = new_figure(width + 0.3, height + 0.55)
+        figure, axes = new_figure(width + 0.3, height + 0.55, is_exact=True)
         axes.set_axis_off()
         axes.set_xlim(-0.15, width + 0.15)
         axes.set_ylim(-0.1, height + 0.1)

@@ -7,8 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rampmeter.plots.style import LINES, PALETTE, finish, house_style, new_figure
+from rampmeter.plots.colours import looks
+from rampmeter.plots.style import (
+    LINES,
+    PALETTE,
+    current_format,
+    finish,
+    house_style,
+    new_figure,
+)
 
+MARKS = 8
+"""Number of marks of a line in steps."""
 INTERVALS_MAX = 400
 """Maximum number of intervals drawn; more are averaged, since single ones are mostly noise."""
 
@@ -70,3 +80,57 @@ def average_neighbours(
     sizes = np.diff(np.append(starts, times.size))
     means = np.add.reduceat(values, starts) / sizes
     return times[starts + sizes - 1], means
+
+
+def over_time(
+    lines: Mapping[str, tuple[NDArray[np.generic], NDArray[np.generic]]],
+    window_ps: tuple[float, float],
+    label: str,
+    *,
+    scale: float = 1.0,
+    top: float | None = None,
+    ax: Axes | None = None,
+) -> Figure:
+    """Draws a quantity that changes in steps, from pairs of times in ps and values.
+
+    Values are multiplied by `scale`. `top` is the end of the vertical axis.
+    """
+    start, end = window_ps
+    with house_style():
+        figure, axes = new_figure(height=2.6, ax=ax)
+        weight = current_format().weight
+        for idx, (look, (name, (time_ps, values))) in enumerate(
+            zip(looks(list(lines)), lines.items(), strict=True)
+        ):
+            heights = values.astype(np.float64) * scale
+            axes.step(time_ps.astype(np.float64) / 1e6, heights, where="post", color=look.colour)
+            # Dense steps hide dashes, so marks distinguish the lines, at different times.
+            step = (end - start) / MARKS
+            at = start + step * (np.arange(MARKS) + (idx + 0.5) / len(lines))
+            before = np.searchsorted(time_ps, at, side="right") - 1
+            shown = (
+                (len(lines) > 1) & (before >= 0) & (at <= (time_ps[-1] if time_ps.size else start))
+            )
+            axes.plot(
+                at[shown] / 1e6,
+                heights[before[shown]],
+                linestyle="none",
+                marker=look.marker,
+                markersize=4 * weight,
+                color=look.colour,
+                zorder=3,
+            )
+            axes.plot(
+                [],
+                [],
+                color=look.colour,
+                marker=look.marker,
+                markersize=4 * weight,
+                label=name if len(lines) > 1 else None,
+            )
+        axes.set_xlim(start / 1e6, end / 1e6)
+        axes.set_ylim(0, top)
+        axes.set_xlabel("Time (µs)")
+        axes.set_ylabel(label)
+        finish(figure, axes, columns=5)
+    return figure

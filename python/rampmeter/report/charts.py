@@ -8,13 +8,16 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from rampmeter.plots.style import PALETTE
+from rampmeter.plots.colours import COLOURS
 from rampmeter.report.model import Chart, HeatMap, Kind, Series
+from rampmeter.text.numbers import thousands
 
 SYMBOLS: Final = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x")
 DASHES: Final = ("solid", "dash", "dashdot", "dot")
 HEIGHT: Final = 380
 """Pixels of a chart."""
+DECADES_MAX: Final = 2.5
+"""Maximum number of decades of an axis with ticks between powers of ten."""
 DODGE: Final = 0.16
 """Distance of points of different kinds from a category's middle, as a share of its width."""
 
@@ -52,7 +55,7 @@ def _chart(chart: Chart) -> go.Figure:
         decades = _decades(chart, name)
         # Within less than a decade a logarithmic axis has few ticks.
         if name in chart.log and decades > 1.0 and not (places and name == "x"):
-            axis |= {"type": "log", "dtick": "D2" if decades < 2.5 else None}
+            axis |= {"type": "log", **_log_ticks(chart, name)}
     figure.update_layout(
         xaxis=x_axis,
         yaxis=y_axis,
@@ -64,7 +67,7 @@ def _chart(chart: Chart) -> go.Figure:
 
 def _trace(series: Series, x: Sequence[Any], *, has_line: bool) -> go.Scatter:
     # The page shows black in the colour of its text.
-    colour = PALETTE[series.colour % len(PALETTE)]
+    colour = COLOURS[series.colour % len(COLOURS)]
     symbol = SYMBOLS[series.colour % len(SYMBOLS)]
     looks: dict[Kind, dict[str, Any]] = {
         "measured": {"size": 8, "symbol": symbol},
@@ -105,6 +108,8 @@ def _heat(heat: HeatMap) -> go.Figure:
             y=list(heat.y),
             z=[[_finite(value) for value in row] for row in heat.z],
             colorscale="Viridis",
+            zmin=_finite(heat.low),
+            zmax=_finite(heat.high),
             colorbar={"title": {"text": heat.unit}},
             texttemplate="%{z:.3~g}",
             hovertemplate="%{x}, %{y}: %{z:.4~g}<extra></extra>",
@@ -135,13 +140,30 @@ def _offset(series: Sequence[Series], idx: int) -> float:
 
 
 def _decades(chart: Chart, axis: str) -> float:
-    values = [
+    values = _positive(chart, axis)
+    return math.log10(max(values) / min(values)) if values else 0.0
+
+
+def _positive(chart: Chart, axis: str) -> list[float]:
+    """Returns the positive numbers on an axis."""
+    return [
         float(value)
         for one in chart.series
         for value in (one.x if axis == "x" else one.y)
         if isinstance(value, int | float) and math.isfinite(value) and value > 0.0
     ]
-    return math.log10(max(values) / min(values)) if values else 0.0
+
+
+def _log_ticks(chart: Chart, axis: str) -> dict[str, Any]:
+    """Returns ticks at 1, 2 and 5 of each decade, or at each power of ten of a wide axis.
+
+    Plotly labels the ticks between powers of ten with their first digit alone.
+    """
+    values = _positive(chart, axis)
+    first, last = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    digits = (1, 2, 5) if _decades(chart, axis) < DECADES_MAX else (1,)
+    ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+    return {"tickvals": ticks, "ticktext": [thousands(tick) for tick in ticks]}
 
 
 def _beyond(end: float, middle: float) -> float | None:

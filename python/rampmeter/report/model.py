@@ -1,5 +1,6 @@
 """The parts of a report: sections of charts, tables, prose and links."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -54,6 +55,9 @@ class HeatMap:
     z: Sequence[Sequence[float]]
     """A row for each category of `y`."""
     unit: str = ""
+    low: float = math.nan
+    """Ends of the scale of colours, common to the maps of a measure; NaN if it has its own."""
+    high: float = math.nan
 
 
 @dataclass(frozen=True)

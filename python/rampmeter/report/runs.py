@@ -7,6 +7,7 @@ from typing import Any
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.plan.manifest import without_nulls
+from rampmeter.plots.colours import looks
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Chart,
@@ -20,6 +21,7 @@ from rampmeter.report.model import (
     Series,
 )
 from rampmeter.results import tables
+from rampmeter.results.names import size_ranges, transport_name
 from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
 from rampmeter.results.slowdown import Group, slowdown_groups
 from rampmeter.results.table import ResultTable
@@ -54,22 +56,23 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
 
 def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) -> Chart:
     """Returns a quantity by size, of each name: points with intervals, by labels of sizes."""
+    labels = list(dict.fromkeys(label for of_name in groups.values() for label, _ in of_name))
+    ranges = dict(zip(labels, size_ranges(labels), strict=True))
     series = []
-    for colour, (name, of_name) in enumerate(groups.items()):
+    for look, (name, of_name) in zip(looks(list(groups)), groups.items(), strict=True):
         shown = [(label, at) for label, at in of_name if math.isfinite(at.mean)]
         ends = [_ends(at) for _, at in shown]
         series.append(
             Series(
-                name or "measured",
-                [label for label, _ in shown],
+                transport_name(name) or "measured",
+                [ranges[label] for label, _ in shown],
                 [at.mean for _, at in shown],
                 [low for low, _ in ends],
                 [high for _, high in ends],
-                colour=colour,
+                colour=look.idx,
             )
         )
-    labels = dict.fromkeys(label for of_name in groups.values() for label, _ in of_name)
-    return Chart(y_label, "Flow size", y_label, series, "y", False, list(labels))
+    return Chart(y_label, "Flow size", y_label, series, "y", False, list(ranges.values()))
 
 
 def grids(result_tables: Iterable[ResultTable]) -> Iterator[DataTable]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rampmeter.analysis.confidence import Interval, interval
+from rampmeter.plots.colours import looks
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
     Chart,
@@ -20,7 +21,8 @@ from rampmeter.report.model import (
     SectionPart,
     Series,
 )
-from rampmeter.sweeps.columns import COLUMNS, MEASURES
+from rampmeter.results.names import key_name, measure_name, setting_name, transport_name
+from rampmeter.sweeps.columns import MEASURES
 from rampmeter.sweeps.dataset import IDENTITY, INTERVALS, RUNS
 from rampmeter.sweeps.results import PointRows, SweepResults
 from rampmeter.text.numbers import counted
@@ -44,7 +46,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
     keys = [key for key in results.keys if len({literal(p.values[key]) for p in points}) > 1]
     parts: list[SectionPart] = []
     numeric = [key for key in keys if all(_is_number(p.values[key]) for p in points)]
-    if len(keys) == 2:
+    if len(keys) == len(numeric) == 2:
         parts += itertools.islice(_heat_maps(points, keys, measures), HEATS_MAX)
     else:
         parts += _curves(points, keys, numeric, measures)
@@ -84,41 +86,56 @@ def _files(folder: Path) -> list[Path]:
     return files if len(files) <= FILES_MAX else []
 
 
-def _label(measure: str) -> str:
-    """Returns the name of a measure in charts, with its unit."""
-    unit = next(column.unit for column in COLUMNS if column.name == measure)
-    words = measure.removesuffix("_gbps").replace("_", " ").capitalize()
-    return f"{words} ({unit})" if unit not in ("", "1") else words
-
-
 def _curves(
     points: Sequence[PointRows],
     keys: Sequence[str],
     numeric: Sequence[str],
     measures: Sequence[str],
 ) -> Iterator[Chart]:
-    """Yields each measure by the first numeric key, a line per transport and other value."""
+    """Yields each measure by the first numeric key, a chart for each value of the next key.
+
+    Lines are those of transports and of the values of further keys.
+    """
     key = numeric[0] if numeric else None
-    others = [other for other in keys if other != key]
-    for measure in measures:
-        lines: dict[str, list[tuple[Any, Interval]]] = {}
-        for point in points:
-            words = [f"{o.rpartition('.')[2]} = {point.values[o]}" for o in others if key]
+    rest = [other for other in keys if other != key and key]
+    panel, others = (rest[0], rest[1:]) if rest else (None, [])
+    transports = list(dict.fromkeys(point.transport for point in points))
+    colours = {name: look.idx for name, look in zip(transports, looks(transports), strict=True)}
+    for measure, titled in itertools.product(measures, _panels(points, panel).items()):
+        title, own = titled
+        lines: dict[tuple[str, str], list[tuple[Any, Interval]]] = {}
+        for point in own:
+            words = ", ".join(setting_name(o, point.values[o]) for o in others)
             place = point.values[key] if key else _place(point, keys)
-            lines.setdefault(", ".join([point.transport, *words]), []).append(
-                (place, point.interval(measure))
-            )
-        categories = (
-            () if key else list(dict.fromkeys(str(x) for of in lines.values() for x, _ in of))
-        )
-        label = _label(measure)
+            line = lines.setdefault((point.transport, words), [])
+            line.append((place, point.interval(measure)))
+        places = () if key else dict.fromkeys(str(x) for of in lines.values() for x, _ in of)
         series = [
-            _series(name, sorted(values, key=lambda v: v[0]) if key else values, colour)
-            for colour, (name, values) in enumerate(lines.items())
+            _series(
+                ", ".join(filter(None, (transport_name(transport), words))),
+                sorted(values, key=lambda v: v[0]) if key else values,
+                colours[transport] if not words else idx,
+            )
+            for idx, ((transport, words), values) in enumerate(lines.items())
         ]
+        label = measure_name(measure)
         yield Chart(
-            label, key or "", label, series, has_lines=key is not None, categories=categories
+            f"{label}, {title}" if title else label,
+            key_name(key) if key else "",
+            label,
+            series,
+            has_lines=key is not None,
+            categories=list(places),
         )
+
+
+def _panels(points: Sequence[PointRows], key: str | None) -> dict[str, list[PointRows]]:
+    """Returns the points by the title of their chart."""
+    panels: dict[str, list[PointRows]] = {}
+    for point in points:
+        title = setting_name(key, point.values[key]) if key else ""
+        panels.setdefault(title, []).append(point)
+    return panels
 
 
 def _series(name: str, values: Sequence[tuple[Any, Interval]], colour: int) -> Series:
@@ -139,20 +156,32 @@ def _series(name: str, values: Sequence[tuple[Any, Interval]], colour: int) -> S
 def _heat_maps(
     points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[str]
 ) -> Iterator[HeatMap]:
-    """Yields each measure over two keys, a map for each transport."""
+    """Yields each measure over two keys: a map for each transport, all by one scale of colours."""
     first, second = keys
-    for measure, transport in itertools.product(
-        measures, dict.fromkeys(point.transport for point in points)
-    ):
-        own = [point for point in points if point.transport == transport]
-        x, y = (_values(own, key) for key in (first, second))
-        at = {
-            (literal(p.values[first]), literal(p.values[second])): p.interval(measure).mean
-            for p in own
-        }
-        z = [[at.get((a, b), math.nan) for a in x] for b in y]
-        label = _label(measure)
-        yield HeatMap(f"{label}, {transport}", first, second, x, y, z, label)
+    transports = list(dict.fromkeys(point.transport for point in points))
+    for measure in measures:
+        means = [point.interval(measure).mean for point in points]
+        finite = [mean for mean in means if math.isfinite(mean)]
+        for transport in transports:
+            own = [point for point in points if point.transport == transport]
+            x, y = (_values(own, key) for key in (first, second))
+            at = {
+                (literal(p.values[first]), literal(p.values[second])): p.interval(measure).mean
+                for p in own
+            }
+            z = [[at.get((a, b), math.nan) for a in x] for b in y]
+            label = measure_name(measure)
+            yield HeatMap(
+                f"{label}, {transport_name(transport)}",
+                key_name(first),
+                key_name(second),
+                x,
+                y,
+                z,
+                label,
+                min(finite, default=math.nan),
+                max(finite, default=math.nan),
+            )
 
 
 def _values(points: Sequence[PointRows], key: str) -> list[str]:
@@ -207,7 +236,7 @@ def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[
         Column("too short"),
     ]
     for measure in measures:
-        name = _label(measure)
+        name = measure_name(measure)
         columns += [Column(name, is_number=True), Column("±", is_number=True)]
     rows = []
     for point in points:

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.on_demand import np, pa
+from rampmeter.results import pictures
 from rampmeter.results.comparison_tables import comparison_tables
-from rampmeter.results.plot_list import PlotList
-from rampmeter.results.run import Run
+from rampmeter.results.names import interval_name, transport_name
+from rampmeter.results.plot_list import PlotList, needs
+from rampmeter.results.run import Run, has_table
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
 from rampmeter.results.slowdown import (
     STATISTICS,
@@ -286,12 +288,55 @@ class ComparisonPlots(PlotList):
         series = [
             series_of_slowdowns(label, self._of.slowdowns(label)[:-1]) for label in self._of.labels
         ]
-        return plots.slowdown_by_size(series, ax=ax)
+        note = interval_name([self._of.n_seeds])
+        return plots.slowdown_by_size(series, interval=note, ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times of the flows that count, of all seeds."""
-        curves = {label: self._of_all(label) for label in self._of.labels}
+        curves = {transport_name(label): self._of_all(label) for label in self._of.labels}
         return plots.fct_cdfs(curves, ax=ax)
+
+    @needs("timeline")
+    def time_space(
+        self,
+        start: float | str = 0,
+        end: float | str | None = None,
+        hosts: str | Sequence[int] | None = None,
+    ) -> "Figure":
+        """Draws the packets on each link, a panel for each transport; see `Run.plot.time_space`."""
+        return pictures.time_space(self._first, pictures.Window.parse(start, end), hosts)
+
+    @needs("timeline", "links")
+    def queue(
+        self,
+        port: str | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Draws the queue of a port over time, a line for each transport; see `Run.plot.queue`."""
+        return pictures.queue(self._first, pictures.Window.parse(start, end), port, ax)
+
+    @needs("timeline", "links")
+    def link(
+        self,
+        port: str | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Draws the utilisation of a link over time, a line for each transport."""
+        return pictures.link(self._first, pictures.Window.parse(start, end), port, ax)
+
+    def _has(self, table: str) -> bool:
+        return all(has_table(run, table) for run in self._first.values())
+
+    @property
+    def _first(self) -> dict[str, Run]:
+        """The run of the first seed of each transport, by the name of the transport."""
+        return {transport_name(label): runs[0] for label, runs in self._of.runs.items()}
 
     def _of_all(self, label: str) -> "Floats":
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])

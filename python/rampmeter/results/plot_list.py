@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def needs(table: str) -> Callable[[Method], Method]:
-    """Marks a plot of a table that not every run has."""
+def needs(*tables: str) -> Callable[[Method], Method]:
+    """Marks a plot of a table that not every run has; one of several is enough."""
 
     def mark(method: Method) -> Method:
-        method.__dict__["needs"] = table
+        method.__dict__["needs"] = tables
         return method
 
     return mark
@@ -36,9 +36,11 @@ class PlotList:
         """Returns the plots for which there is data, by name."""
         found = {name: getattr(self, name) for name in self.names()}
         return {
-            name: plot for name, plot in found.items() if self._has(getattr(plot, "needs", None))
+            name: plot
+            for name, plot in found.items()
+            if not (tables := getattr(plot, "needs", ())) or any(map(self._has, tables))
         }
 
-    def _has(self, table: str | None) -> bool:
-        """Returns true if the result has a table, or if none is needed."""
-        return table is None
+    def _has(self, _table: str) -> bool:
+        """Returns true if the result has a table."""
+        return False

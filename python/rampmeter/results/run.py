@@ -3,6 +3,7 @@
 import json
 import shutil
 import weakref
+from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -12,6 +13,8 @@ from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
+from rampmeter.results import pictures
+from rampmeter.results.names import interval_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
@@ -20,6 +23,7 @@ from rampmeter.text.arguments import choice_argument, path_argument
 from rampmeter.text.cautions import Caution, cautions_of
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
+from rampmeter.timeline import Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +42,9 @@ DROPS = "drops.parquet"
 OUTAGES = "outages.parquet"
 COUNTERS = "transport.parquet"
 SUMMARY = "summary.json"
+
+TIMELINE_MAX = 20_000_000
+"""Maximum bytes of a timeline that `rampmeter plot` draws without being told to."""
 
 COMPLETE = frozenset({"finished", "incomplete", "censored"})
 """The statuses of runs that reached the end of their plan."""
@@ -172,6 +179,11 @@ class Run:
         trace = self.manifest.get("trace")
         return self.path / trace["file"] if trace else None
 
+    @cached_property
+    def timeline(self) -> Timeline | None:
+        """The events on each link; `None` unless `run.trace` was set. Large files take minutes."""
+        return Timeline.load(self.trace_file) if self.trace_file else None
+
     def columns(self, *names: str) -> "pa.Table":
         """Reads some columns of the table of flows anew: tables of large runs are large."""
         return self._table(FLOWS, list(names))
@@ -230,6 +242,15 @@ class Run:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
 
 
+def has_table(run: Run, name: str) -> bool:
+    """Returns true if a run has a table, or a timeline that is quickly read."""
+    if name != "timeline":
+        return getattr(run, name) is not None
+    # A folder without results is reported by the first plot.
+    file = run.trace_file if (run.path / MANIFEST).is_file() else None
+    return file is not None and file.is_file() and file.stat().st_size <= TIMELINE_MAX
+
+
 class Plots(PlotList):
     """The plots of one run; each is a matplotlib figure (`figure.savefig("a.png")`).
 
@@ -242,15 +263,16 @@ class Plots(PlotList):
     def __repr__(self) -> str:
         return f"<plots of {self._run.name}: {', '.join(self.names())}>"
 
-    def _has(self, table: str | None) -> bool:
-        return table is None or getattr(self._run, table) is not None
+    def _has(self, table: str) -> bool:
+        return has_table(self._run, table)
 
     def slowdown_by_size(
         self, ideal: str = "delivered", bins: str = "bdp", *, ax: "Axes | None" = None
     ) -> "Figure":
         """Draws the mean and 99th percentile of slowdown by flow size."""
         groups = slowdown_groups(self._run.summary, ideal, bins)
-        return plots.slowdown_by_size([series_of_groups("measured", groups)], ax=ax)
+        series = series_of_groups("measured", groups)
+        return plots.slowdown_by_size([series], interval=interval_name([1]), ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distribution of flow completion times, with that of an idle network."""
@@ -264,6 +286,50 @@ class Plots(PlotList):
     def queue_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distribution of queue lengths by tier."""
         return plots.queue_cdf(tiers(self._run.queues, "queue_bytes", "samples"), ax=ax)
+
+    @needs("timeline")
+    def time_space(
+        self,
+        start: float | str = 0,
+        end: float | str | None = None,
+        hosts: str | Sequence[int] | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Draws the packets on each link, a row for each link, from the file of `run.trace`.
+
+        The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text
+        such as `0-7`. Raises `ResultError` without a timeline.
+        """
+        window = pictures.Window.parse(start, end)
+        return pictures.time_space({"": self._run}, window, hosts, ax)
+
+    @needs("timeline", "links")
+    def queue(
+        self,
+        port: str | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Draws the queue of a port such as `s0>h0` over time, by default of the longest queue.
+
+        With `run.trace` it shows every change, with `run.links` samples.
+        """
+        return pictures.queue({"": self._run}, pictures.Window.parse(start, end), port, ax)
+
+    @needs("timeline", "links")
+    def link(
+        self,
+        port: str | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        *,
+        ax: "Axes | None" = None,
+    ) -> "Figure":
+        """Draws the utilisation of a link such as `s0>h0` over time, by default the busiest one."""
+        return pictures.link({"": self._run}, pictures.Window.parse(start, end), port, ax)
 
     @needs("tenants")
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":

@@ -7,6 +7,7 @@ from typing import Any
 
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval
+from rampmeter.results.names import size_ranges, transport_name
 from rampmeter.text.arguments import choice_argument
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
@@ -90,7 +91,7 @@ def series_of_groups(name: str, groups: Sequence[Group]) -> "plots.SizeSeries":
         [group.p99 if group.count else None for group in groups],
         mean_errors=[group.half_widths.get("mean") for group in groups],
         p99_errors=[group.half_widths.get("p99") for group in groups],
-        labels=[group.label for group in groups],
+        labels=size_ranges([group.label for group in groups]),
     )
 
 
@@ -101,10 +102,10 @@ def series_of_slowdowns(name: str, groups: Sequence[Slowdowns]) -> "plots.SizeSe
         return value if math.isfinite(value) else None
 
     return plots.SizeSeries(
-        name,
+        transport_name(name),
         [shown(group.mean.mean) for group in groups],
         [shown(group.p99.mean) for group in groups],
         mean_errors=[group.mean.half_width for group in groups],
         p99_errors=[group.p99.half_width for group in groups],
-        labels=[group.label for group in groups],
+        labels=size_ranges([group.label for group in groups]),
     )

@@ -3,29 +3,27 @@
 import json
 import shutil
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as field_of
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
-from rampmeter import plots
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
+from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.sweeps.warnings import merge
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
-from rampmeter.text.toml import literal
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    pass
 
 HALF: Final = "_half"
 """Suffix of a column's name that has half the width of its interval."""
@@ -155,7 +153,7 @@ class SweepResults:
     @property
     def plot(self) -> "SweepPlots":
         """Plots of the sweep."""
-        return SweepPlots(self)
+        return SweepPlots(self.url, self.keys, self.points)
 
 
 @dataclass(frozen=True)
@@ -221,70 +219,6 @@ class PointRows:
         return row
 
 
-class SweepPlots:
-    """The plots of a sweep; each is a matplotlib figure, or drawn into `ax`."""
-
-    def __init__(self, results: SweepResults) -> None:
-        self._results = results
-
-    def metric(
-        self,
-        name: str = "slowdown_mean",
-        against: str | None = None,
-        *,
-        ax: "Axes | None" = None,
-    ) -> "Figure":
-        """Draws a measure by a varied key: a line for each transport, with intervals over seeds.
-
-        `against` is by default the first key that has several numbers. Raises `ValueError` for an
-        unknown measure or key.
-        """
-        if name not in MEASURES:
-            raise ValueError(f"name: expected one of {', '.join(MEASURES)}, got {name}")
-        key = self._axis(against)
-        column = next(column for column in COLUMNS if column.name == name)
-        unit = f" ({column.unit})" if column.unit not in ("", "1") else ""
-        series = list(self._series(name, key))
-        label = name.replace("_", " ")
-        return plots.replicated(series, x_label=key, y_label=f"{label}{unit}", ax=ax)
-
-    def __repr__(self) -> str:
-        return f"<plots of {self._results.url}: metric>"
-
-    def _axis(self, against: str | None) -> str:
-        numbers = [
-            key
-            for key in self._results.keys
-            if all(_is_number(point.values[key]) for point in self._results.points)
-        ]
-        several = [key for key in numbers if len({p.values[key] for p in self._results.points}) > 1]
-        if against is None and (several or numbers):
-            return (several or numbers)[0]
-        if against not in numbers:
-            allowed = ", ".join(numbers) or "none: no varied key has numbers alone"
-            raise ValueError(f"against: expected one of {allowed}, got {against}")
-        return against
-
-    def _series(self, name: str, key: str) -> Iterator["plots.Series"]:
-        points = self._results.points
-        others = [
-            other
-            for other in self._results.keys
-            if other != key and len({literal(point.values[other]) for point in points}) > 1
-        ]
-        lines: dict[str, list[tuple[float, Interval]]] = {}
-        for point in points:
-            words = [f"{o.rpartition('.')[2]} = {point.values[o]}" for o in others]
-            label = ", ".join([point.transport, *words])
-            lines.setdefault(label, []).append((point.values[key], point.interval(name)))
-        for label, values in lines.items():
-            yield plots.Series(label, sorted(values, key=lambda value: value[0]))
-
-
 def cell(value: Any) -> str:
     """Formats the value of a varied key."""
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,358 @@
+"""Pictures of a window of a run: packets on links, a queue and a link over time."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from rampmeter import plots
+from rampmeter.on_demand import np, pa
+from rampmeter.text.locations import Location
+from rampmeter.timeline import Timeline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROWS_MAX: Final = 48
+"""Maximum number of links of a time-space diagram of all hosts."""
+HOSTS_SHOWN: Final = 16
+"""First hosts that a diagram shows if all of them have too many links."""
+PACKETS_MAX: Final = 20_000
+"""Maximum number of packets of a time-space diagram of a run without a given end."""
+SENDERS_MAX: Final = 12
+"""Maximum number of senders that each have a colour; of more, kinds of packets have colours."""
+DATA: Final = re.compile(r"data|cell|packet|payload", re.IGNORECASE)
+"""Names of packets with data."""
+CONTROL: Final = "control"
+BINS: Final = 60
+"""Number of intervals of the utilisation of a link."""
+UNITS: Final = {"ns": 1e3, "us": 1e6, "µs": 1e6, "ms": 1e9, "s": 1e12, "": 1e6}
+"""Picoseconds of units of time; a number without a unit is in microseconds."""
+
+
+class Run(Protocol):
+    """The parts of a run that have its events and samples."""
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """The events on each link, if it has a timeline."""
+
+    @property
+    def links(self) -> "pa.Table | None":
+        """Each link at each sample, if it has samples."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window of a run in picoseconds; the end is `None` for that of the run."""
+
+    start_ps: float = 0.0
+    end_ps: float | None = None
+
+    @classmethod
+    def parse(cls, start: float | str, end: float | str | None) -> "Window":
+        """Returns a window of times such as `40us`, `1.5ms` or a number of microseconds."""
+        first, last = parse_time(start, "start"), None if end is None else parse_time(end, "end")
+        if last is not None and last <= first:
+            raise Location(key="end").error(expected=f"a time after {start}", got=end)
+        return cls(first, last)
+
+    def until(self, end_ps: float) -> tuple[float, float]:
+        """Returns the ends of the window in a run that ends at `end_ps`."""
+        return self.start_ps, max(self.start_ps + 1.0, self.end_ps or end_ps)
+
+
+def parse_time(value: float | str, name: str) -> float:
+    """Returns picoseconds of a time: a number of microseconds, or a text such as `1.5ms`.
+
+    >>> parse_time("40us", "end"), parse_time(2, "end")
+    (40000000.0, 2000000.0)
+    """
+    found = re.fullmatch(r"\s*([\d.]+(?:e-?\d+)?)\s*([a-zµ]*)\s*", str(value))
+    try:
+        if found and found[2] in UNITS:
+            return float(found[1]) * UNITS[found[2]]
+    except ValueError:
+        pass
+    raise Location(key=name).error(
+        expected="a time such as 40us, 0.5ms or a number of microseconds", got=value
+    )
+
+
+def parse_hosts(hosts: str | Iterable[int]) -> list[int]:
+    """Returns the hosts of a list of numbers and ranges.
+
+    >>> parse_hosts("0-2,7")
+    [0, 1, 2, 7]
+    """
+    if not isinstance(hosts, str):
+        return [int(host) for host in hosts]
+    found: list[int] = []
+    for part in hosts.split(","):
+        ends = re.fullmatch(r"\s*h?(\d+)(?:(?:-|\.\.)h?(\d+))?\s*", part)
+        if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
+            raise Location(key="hosts").error(expected="numbers and ranges, as 0-7,9", got=hosts)
+        found += range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+    return found
+
+
+def time_space(
+    runs: Mapping[str, Run],
+    window: Window,
+    hosts: str | Iterable[int] | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draws the packets on each link, a panel for each run; raises `ResultError`."""
+    timelines = {name: timeline_of(run) for name, run in runs.items()}
+    wanted = None if hosts is None else set(parse_hosts(hosts))
+    links = _links_of(timelines.values(), wanted)
+    end_ps = max(_end(timeline, links, window) for timeline in timelines.values())
+    start, end = window.until(end_ps)
+    kinds = _Kinds(timelines.values(), links)
+    panels = {}
+    for name, timeline in timelines.items():
+        by_name = {track.name: track for track in timeline.links}
+        drops = _drops(timeline)
+        panels[name] = plots.LinkRows(
+            {
+                _arrow(link): [
+                    plots.PacketTransit(kinds.of(one), one.at / 1e3, one.until / 1e3)
+                    for one in (by_name[link].slices if link in by_name else ())
+                    if one.until > start and one.at < end
+                ]
+                for link in links
+            },
+            {_arrow(link): [at / 1e3 for at in drops.get(link, ())] for link in links},
+        )
+    return plots.time_spaces(panels, (start / 1e3, end / 1e3), kinds=kinds.names, ax=ax)
+
+
+def queue(
+    runs: Mapping[str, Run],
+    window: Window,
+    port: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draws the queue of a port over time, a line for each run; raises `ResultError`.
+
+    The port is by default that of the longest queue of all runs.
+    """
+    queues = {name: _queues(run) for name, run in runs.items()}
+    chosen = _chosen(queues, port)
+    lines = {name: _line(of, chosen) for name, of in queues.items()}
+    return plots.over_time(
+        lines, _limits(lines, window), f"Queue of {_arrow(chosen)} (kB)", scale=1e-3, ax=ax
+    )
+
+
+def link(
+    runs: Mapping[str, Run],
+    window: Window,
+    port: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Figure":
+    """Draws the utilisation of a link over time, a line for each run; raises `ResultError`.
+
+    The link is by default the busiest one of all runs.
+    """
+    timelines = [run.timeline for run in runs.values() if run.timeline is not None]
+    tracks = (track for timeline in timelines for track in timeline.links if track.slices)
+    limits = window.until(max((track.slices[-1].until for track in tracks), default=1.0))
+    used = {name: _utilisations(run, limits) for name, run in runs.items()}
+    chosen = _chosen(used, port, lambda values: values.sum())
+    lines = {name: _line(of, chosen) for name, of in used.items()}
+    return plots.over_time(
+        lines, _limits(lines, window), f"Utilisation of {_arrow(chosen)}", top=1.02, ax=ax
+    )
+
+
+def timeline_of(run: Run) -> Timeline:
+    """Returns the timeline of a run; raises `ResultError` if it has none."""
+    if run.timeline is None:
+        raise Location(run.path).result_error(
+            expected="a timeline: set `run.trace`", got="a run without"
+        )
+    return run.timeline
+
+
+Line = tuple[Any, Any]
+
+
+def _line(lines: Mapping[str, Line], port: str) -> Line:
+    """Returns the line of a port, which is empty if the run has none."""
+    return lines.get(port) or (np.zeros(0), np.zeros(0))
+
+
+def _queues(run: Run) -> dict[str, Line]:
+    """Returns times and bytes of the queue of each port: every change, or samples."""
+    if run.timeline is not None:
+        found = {}
+        for track in run.timeline.at_ports(" queue"):
+            times = np.asarray([event.at for event in track.values], dtype=float)
+            found[track.name.removesuffix(" queue")] = (
+                times,
+                np.asarray([event.value for event in track.values], dtype=float),
+            )
+        return found
+    return _samples(run, "queue_bytes")
+
+
+def _utilisations(run: Run, limits: tuple[float, float]) -> dict[str, Line]:
+    """Returns times and utilisation of each link: of equal intervals, or of samples."""
+    if run.timeline is None:
+        return _samples(run, "utilisation")
+    edges = np.linspace(*limits, BINS + 1)
+    found = {}
+    for track in run.timeline.links:
+        begins = np.asarray([event.at for event in track.slices], dtype=float)
+        ends = np.asarray([event.until for event in track.slices], dtype=float)
+        busy = np.concatenate([[0.0], np.cumsum(ends - begins)])
+        # Busy time before each edge: that of whole packets, and the part of the one on the link.
+        before = np.searchsorted(begins, edges)
+        last = np.maximum(before - 1, 0)
+        over = np.where(before > 0, np.maximum(0.0, ends[last] - edges), 0.0) if len(ends) else 0.0
+        shares = np.diff(busy[before] - over) / np.diff(edges)
+        found[track.name] = (edges, np.append(shares, shares[-1]))
+    return found
+
+
+def _samples(run: Run, column: str) -> dict[str, Line]:
+    """Returns times and values of each link at the samples of `run.links`."""
+    if run.links is None:
+        raise Location(run.path).result_error(
+            expected="a timeline or samples of links: set `run.trace` or `run.links`",
+            got="a run without",
+        )
+    table = run.links.select(["time_ps", "from", "to", column]).to_pydict()
+    found: dict[str, tuple[list[float], list[float]]] = {}
+    for at, source, target, value in zip(*table.values(), strict=True):
+        times, values = found.setdefault(f"{source}>{target}", ([0.0], []))
+        times.append(at)
+        values.append(value)
+    # A value is that of the interval before its time.
+    return {
+        name: (np.asarray(times), np.asarray([*values, values[-1]]))
+        for name, (times, values) in found.items()
+    }
+
+
+def _chosen(
+    lines: Mapping[str, Mapping[str, Line]],
+    port: str | None,
+    rank: Callable[[Any], float] = lambda values: values.max(initial=0.0),
+) -> str:
+    """Returns the port of a name, or the one whose values are the largest."""
+    names = sorted({name for of in lines.values() for name in of}, key=_order)
+    if port is not None:
+        wanted = re.sub(r"\s*(->|→|-|>)\s*", ">", port.strip(), count=1)
+        if wanted not in names:
+            few = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+            raise Location(key="port").error(expected=f"one of {few}", got=port)
+        return wanted
+    if not names:
+        raise Location(key="port").error(expected="a run with packets", got="one without")
+    ranks = {
+        name: max((rank(of[name][1]) for of in lines.values() if name in of), default=0.0)
+        for name in names
+    }
+    return max(names, key=lambda name: ranks[name])
+
+
+def _limits(lines: Mapping[str, Line], window: Window) -> tuple[float, float]:
+    return window.until(max((times[-1] for times, _ in lines.values() if len(times)), default=1.0))
+
+
+def _links_of(timelines: Iterable[Timeline], hosts: set[int] | None) -> list[str]:
+    """Returns the links with packets: uplinks by host, those of switches, downlinks by host."""
+    names = {track.name for timeline in timelines for track in timeline.links if track.slices}
+    if hosts is None and len(names) > ROWS_MAX:
+        hosts = set(range(HOSTS_SHOWN))
+    if hosts is not None:
+        names = {name for name in names if any(host in hosts for host in _hosts(name))}
+        if not names:
+            text = ", ".join(map(str, sorted(hosts)))
+            raise Location(key="hosts").error(expected="hosts with packets", got=text)
+    return sorted(names, key=_order)
+
+
+def _hosts(name: str) -> list[int]:
+    """Returns the hosts at the ends of a link."""
+    return [int(end[1:].partition(".")[0]) for end in name.split(">") if end.startswith("h")]
+
+
+def _order(name: str) -> tuple[int, list[int], str]:
+    """Sorts links: from hosts, between switches, to hosts; numbers by size."""
+    source, _, target = name.partition(">")
+    place = 0 if source.startswith("h") else 2 if target.startswith("h") else 1
+    ends = (target, source) if place == 2 else (source, target)
+    return place, [int(number) for end in ends for number in re.findall(r"\d+", end)], name
+
+
+def _end(timeline: Timeline, links: Sequence[str], window: Window) -> float:
+    """Returns the end of the window: its own, that of the run, or that of the last packet shown."""
+    if window.end_ps is not None:
+        return window.end_ps
+    ends = sorted(
+        event.until
+        for track in timeline.links
+        if track.name in links
+        for event in track.slices
+        if event.until > window.start_ps
+    )
+    return float(ends[:PACKETS_MAX][-1]) if ends else 1.0
+
+
+class _Kinds:
+    """The kinds of packets in a diagram: the sender of data, `control` for all others.
+
+    With many senders, the kinds of data are the names of the packets.
+    """
+
+    def __init__(self, timelines: Iterable[Timeline], links: Sequence[str]) -> None:
+        counts: Counter[str] = Counter()
+        self._sources: dict[int, str] = {}
+        for timeline in timelines:
+            self._sources |= {flow: host for flow, (host, _) in timeline.flows("out").items()}
+            for track in timeline.links:
+                if track.name in links:
+                    counts.update(one.name for one in track.slices)
+        self._is_by_sender = len(set(self._sources.values())) <= SENDERS_MAX
+        senders = sorted(set(self._sources.values()), key=lambda host: int(host[1:]))
+        data = [name for name, _ in counts.most_common() if is_data(name)]
+        self.names = [*([f"data of {s}" for s in senders] if self._is_by_sender else data), CONTROL]
+
+    def of(self, event: Any) -> str:
+        """Returns the kind of a packet on a link."""
+        if not is_data(event.name):
+            return CONTROL
+        if not self._is_by_sender:
+            return str(event.name)
+        source = event.args.get("src")
+        host = f"h{source}" if source is not None else self._sources[event.args.get("flow", 0)]
+        return f"data of {host}"
+
+
+def is_data(name: str) -> bool:
+    """Returns true for the name of packets that carry data."""
+    return bool(DATA.search(name))
+
+
+def _drops(timeline: Timeline) -> dict[str, list[float]]:
+    """Returns the times of the drops at each port."""
+    found: dict[str, list[float]] = {}
+    for track in timeline.at_ports(" drops, marks, outages"):
+        port = track.name.partition(" ")[0]
+        found[port] = [float(one.at) for one in track.instants if one.name == "drop"]
+    return found
+
+
+def _arrow(name: str) -> str:
+    """Returns the name of a link with an arrow."""
+    return name.replace(">", " → ")
