@@ -66,11 +66,13 @@ def test_the_commands_of_the_page_make_the_figures_of_a_study(
     text = plan.text.replace("flows = 8000", "flows = 60").replace("seeds = 3", "seeds = 2")
     Path(plan.file).write_text(text.replace("0.3..0.9:0.2", "0.5,0.7"))
     lines = commands.text.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 6
     for line in lines:
         run_command(line, "paper-figures.md")
     made = sorted(file.name for file in Path("results/study-sweep").glob("*.pdf"))
     assert made == ["slowdown_by_size.pdf", "slowdown_mean.pdf", "slowdown_p99.pdf"]
+    assert "\\begin{tabular}" in Path("means.tex").read_text()
+    assert len(Path("means.csv").read_text().splitlines()) == 1 + 5 * 2 * 2
 
 
 def test_fonts_and_lines_follow_the_format() -> None:

@@ -146,7 +146,7 @@ def test_every_transport_has_a_colour_of_its_own_in_all_figures() -> None:
     assert len({look.idx for look in looks(["homa:paper", "homa:reference", "mine"])}) == 3
 
 
-def test_slowdown_by_size_has_the_points_of_where() -> None:
+def test_slowdown_by_size_has_the_chosen_points() -> None:
     figure = sweep().slowdown_by_size({"load": 0.3})
     assert figure.legends[0].get_title().get_text() == "Load 0.3"
     axes = panels(figure)[0]

@@ -84,7 +84,7 @@ class TestAllotment:
 
 
 class TestFreeMemory:
-    def test_it_is_part_of_the_machine(self) -> None:
+    def test_free_memory_is_part_of_the_machine(self) -> None:
         assert 1e8 < free_memory() < 1e14
 
     def test_the_limit_of_a_control_group_applies(
@@ -167,7 +167,7 @@ def remaining(costs: list[float], expected: float | None, clock: Clock) -> Remai
 
 class TestRemainingTime:
     @pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
-    def test_it_does_not_jump_if_runs_differ_and_the_estimate_was_wrong(self, scale: float) -> None:
+    def test_the_expected_end_does_not_jump_if_the_estimate_was_wrong(self, scale: float) -> None:
         costs = [1.0, 20.0] * 20
         clock = Clock()
         time = remaining(costs, sum(costs), clock)
@@ -183,7 +183,7 @@ class TestRemainingTime:
         assert all(abs(end - true) < 0.25 * true for end in ends[20:])
         assert max(abs(b - a) for a, b in itertools.pairwise(ends)) < 0.2 * true
 
-    def test_it_decreases_with_the_clock(self) -> None:
+    def test_remaining_time_decreases_with_the_clock(self) -> None:
         clock = Clock()
         time = remaining([10.0] * 4, 40.0, clock)
         time.start()

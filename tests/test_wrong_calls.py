@@ -316,7 +316,7 @@ def test_wrong_calls_name_argument_and_value(name: str, results: Results) -> Non
     assert not isinstance(raised.value, TypeError) or is_of_the_call(raised.value)
 
 
-def test_there_are_many_wrong_calls() -> None:
+def test_more_than_64_calls_are_wrong() -> None:
     assert len(CALLS) >= 64
 
 

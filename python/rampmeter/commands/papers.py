@@ -109,41 +109,36 @@ def papers(
     """Make a figure of a paper and judge it by the published values.
 
     Without a figure, list all figures with their costs. An interrupted figure continues at its
-    missing runs. A run
-    with fewer flows than the published value has the verdict "fewer flows". A reduced figure is
-    judged by values recorded from as many flows, if there are any. With --all the report of all
-    figures is results/papers/report.html, as `rampmeter report` writes it.
+    missing runs. A run with fewer flows than the published value has the verdict "fewer flows".
+    A reduced figure is judged by values recorded from as many flows, if there are any. With --all
+    the report of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
-    The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds,
-    and of pilot runs with a tenth of the flows or fewer. --status judges its entries:
-    without a full run "pilot match" or "pilot miss", without a current entry "not run". --fill runs
-    all that is missing. --from-ledger draws and judges a figure from its entries, and with --all
-    every figure; parts without entries are omitted.
+    The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
+    of pilot runs with a tenth of the flows or fewer. --status judges its entries: without a full
+    run "pilot match" or "pilot miss", without a current entry "not run". --fill runs all that is
+    missing. --from-ledger draws and judges a figure from its entries, and with --all every figure;
+    parts without entries are omitted.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
-      rampmeter papers dcpim 3 --quick --dry-run
       rampmeter papers dcpim 3 --quick
       rampmeter papers dcpim 3
       rampmeter papers --all
     """
-    mode = _mode(quick=quick, full=full, scale=scale)
-    root = figures.find_papers()
+    root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
     if status or output.is_json or fill is not None:
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
-    if from_ledger and (quick or full or scale is not None or seeds is not None or beside_ledger):
-        raise Location(key="--from-ledger").error(f"cannot be combined with {NOT_FROM_LEDGER}")
+    has_mode = quick or full or scale is not None or seeds is not None or beside_ledger
+    _check_scope(figure, has_mode=has_mode, from_ledger=from_ledger, everything=everything)
     if dry_run:
         _show_costs(root, paper, figure, mode, seeds)
         return
+    if everything and from_ledger:
+        _draw_all(root, paper, out or PAPERS, jobs, output)
+        return
     if everything:
-        if figure is not None:
-            raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
-        if from_ledger:
-            _draw_all(root, paper, out or PAPERS, jobs, output)
-        else:
-            _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
+        _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
         return
     if paper is None or figure is None:
         _list_figures(root, paper, output)
@@ -153,12 +148,22 @@ def papers(
     if from_ledger:
         _show_from_ledger(one, root, out or folder / LEDGER, output)
         return
-    folder_of_mode = out or folder / mode.label
-    batch = _make(one, mode, seeds, folder_of_mode, jobs, output, force=force, quiet=quiet)
+    made = out or folder / mode.label
+    batch = _make(one, mode, seeds, made, jobs, output, force=force, quiet=quiet)
     exit_by_outcome(batch)
     if beside_ledger:
         _show_beside(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
+
+
+def _check_scope(
+    figure: str | None, *, has_mode: bool, from_ledger: bool, everything: bool
+) -> None:
+    """Raises an error if the options about the figures to make exclude each other."""
+    if from_ledger and has_mode:
+        raise Location(key="--from-ledger").error(f"cannot be combined with {NOT_FROM_LEDGER}")
+    if everything and figure is not None:
+        raise Location(key="--all").error(f"applies to whole papers; omit the figure {figure}")
 
 
 def _open_ledger(

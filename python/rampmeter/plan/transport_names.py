@@ -66,7 +66,8 @@ def transport_table(value: object, where: Location) -> Table:
     if isinstance(value, str):
         return _table_of_text(value, where)
     if isinstance(value, type) and value is not Transport and is_transport(value):
-        make: Any = value if issubclass(value, Transport) else value.transport  # type: ignore[attr-defined]
+        kind: Any = value
+        make = kind if issubclass(value, Transport) else kind.transport
         value = make()
     if isinstance(value, PlanTable) and not isinstance(value, Transport):
         raise where.error(expected="a transport", got=shown(value))

@@ -76,8 +76,7 @@ def run(
     Results of the same plan in `out` are not made again. Those of another plan are an error, unless
     `force` replaces them. Ctrl-C ends the run, keeps finished output in `out`, and raises
     `KeyboardInterrupt`; SIGTERM raises `SystemExit`. The simulator releases the interpreter lock,
-    so that threads can run several simulations. A run without `out` cannot be sent to another
-    process.
+    so that threads can run several simulations. A run without `out` cannot be pickled.
 
     A run longer than `timeout` seconds ends with `TimeoutError`. A run whose event `cancel` is set
     ends with `CancelledError` of `concurrent.futures`. Both keep finished output in `out`. Another
@@ -88,12 +87,7 @@ def run(
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
         ...            workload=rm.web_search(load=0.6), seed=1)  # doctest: +SKIP
     """
-    if timeout is not None:
-        number_argument("timeout", timeout, 0.0)
-    if not isinstance(cancel, threading.Event | None):
-        raise argument_error("cancel", "a threading.Event", cancel)
-    if on_progress is not None and not callable(on_progress):
-        raise argument_error("on_progress", "a function", on_progress)
+    _check_control(timeout, cancel, on_progress)
     parts = {
         "topology": topology,
         "transport": transport,
@@ -113,11 +107,21 @@ def run(
     stop = StopCondition(timeout, cancel)
     batch = _run_job(Job("run", complete, folder, force), stop, on_progress, quiet=quiet)
     if any(outcome.state == "interrupted" for outcome in batch.outcomes):
-        finished = "" if out is None else f"; finished output is in {folder}"
+        finished = f"; finished output is in {folder}" if out is not None else ""
         if stop.cancel.is_set():
             raise CancelledError(f"the run was cancelled{finished}")
         raise TimeoutError(f"timeout: the run did not end within {timeout:g} s{finished}")
     return done
+
+
+def _check_control(timeout: object, cancel: object, on_progress: object) -> None:
+    """Raises `PlanError` if an argument that controls a run is of another kind."""
+    if timeout is not None:
+        number_argument("timeout", timeout, 0.0)
+    if not isinstance(cancel, threading.Event | None):
+        raise argument_error("cancel", "a threading.Event", cancel)
+    if on_progress is not None and not callable(on_progress):
+        raise argument_error("on_progress", "a function", on_progress)
 
 
 def _run_job(

@@ -13,7 +13,8 @@ from rampmeter.choices.grammar import parse_values
 from rampmeter.plan.base import PlanTable, Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.running import api
-from rampmeter.sweeps.arguments import check_arguments
+from rampmeter.sweeps.arguments import check_plan_arguments, check_session_arguments
+from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import open_engine
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
@@ -71,16 +72,8 @@ def sweep(
         ...              transports="dcpim,phost", seeds=5, out="loads")  # doctest: +SKIP
         >>> r.plot.metric("slowdown_mean").savefig("loads.png")  # doctest: +SKIP
     """
-    check_arguments(
-        vary=vary,
-        points=points,
-        samples=samples,
-        seeds=seeds,
-        precision=precision,
-        on=on,
-        jobs=jobs,
-        out=out,
-    )
+    check_plan_arguments(vary, points, samples, seeds, precision)
+    check_session_arguments(on, jobs, out)
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
     wishes = SweepOverrides(
@@ -97,13 +90,18 @@ def sweep(
     folder = mkdtemp(prefix="rampmeter-") if out is None else out
     results = SweepResults(folder, is_temporary=out is None)
     outcome = run_sweep(complete, results.url, session, wants_flows=flows, force=force)
+    _raise(outcome)
+    return results
+
+
+def _raise(outcome: DriverOutcome) -> None:
+    """Raises the exception of a sweep that was stopped, or of which runs failed."""
     if outcome.stop.signal == signal.SIGTERM:
         raise SystemExit(128 + signal.SIGTERM)
     if outcome.stop.event.is_set():
         raise KeyboardInterrupt
     if outcome.failures:
         raise RuntimeError("; ".join(failure(*one) for one in outcome.failures[:3]))
-    return results
 
 
 def axes_of(

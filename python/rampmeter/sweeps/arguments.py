@@ -13,17 +13,7 @@ from rampmeter.text.arguments import (
 )
 
 
-def check_arguments(
-    *,
-    vary: Any,
-    points: Any,
-    samples: Any,
-    seeds: Any,
-    precision: Any,
-    on: Any,
-    jobs: Any,
-    out: Any,
-) -> None:
+def check_plan_arguments(vary: Any, points: Any, samples: Any, seeds: Any, precision: Any) -> None:
     """Raises `PlanError` if an argument is of a wrong type; values are checked with the plan."""
     _check_values(vary)
     if not isinstance(points, list | tuple):
@@ -38,6 +28,10 @@ def check_arguments(
             number_argument("seeds", seed, 0, is_whole=True)
     if precision is not None:
         number_argument("precision", precision, 0.0, 1.0, is_open=True)
+
+
+def check_session_arguments(on: Any, jobs: Any, out: Any) -> None:
+    """Raises `PlanError` if an argument about engine or folder is of a wrong type."""
     if jobs is not None:
         number_argument("jobs", jobs, 1, is_whole=True)
     text_argument("on", on)

@@ -83,7 +83,7 @@ def allot(demand: Demand, capacity: Capacity) -> Allotment | None:
 
 
 def _with_threads(n_runs: int, demand: Demand, capacity: Capacity) -> Allotment | None:
-    """Returns so many runs with as many threads as cores and memory allow."""
+    """Returns `n_runs` runs with as many threads as cores and memory allow."""
     cores = max(1, min(capacity.n_cores // n_runs, capacity.n_cores_max))
     if demand.threads is not None:
         if demand.threads > cores and n_runs > 1:
@@ -100,7 +100,7 @@ def _with_threads(n_runs: int, demand: Demand, capacity: Capacity) -> Allotment 
 
 
 def _fits(n_runs: int, memory: float, capacity: Capacity) -> bool:
-    """Returns true if so many runs fit the memory of all machines, and one that of the largest."""
+    """Returns true if the runs fit the memory of all machines, and one that of the largest."""
     return (
         n_runs * memory <= MEMORY_SHARE * capacity.memory_bytes
         and memory <= MEMORY_SHARE * capacity.memory_bytes_max
