@@ -295,8 +295,11 @@ def test_errors_of_single_transport_features_name_key_and_number() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ('"tcp"', "transport: expected a table or a list of tables, got 'tcp'"),
-        ('["tcp", "homa"]', "transport: expected a table or a list of tables, got 'tcp'"),
+        ("3", "transport: expected a table or a list of tables, got 3"),
+        (
+            '["tcp", "homa"]',
+            "transport: expected one transport, or transports of the sweep, got 2",
+        ),
         ("{ name = 3 }", "transport.name: expected a text, got 3"),
         ("{ window-max = 3 }", "transport.name: expected a text, got none"),
         ('{ name = "tcp", preset = 3 }', "transport.preset: expected a text, got 3"),
