@@ -62,7 +62,10 @@ fn programs_in_c_exchange_messages() {
     assert_eq!(String::from_utf8_lossy(&printed.stdout), "attached\n100 echoes\n", "{printed:?}");
     assert!(printed.status.success());
     let refused = run("9");
-    assert_eq!(String::from_utf8_lossy(&refused.stderr), "message 0 failed: 3\n");
+    assert_eq!(
+        String::from_utf8_lossy(&refused.stderr),
+        "message 0 failed: no program there receives messages of this service or size\n"
+    );
     bed.stop();
     assert!(server.wait().unwrap().success(), "it ends well when the node is gone");
 }
