@@ -37,6 +37,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "sweep": "Run a plan at many points with several seeds; a Parquet dataset.",
     "testbed": "Run a plan between real hosts: namespaces of this machine.",
     "transports": "List the transports that plans may name.",
+    "why": "Explain why flows of a run were slow, and who delayed them.",
 }
 """The commands in a line each, by the names of their modules and functions in `rampmeter.commands`.
 

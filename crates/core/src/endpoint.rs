@@ -145,6 +145,24 @@ pub struct Gauge {
     pub value: u64,
 }
 
+/// Stage at which messages of a transport wait for permission to send.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// Name in the protocol's own words, as in "matching".
+    pub name: &'static str,
+    /// Meaning, in one sentence.
+    pub meaning: &'static str,
+}
+
+/// Permission of a message to send its next packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// It may send a packet as soon as the link of its host is free for it.
+    Granted,
+    /// It waits at this stage.
+    Awaited(&'static Stage),
+}
+
 /// Transport of one host.
 pub trait Endpoint: Sized {
     /// Header of its packets.
@@ -218,6 +236,20 @@ pub trait Endpoint: Sized {
     /// order. None by default: only protocols with a schedule have phases. Called after inputs, and
     /// only in runs with a timeline.
     fn phases(&self, _each: &mut dyn FnMut(Phase)) {}
+
+    /// Returns the permission of a message that is sent by this endpoint to send its next packet.
+    /// Returns `None` if the endpoint has no state of it, or does not report permissions. Called
+    /// only in runs that explain the times of messages: after submissions, control packets from
+    /// the receiver or an arbiter, deadlines, and packets of the message. It must not change at
+    /// other times.
+    fn permission(&self, _now: Time, _msg: MsgId) -> Option<Permission> {
+        None
+    }
+
+    /// Returns the next deadline at which [`Endpoint::permission`] may change.
+    fn permission_deadline(&self) -> Time {
+        self.poll_timeout()
+    }
 
     /// Returns the numbers of sent and arriving messages of which the endpoint has state; `None` if
     /// it does not count them. Tests use it to prove that all state is freed.

@@ -32,7 +32,9 @@ pub mod wire;
 pub mod wiring;
 
 pub use clock::ClockOrigin;
-pub use endpoint::{Endpoint, Event, Gauge, LatencyBound, Message, Phase, Receipt};
+pub use endpoint::{
+    Endpoint, Event, Gauge, LatencyBound, Message, Permission, Phase, Receipt, Stage,
+};
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};

@@ -1,9 +1,13 @@
 //! The same plan and seed give the same bytes, alone or next to other runs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 
 use rampmeter_exp::{NullObserver, Observer, Plan, Progress, Registry, RunStatus, run};
+use rampmeter_metrics::blame::{BlameRow, BlockerRow};
+use rampmeter_metrics::columns::read_rows;
+use rampmeter_metrics::read_flows;
 use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
 
@@ -37,14 +41,18 @@ fn results_of(text: &str) -> Vec<Vec<u8>> {
     results_and_threads_of(text).0
 }
 
-/// Returns the files of results, and the threads of the run as the manifest has them.
-fn results_and_threads_of(text: &str) -> (Vec<Vec<u8>>, serde_json::Value) {
+fn run_into(text: &str, out: &Path) {
     let plan = Plan::from_toml(text, "plan", &Registry::builtin())
         .unwrap()
         .check("plan", Path::new("."))
         .unwrap();
+    run(&plan, out, &mut NullObserver).unwrap();
+}
+
+/// Returns the files of results, and the threads of the run as the manifest has them.
+fn results_and_threads_of(text: &str) -> (Vec<Vec<u8>>, serde_json::Value) {
     let out = tempfile::tempdir().unwrap();
-    run(&plan, out.path(), &mut NullObserver).unwrap();
+    run_into(text, out.path());
     let read = |name: &str| std::fs::read(out.path().join(name)).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&read("manifest.json")).unwrap();
     (FILES.iter().map(|name| read(name)).collect(), manifest["threads"].clone())
@@ -89,6 +97,72 @@ impl Body for Threads {
             for ((alone, divided), file) in alone.iter().zip(&divided).zip(FILES) {
                 assert!(alone == divided, "{file} of {n} threads differs");
             }
+        }
+    }
+}
+
+/// The causes of each flow's time sum to it, and flows are those of a run without causes.
+#[derive(Clone, Copy)]
+struct Causes;
+
+impl Body for Causes {
+    const NAME: &'static str = "causes";
+
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
+        let plan = plan_of(T::NAME, 5, case.preset);
+        let without = results_of(&plan);
+        let out = tempfile::tempdir().unwrap();
+        run_into(&plan.replace("[run]\n", "[run]\nblame = true\n"), out.path());
+        let flows = std::fs::read(out.path().join(FILES[0])).unwrap();
+        assert!(flows == without[0], "flows differ from those of a run without causes");
+        let stages: Vec<&str> = T::STAGES.iter().map(|stage| stage.name).collect();
+        let mut sums = BTreeMap::new();
+        let (parts, _) = read_rows::<BlameRow>(&out.path().join("blame.parquet")).unwrap();
+        for BlameRow { flow, cause, stage, time_ps, .. } in parts.rows() {
+            assert!(time_ps > 0, "flow {flow}: {cause} has no time");
+            *sums.entry(flow).or_insert(0) += time_ps;
+            let is_known = !cause.starts_with("permission") || stages.contains(&&*stage);
+            assert!(is_known, "{} has no stage {stage:?}, it has {stages:?}", T::NAME);
+        }
+        let (rows, _) = read_flows(&out.path().join(FILES[0])).unwrap();
+        let times = rows.rows().filter_map(|row| Some((row.flow, row.fct_ps?)));
+        assert_eq!(sums, times.collect::<BTreeMap<u64, u64>>());
+        let (blockers, _) = read_rows::<BlockerRow>(&out.path().join("blockers.parquet")).unwrap();
+        assert!(blockers.rows().any(|row| row.blocker.is_some_and(|other| other != row.flow)));
+    }
+}
+
+/// All parts of a flow that is alone, but for those of its protocol, are its ideal time.
+#[derive(Clone, Copy)]
+struct LoneFlow;
+
+impl Body for LoneFlow {
+    const NAME: &'static str = "lone_flow";
+
+    fn test<T: RegisteredTransport>(self, case: &Case<T>) {
+        for size in [100, 20_000, 1_000_000] {
+            let plan = plan_of(T::NAME, 1, case.preset);
+            let (network, _) = plan.split_once("[workload]").unwrap();
+            let plan = format!(
+                "{network}[workload]\npattern = \"incast\"\nfan = 1\nrounds = 1\n\
+                 flow-bytes = {size}\n[run]\nblame = true\n"
+            );
+            let out = tempfile::tempdir().unwrap();
+            run_into(&plan, out.path());
+            let (parts, _) = read_rows::<BlameRow>(&out.path().join("blame.parquet")).unwrap();
+            let is_ideal = |row: &BlameRow| {
+                let of_network = ["serialisation", "propagation", "switching"];
+                of_network.contains(&&*row.cause)
+            };
+            let ideal: u64 = parts.rows().filter(is_ideal).map(|row| row.time_ps).sum();
+            let (flows, _) = read_flows(&out.path().join(FILES[0])).unwrap();
+            let flow = flows.rows().next().unwrap();
+            let is_known = |row: &BlameRow| {
+                is_ideal(row) || row.cause.starts_with("permission") || row.cause == "sender-link"
+            };
+            let parts: Vec<BlameRow> = parts.rows().collect();
+            assert!(parts.iter().all(is_known), "{size}: {parts:?}");
+            assert_eq!(ideal, flow.ideal_ps, "{size}: {parts:?}");
         }
     }
 }
@@ -144,7 +218,7 @@ fn an_interrupted_run_keeps_partial_results() {
     let out = tempfile::tempdir().unwrap();
     let summary = run(&plan, out.path(), &mut EarlyStop).unwrap();
     assert_eq!(summary.status, RunStatus::Interrupted);
-    let (flows, _) = rampmeter_metrics::read_flows(&out.path().join("flows.parquet")).unwrap();
+    let (flows, _) = read_flows(&out.path().join("flows.parquet")).unwrap();
     assert!(flows.len() as u64 == summary.flows.submitted && summary.flows.delivered > 0);
     let manifest = std::fs::read_to_string(out.path().join("manifest.json")).unwrap();
     assert!(manifest.contains("\"status\": \"interrupted\""));
@@ -154,6 +228,8 @@ fn main() {
     Suite::new(here!())
         .each_preset::<Builtin, _>(Determinism)
         .each_preset::<Builtin, _>(Threads)
+        .each_preset::<Builtin, _>(Causes)
+        .each_preset::<Builtin, _>(LoneFlow)
         .with_test(
             "counters_of_the_transport_are_among_the_results",
             counters_of_the_transport_are_among_the_results,

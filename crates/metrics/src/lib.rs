@@ -5,6 +5,7 @@
 //! print, and [`mod@compare`] compares two results. [`histogram`] and [`series`] hold counts and
 //! samples, and [`confidence`] computes confidence intervals of a run.
 
+pub mod blame;
 pub mod columns;
 pub mod compare;
 pub mod confidence;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{
     ClockOrigin, Departure, Endpoint, Event, Gauge, Header, LatencyBound, Message, MsgId, NodeId,
-    Packet, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
+    Packet, Permission, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
     TransitPacket, Transport, Verdict,
 };
 
@@ -170,6 +170,10 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         self.upper.phases(each);
         self.lower.phases(each);
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        self.upper.permission(now, msg).or_else(|| self.lower.permission(now, msg))
     }
 
     fn message_counts(&self) -> Option<(usize, usize)> {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Racks, RegularPaths};
 use rampmeter_core::wire::Formats;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Transport, Wiring};
+use rampmeter_core::{
+    Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Stage, Transport, Wiring,
+};
 
 use crate::keys::{BadKey, Keys};
 use crate::toolkit::Segmentation;
@@ -28,6 +30,9 @@ pub trait RegisteredTransport:
     /// Its number in front of packets. Numbers from [`TransportId::PRIVATE`] on are for transports
     /// outside this repository.
     const WIRE: TransportId;
+
+    /// Stages at which its messages wait for permission to send.
+    const STAGES: &'static [&'static Stage] = &[];
 
     /// True if it runs between real hosts. Otherwise [`RegisteredTransport::configure`] returns the
     /// reason.

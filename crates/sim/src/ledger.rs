@@ -188,6 +188,13 @@ impl Ledger {
         self.flows.get(idx as usize).map(|entry| entry.record.size)
     }
 
+    /// Returns true if all bytes of a message that is not over have arrived.
+    pub(crate) fn has_all(&self, msg: MsgId) -> bool {
+        let idx = msg.get().checked_sub(self.first);
+        let entry = idx.and_then(|idx| self.flows.get(idx as usize));
+        entry.is_some_and(|entry| entry.record.fresh_bytes == entry.record.size)
+    }
+
     /// Bytes that an endpoint reports as new.
     #[inline]
     pub(crate) fn on_fresh(&mut self, now: Time, payload: PayloadRef) {

@@ -9,6 +9,7 @@ pub mod fabric;
 pub mod topo;
 
 mod arrival;
+mod blame;
 mod clock;
 mod ledger;
 mod probe;
@@ -18,10 +19,11 @@ mod source;
 mod watched_transport;
 
 pub use arrival::Arrival;
+pub use blame::{Blocker, Cause, FlowBlame, LossSignal};
 pub use clock::ClockSpec;
 pub use fabric::{Buffer, FabricConfig, FaultSpec, Interface, LinkFault, Outage, Overflow, Spray};
 pub use fabric::{PacketFate, PfcConfig, PfcStats, Scheduling, Switching};
-pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities};
+pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities, tier_names};
 pub use ledger::{Counters, take_violation};
 pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};
 pub use run::windows::Division;

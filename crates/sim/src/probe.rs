@@ -5,6 +5,7 @@ use rampmeter_core::{
 };
 
 use crate::arrival::Arrival;
+use crate::blame::FlowBlame;
 use crate::fabric::{Fabric, PortEvent};
 
 /// Record of one message.
@@ -125,6 +126,9 @@ pub trait Probe {
     /// A message has ended: delivered and confirmed, failed, or cut off by the end of the run.
     fn on_flow(&mut self, _record: &FlowRecord) {}
 
+    /// The last byte of a message has arrived, in a run that records causes.
+    fn on_blame(&mut self, _blame: &FlowBlame) {}
+
     /// The run has ended at `now`, and a message that waited for others was never submitted.
     fn on_withheld(&mut self, _now: Time, _arrival: &Arrival) {}
 
@@ -193,6 +197,10 @@ impl<P: Probe> Probe for &mut P {
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);
+    }
+
+    fn on_blame(&mut self, blame: &FlowBlame) {
+        (**self).on_blame(blame);
     }
 
     fn on_withheld(&mut self, now: Time, arrival: &Arrival) {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::LinksDown;
 use rampmeter_core::{
-    Endpoint, Event, Gauge, LatencyBound, Message, NodeId, Packet, Phase, Planes, Receipt, Time,
+    Endpoint, Event, Gauge, LatencyBound, Message, MsgId, NodeId, Packet, Permission, Phase,
+    Planes, Receipt, Time,
 };
 
 /// A host's endpoint or an arbiter's.
@@ -148,6 +149,26 @@ where
             Self::Host(e) => e.phases(each),
             Self::Arbiter(e) => e.phases(each),
             Self::Planes(e) => e.phases(each),
+        }
+    }
+
+    pub(crate) fn permission_deadline(&self) -> Time {
+        match self {
+            Self::Host(e) => e.permission_deadline(),
+            Self::Arbiter(e) => e.permission_deadline(),
+            Self::Planes(e) => {
+                let deadlines = e.parts.iter().map(Endpoint::permission_deadline);
+                deadlines.min().unwrap_or(Time::NEVER)
+            }
+        }
+    }
+
+    /// Returns the permission of a message to `dst`.
+    pub(crate) fn permission(&self, now: Time, dst: NodeId, msg: MsgId) -> Option<Permission> {
+        match self {
+            Self::Host(e) => e.permission(now, msg),
+            Self::Arbiter(e) => e.permission(now, msg),
+            Self::Planes(e) => e.parts[e.planes.plane_to(e.host, dst)].permission(now, msg),
         }
     }
 

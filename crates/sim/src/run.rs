@@ -25,6 +25,7 @@ use rampmeter_core::{
     Header, Message, MsgId, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time, Transport,
 };
 
+use crate::blame::{Blame, PermissionInput};
 use crate::clock::ClockSpec;
 use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
 use crate::engine::{EventKey, EventLimit, Wheel};
@@ -34,6 +35,7 @@ use crate::probe::{Direction, InterfacePacket, Probe};
 use crate::source::Source;
 use crate::topo::Topology;
 
+mod blame;
 mod outages;
 mod partition;
 mod progress;
@@ -136,6 +138,8 @@ pub struct Sim<F: Transport, A, P> {
     sampled: (u64, Vec<(&'static str, u64)>),
     paranoid: bool,
     probe: P,
+    /// The causes of messages' times, if they are recorded.
+    blame: Option<Box<Blame>>,
     /// Totals of the windows in which partitions ran.
     windows: WindowTotals,
 }
@@ -205,6 +209,7 @@ where
         for event in self.fabric.watch.events.drain(..) {
             self.probe.on_port(&event);
         }
+        self.report_blame();
     }
 
     #[inline]
@@ -298,11 +303,19 @@ where
         }
         match receipt {
             Receipt::Control | Receipt::Ignored => {}
-            Receipt::Fresh => self.ledger.on_fresh(self.now, packet.payload),
+            Receipt::Fresh => {
+                self.ledger.on_fresh(self.now, packet.payload);
+                if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+                    self.blame_completion(handle);
+                }
+            }
             Receipt::Duplicate => {
                 let instant = (self.now, self.wheel.highest_rank());
                 self.ledger.on_duplicate(instant, packet.payload);
             }
+        }
+        if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+            self.note_response(station, handle);
         }
         self.fabric.remove_delivered(handle);
         self.after_input(station);
@@ -316,7 +329,12 @@ where
         state.timer_at = Time::NEVER;
         let local = state.clock.local(self.now);
         if state.endpoint.poll_timeout() <= local {
+            let is_watched = <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED;
+            let may_permit = is_watched && state.endpoint.permission_deadline() <= local;
             state.endpoint.handle_timeout(local);
+            if may_permit {
+                self.note_permissions(station, None, PermissionInput::Deadline);
+            }
         }
         self.after_input(station);
     }
@@ -340,6 +358,9 @@ where
         let bound = state.endpoint.promise().and_then(|p| p.bound(size, tenant));
         self.ledger.promise((self.now, self.wheel.highest_rank()), id, bound);
         state.endpoint.submit(state.clock.local(self.now), message);
+        if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+            self.blame_submission(id, arrival);
+        }
         host
     }
 
@@ -377,6 +398,9 @@ where
                 self.probe.on_flow(&record);
             }
         }
+        if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED && self.paranoid {
+            self.check_permissions(station);
+        }
         if P::PHASES {
             let endpoint = &self.stations[station].endpoint;
             let end = NodeId::new(station);
@@ -405,9 +429,13 @@ where
                 if self.paranoid {
                     check_codec(&packet);
                 }
-                self.ledger.on_sent(packet.payload);
+                let payload = packet.payload;
+                self.ledger.on_sent(payload);
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
                 self.fabric.inject((station, station), packet, self.now, &mut self.wheel, leaves);
+                if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+                    self.note_sent(station, payload, true);
+                }
                 if self.stations[station].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(station, self.now, &mut self.wheel);
                 }

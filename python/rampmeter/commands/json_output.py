@@ -34,6 +34,7 @@ VERSIONS: Final[Mapping[str, int]] = {
     "sweep": 2,
     "testbed": 1,
     "transports": 1,
+    "why": 1,
 }
 """Version of each object."""
 FLAG: Final = "--json"

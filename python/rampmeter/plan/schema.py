@@ -35,6 +35,7 @@ class TransportInfo(TypedDict):
     wire: int | None
     presets: list[tuple[str, dict[str, Any]]]
     keys: list[KeyInfo]
+    stages: list[tuple[str, str]]
     has_round_trips: bool
     best_effort: list[str]
 

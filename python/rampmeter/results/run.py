@@ -14,6 +14,7 @@ from rampmeter._core import PlanError
 from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import pictures
+from rampmeter.results.blame import Blame
 from rampmeter.results.names import interval_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
@@ -36,6 +37,8 @@ LATENCIES = "latencies.parquet"
 LINKS = "links.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
+BLAME = "blame.parquet"
+BLOCKERS = "blockers.parquet"
 RATES = "rates.parquet"
 WINDOWS = "windows.parquet"
 DROPS = "drops.parquet"
@@ -157,6 +160,16 @@ class Run:
     def paths(self) -> "pa.Table | None":
         """The paths of each flow's data packets; `None` unless `run.paths` was set."""
         return self._optional(PATHS)
+
+    @cached_property
+    def blame(self) -> Blame | None:
+        """The causes of the time of each flow; `None` unless `run.blame` was set."""
+        parts, blockers = self._optional(BLAME), self._optional(BLOCKERS)
+        if parts is None or blockers is None:
+            return None
+        names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
+        bins = slowdown_groups(self.summary)
+        return Blame(parts, blockers, self.columns(*names), bins[0].upper_bytes)
 
     @cached_property
     def drops(self) -> "pa.Table | None":

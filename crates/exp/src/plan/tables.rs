@@ -89,12 +89,19 @@ pub struct RunSpec {
     pub trace_switches: Option<Vec<NodeName>>,
     /// Writes the paths of the data packets of each flow, in `paths.parquet`.
     pub paths: bool,
+    /// Writes the causes of the time of each flow, in `blame.parquet` and `blockers.parquet`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub blame: bool,
     /// Threads among which the network is divided, 1 to 256. Results are the same. By default a
     /// long run uses all cores if no others run beside it. Runs that cannot be divided use one
     /// thread, and `manifest.json` has the reason.
     #[schemars(range(min = 1, max = 256))]
     #[serde(skip_serializing)]
     pub threads: Option<u32>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Default for RunSpec {
@@ -115,6 +122,7 @@ impl Default for RunSpec {
             trace_hosts: None,
             trace_switches: None,
             paths: false,
+            blame: false,
             threads: None,
         }
     }

@@ -1,5 +1,6 @@
 //! Observing a run: flows to a table and to compact samples, queues and links by tier, latencies.
 
+pub(crate) mod blame;
 pub(crate) mod bounded_table;
 pub(crate) mod observers;
 pub(crate) mod partition;

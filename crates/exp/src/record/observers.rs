@@ -1,4 +1,5 @@
-//! Observers of single packets, for runs that request them: captures, timelines, paths.
+//! Observers of single packets, for runs that request them: captures, timelines, paths, causes of
+//! flows' times.
 
 use std::path::Path;
 
@@ -6,10 +7,11 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::{Gauge, Header, NodeId, Phase, Span, SwitchProgram, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
-use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, SimSpec};
+use rampmeter_sim::{Arrival, FlowBlame, FlowRecord, InterfacePacket, Probe, SimSpec};
 use serde::Serialize;
 
 use super::Recorder;
+use super::blame::BlameTables;
 use super::paths::PathTable;
 use crate::capture::{Capture, CaptureConfig, CaptureReport};
 use crate::error::RunError;
@@ -18,11 +20,12 @@ use crate::trace::{Timeline, TraceConfig, TraceReport};
 use crate::traffic::ideals::Ideals;
 use crate::traffic::segmentation::Segmentation;
 
-/// Observers that a run has: capture, timeline, table of paths.
+/// Observers that a run has: capture, timeline, tables of paths and of causes.
 pub(crate) struct RunObservers {
     capture: Option<Capture>,
     timeline: Option<Timeline>,
     paths: Option<PathTable>,
+    blame: Option<BlameTables>,
 }
 
 /// Observers that a plan requests, and its network.
@@ -32,6 +35,8 @@ pub(crate) struct ObserverSpec<'a> {
     pub(crate) trace: Option<&'a TraceConfig>,
     /// True if the paths of packets are requested.
     pub(crate) has_paths: bool,
+    /// True if the causes of flows' times are requested.
+    pub(crate) has_blame: bool,
     pub(crate) sim: &'a SimSpec,
     pub(crate) names: &'a NamesSpec,
     pub(crate) segmentation: Segmentation,
@@ -52,7 +57,7 @@ impl RunObservers {
     /// # Errors
     /// If a file cannot be made.
     pub(crate) fn start(spec: &ObserverSpec<'_>, out: &Path) -> Result<Option<Self>, RunError> {
-        let &ObserverSpec { trace, has_paths, sim, names, segmentation, .. } = spec;
+        let &ObserverSpec { trace, has_paths, has_blame, sim, names, segmentation, .. } = spec;
         let topology = &sim.topology;
         let capture = |(config, transport)| {
             Capture::create(config, transport, topology.n_hosts(), names, out)
@@ -62,8 +67,20 @@ impl RunObservers {
             |config| Timeline::create(config, topology, names, Ideals::new(sim, segmentation), out);
         let timeline = trace.map(timeline).transpose()?;
         let paths = has_paths.then(|| PathTable::new(topology, names));
-        let has_observers = capture.is_some() || timeline.is_some() || paths.is_some();
-        Ok(has_observers.then_some(Self { capture, timeline, paths }))
+        let blame = has_blame.then(|| BlameTables::create(sim, out)).transpose()?;
+        let observes_packets = capture.is_some() || timeline.is_some() || paths.is_some();
+        let has_observers = observes_packets || blame.is_some();
+        Ok(has_observers.then_some(Self { capture, timeline, paths, blame }))
+    }
+
+    /// Returns true if any observes what happens at ports.
+    pub(crate) fn observes_ports(&self) -> bool {
+        self.timeline.is_some() || self.paths.is_some()
+    }
+
+    /// Returns true if the causes of flows' times are recorded.
+    pub(crate) fn records_causes(&self) -> bool {
+        self.blame.is_some()
     }
 
     /// Completes everything at the `end` of the run.
@@ -80,6 +97,7 @@ impl RunObservers {
             paths.write(&out.join("paths.parquet"), metadata)
         };
         self.paths.map(write).transpose()?;
+        self.blame.map(|tables| tables.finish(metadata)).transpose()?;
         Ok(ObservedReport {
             capture: self.capture.map(Capture::finish).transpose()?,
             trace: self.timeline.map(|timeline| timeline.finish(end)).transpose()?,
@@ -106,6 +124,12 @@ impl Probe for ObserverProbe<'_> {
         }
         if let Some(paths) = &mut self.observed.paths {
             paths.on_flow(record);
+        }
+    }
+
+    fn on_blame(&mut self, blame: &FlowBlame) {
+        if let Some(tables) = &mut self.observed.blame {
+            tables.add(blame);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::simulation::status::CompletedRun;
 use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Files that not every run writes, and the manifest.
-const OPTIONAL: [&str; 11] = [
+const OPTIONAL: [&str; 13] = [
     "manifest.json",
     "latencies.parquet",
     "tenants.parquet",
@@ -32,6 +32,8 @@ const OPTIONAL: [&str; 11] = [
     "outages.parquet",
     "hosts.parquet",
     "paths.parquet",
+    "blame.parquet",
+    "blockers.parquet",
     "rates.parquet",
     "windows.parquet",
 ];

@@ -27,8 +27,8 @@ use crate::traffic::source::PlanSource;
 /// Runs `plan` and writes to the folder `out`. Every run has `flows.parquet`, `series.parquet` and
 /// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
 /// `links.parquet`, `drops.parquet`, `hosts.parquet` and `outages.parquet` if they have rows.
-/// Capture, timeline and `paths.parquet` are written if the plan requests them. `summary.json`
-/// follows, and last `manifest.json`. A run that is stopped keeps its results so far.
+/// Capture, timeline, `paths.parquet`, `blame.parquet` and `blockers.parquet` are written if the
+/// plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped keeps its results so far.
 ///
 /// # Errors
 /// If results cannot be written.
@@ -39,6 +39,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
         capture: plan.capture.as_ref().zip(plan.transport.wire()),
         trace: plan.trace.as_ref(),
         has_paths: plan.plan().run.paths,
+        has_blame: plan.plan().run.blame,
         sim: &plan.sim,
         names: &plan.names,
         segmentation: plan.segmentation,

@@ -70,10 +70,12 @@ pub(crate) fn simulate_transport<F: Transport>(
     // Runs without observers must not pay for them: two simulators are compiled.
     match observed {
         Some(observed) => {
+            let (ports, causes) = (observed.observes_ports(), observed.records_causes());
             let probe = ObserverProbe { recorder, observed };
             let sim = Sim::<WatchedTransport<F>, _, _>::with_host_configs(
                 spec, config, of_host, source, probe,
             );
+            let sim = sim.watching(ports, causes);
             let why = (threads.count > 1).then_some("packets are observed");
             drive(total, sim, observer, Threads::one(why), Sim::run)
         }

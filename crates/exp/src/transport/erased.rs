@@ -32,6 +32,8 @@ pub struct TransportInfo {
     pub presets: Vec<(&'static str, Table)>,
     /// Its keys.
     pub keys: Vec<KeyInfo>,
+    /// Stages at which its messages wait for permission to send, with their meanings.
+    pub stages: Vec<(&'static str, &'static str)>,
     /// True if it takes the round trips that every transport with packets takes.
     pub has_round_trips: bool,
     /// Transports that may run in lower classes.

@@ -31,6 +31,7 @@ fn about() -> TransportInfo {
         wire: None,
         presets: presets::<IdealConfig>(),
         keys: key_infos::<IdealConfig>(),
+        stages: Vec::new(),
         has_round_trips: false,
         best_effort: Vec::new(),
     }

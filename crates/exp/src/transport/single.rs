@@ -46,6 +46,7 @@ pub(super) fn about<T: RegisteredTransport>() -> TransportInfo {
         wire: Some(T::WIRE.0),
         presets: presets::<T::Keys>(),
         keys: key_infos::<T::Keys>(),
+        stages: T::STAGES.iter().map(|stage| (stage.name, stage.meaning)).collect(),
         has_round_trips: true,
         best_effort: Vec::new(),
     }

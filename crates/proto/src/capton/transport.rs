@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Rate, SwitchFacts, Transport};
+use rampmeter_core::{FabricFacts, Rate, Stage, SwitchFacts, Transport};
 
 use super::config::{Capton, CaptonConfig};
 use super::sharing::{AnyScheduler, SharingPolicy};
@@ -64,6 +64,7 @@ impl RegisteredTransport for CaptonTransport {
     const SUMMARY: &'static str =
         "A controller that lets the flow with the least left transmit, over all paths (CAPTON).";
     const WIRE: TransportId = TransportId(9);
+    const STAGES: &'static [&'static Stage] = crate::central::STAGES;
 
     fn segmentation(keys: &CaptonConfig) -> Segmentation {
         let &CaptonConfig { payload, header, padding, .. } = keys;

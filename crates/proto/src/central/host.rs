@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
 use rampmeter_core::{
-    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
+    Time,
 };
 
 use super::flow::FlowGrant;
@@ -17,7 +18,13 @@ use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
 use crate::coexistence::replace_header;
 use crate::tcp::wire::TcpHeader;
-use crate::tcp::{Grant, TcpHost};
+use crate::tcp::{
+    CONNECTION, CONTROLLER, Grant, HANDSHAKE, PACING, RECEIVE_WINDOW, TcpHost, WINDOW,
+};
+
+/// Stages at which messages wait for permission to send: those of TCP, and the controller.
+pub(crate) const STAGES: &[&Stage] =
+    &[CONTROLLER, HANDSHAKE, CONNECTION, RECEIVE_WINDOW, PACING, WINDOW];
 
 /// A message that is scheduled.
 #[derive(Clone, Copy, Debug)]
@@ -265,6 +272,13 @@ impl<C: Central> Endpoint for CentralHost<C> {
                     .for_each(|msg| self.apply_grant(now, msg, Grant::CongestionControl, None));
             }
             self.request(now, msg);
+        }
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        match self.requests.get(msg) {
+            Some(flow) if !flow.is_submitted => Some(Permission::Awaited(CONTROLLER)),
+            _ => self.tcp.permission(now, msg),
         }
     }
 

@@ -36,6 +36,7 @@ pub use arbiter::CentralArbiter;
 pub use controller::{Controller, ControllerConfig, ControllerStats, Order, Request};
 pub use flow::{Arrival, Change, FlowGrant, FlowId, Schedule};
 pub use host::CentralHost;
+pub(crate) use host::STAGES;
 pub use remaining::RemainingSize;
 pub use scheme::Central;
 pub use settings::{Settings, TimeoutSettings};

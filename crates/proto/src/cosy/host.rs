@@ -57,7 +57,7 @@ impl Endpoint for CosyHost {
     type Config = Cosy;
 
     sides! {
-        counters, arriving, wants_transmit, poll_timeout, poll_event,
+        counters, permission, arriving, wants_transmit, poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Cosy>, node: NodeId, rng: Rng, _now: Time) -> Self {

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
-use rampmeter_core::{Bytes, FabricFacts, NoArbiter, SwitchFacts, Transport};
+use rampmeter_core::{Bytes, FabricFacts, NoArbiter, Stage, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -71,6 +71,7 @@ impl RegisteredTransport for CosyTransport {
     const TITLE: &'static str = "cosy";
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
     const WIRE: TransportId = TransportId(5);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
 
     fn segmentation(keys: &CosyConfig) -> Segmentation {
         let &CosyConfig { payload, header, padding, .. } = keys;

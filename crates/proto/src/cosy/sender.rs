@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time};
 
 use super::config::Cosy;
 use super::wire::{CosyHeader, Route, Why};
@@ -21,6 +21,19 @@ pub(super) const DATA: Priority = Priority::new(1);
 /// Number of requests repeated at the last packet of a slot. The second is for the case that the
 /// first one's receiver has no slot.
 const REPEATED: usize = 2;
+
+/// Stage at which messages wait.
+pub(crate) const RESERVATION: &Stage = &Stage {
+    name: "reservation",
+    meaning: "The message has no slot: its request, or a reservation for it, is on its way (§3.2).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const SLOT: &Stage =
+    &Stage { name: "slot", meaning: "The turn of its slots has not come (§3.3)." };
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[RESERVATION, SLOT];
 
 /// Messages to send, and the slots in which they are sent.
 #[derive(Clone, Debug)]
@@ -117,6 +130,18 @@ impl Sender {
         self.waiting.insert((admit_until, tx_slot));
         let flow = self.messages[tx_slot].flow;
         out.send(dst, msg, CosyHeader::Request { flow, tx_slot, size: size.get() });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let message = self.messages.slot(msg)?;
+        let is_own = |&slot: &usize| self.slots[slot].is_some_and(|of| of.message == message);
+        let dues = (0..self.slots.len()).filter(is_own).map(|slot| self.due[slot]);
+        Some(match dues.min() {
+            None => Permission::Awaited(RESERVATION),
+            Some(due) if due <= now => Permission::Granted,
+            Some(_) => Permission::Awaited(SLOT),
+        })
     }
 
     /// Accepts a rsvp or answers it with a reject. `last` is true if the receiver does not retry.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng,
+    Time,
 };
 
 use super::config::Dcpim;
@@ -196,6 +197,14 @@ impl Endpoint for DcpimHost {
             }
         }
         Receipt::Control
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        self.sender.permission(now, msg)
+    }
+
+    fn permission_deadline(&self) -> Time {
+        self.schedule.at().min(self.sender.deadline())
     }
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {

@@ -40,7 +40,7 @@ pub use stats::DcpimStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -66,6 +66,7 @@ impl RegisteredTransport for DcpimTransport {
     const SUMMARY: &'static str =
         "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
     const WIRE: TransportId = TransportId(1);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
 
     fn segmentation(keys: &DcpimConfig) -> Segmentation {
         let &DcpimConfig { payload, header, padding, .. } = keys;

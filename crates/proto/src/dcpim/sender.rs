@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, SeqSet};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rng, Span, Stage, Time,
+};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
@@ -35,6 +37,8 @@ struct Progress {
     /// The packets that have been sent, recorded if the handshake is explicit.
     sent: SeqSet,
     awaited_response: AwaitedResponse,
+    /// Phase of the receiver in which it gave the latest token.
+    token_phase: Option<u32>,
     /// A short flow has packets that wait for this host's link.
     is_queued: bool,
 }
@@ -51,6 +55,27 @@ struct Permit {
     /// The receiver's slot and the token's number; `None` for a short flow.
     token: Option<(u32, u32)>,
 }
+
+/// Stage at which messages wait.
+pub(crate) const ANNOUNCEMENT: &Stage = &Stage {
+    name: "announcement",
+    meaning: "The receiver has not answered the notification of the flow (§3.2).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const MATCHING: &Stage = &Stage {
+    name: "matching",
+    meaning: "The receiver has not been matched with this sender in the phase (§3.1).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const TOKEN: &Stage = &Stage {
+    name: "token",
+    meaning: "The receiver is matched, and the flow has no token (§3.2).",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[ANNOUNCEMENT, MATCHING, TOKEN];
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -111,6 +136,21 @@ impl Sender {
         }
     }
 
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let state = &self.flows[self.flows.slot(msg)?].state;
+        let is_valid = |permit: &Permit| permit.msg == msg && permit.expires >= now;
+        if state.is_queued || self.permits.iter().any(is_valid) {
+            return Some(Permission::Granted);
+        }
+        let is_matched = |phase: u32| phase.wrapping_sub(self.phase) as i32 >= 0;
+        Some(Permission::Awaited(match state.token_phase {
+            _ if state.awaited_response == AwaitedResponse::Any => ANNOUNCEMENT,
+            Some(phase) if is_matched(phase) => TOKEN,
+            _ => MATCHING,
+        }))
+    }
+
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.permits.is_empty()
@@ -140,7 +180,8 @@ impl Sender {
         let packets = dcpim.segmentation().packets(size);
         let (arrived, sent, awaited_response) = (0, SeqSet::default(), AwaitedResponse::Any);
         let is_queued = packets <= dcpim.pair_to(dst).short_max;
-        let state = Progress { remaining: packets, arrived, sent, awaited_response, is_queued };
+        let (remaining, token_phase) = (packets, None);
+        let state = Progress { remaining, arrived, sent, awaited_response, token_phase, is_queued };
         let slot = self.flows.submit(&message, packets, state);
         self.flows.start_timer(slot, now + dcpim.retry);
         let flow = self.flows[slot].flow;
@@ -197,6 +238,7 @@ impl Sender {
         flow.is_paused = false;
         let state = &mut flow.state;
         state.awaited_response = AwaitedResponse::Tokens;
+        state.token_phase = Some(phase);
         state.remaining = remaining;
         state.arrived = state.arrived.max(cumulative);
         let expires = self.expiry(now, phase, dcpim);

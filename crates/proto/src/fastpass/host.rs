@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
+    Time,
 };
 
 use super::config::{Fastpass, Model};
@@ -33,6 +34,15 @@ pub struct FastpassHost {
 /// Packets made ahead of their sending. If the link is slower than the schedule, turns wait in the
 /// schedule. Their flows may end meanwhile, and no timeout counts their packets as lost.
 const DUE_MAX: usize = 64;
+
+/// Stage at which messages wait.
+pub(crate) const SLOT: &Stage = &Stage {
+    name: "slot",
+    meaning: "The arbiter has given no slot to a packet of the flow, or its time has not come.",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[SLOT];
 
 /// Schedule that decides when packets may be sent.
 #[derive(Debug)]
@@ -261,6 +271,11 @@ impl Endpoint for FastpassHost {
                 self.remove_demand(over);
             }
         }
+    }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        let is_due = self.due.iter().any(|packet| packet.payload.msg == msg);
+        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
     }
 
     #[inline]

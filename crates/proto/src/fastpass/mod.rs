@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly, SwitchFacts, Transport};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -91,6 +91,7 @@ impl RegisteredTransport for FastpassTransport {
     const TITLE: &'static str = "Fastpass";
     const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
+    const STAGES: &'static [&'static Stage] = host::STAGES;
 
     fn segmentation(keys: &FastpassConfig) -> Segmentation {
         let &FastpassConfig { payload, header, padding, .. } = keys;

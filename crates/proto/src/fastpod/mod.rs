@@ -41,7 +41,7 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
 };
-use rampmeter_core::{Bytes, FabricFacts, SwitchFacts, Transport, Wiring};
+use rampmeter_core::{Bytes, FabricFacts, Stage, SwitchFacts, Transport, Wiring};
 
 use crate::keys::BadKey;
 use crate::registered::{Assumptions, Deployment, DerivedValue, RegisteredTransport, Site};
@@ -75,6 +75,7 @@ impl RegisteredTransport for FastpodTransport {
     const SUMMARY: &'static str =
         "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
+    const STAGES: &'static [&'static Stage] = pod::host::STAGES;
 
     fn segmentation(keys: &FastpodConfig) -> Segmentation {
         keys.segmentation()

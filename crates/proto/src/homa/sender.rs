@@ -6,7 +6,9 @@ use std::ops::Range;
 
 use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
+};
 
 use super::config::{Grants, Homa};
 use super::wire::HomaHeader;
@@ -70,6 +72,15 @@ impl TxState {
     }
 }
 
+/// Stage at which messages wait.
+pub(crate) const GRANT: &Stage = &Stage {
+    name: "grant",
+    meaning: "Unscheduled packets have been sent, and the receiver has granted no more.",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[GRANT];
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -120,6 +131,13 @@ impl Sender {
                 ),
             ]
         });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        let flow = &self.flows[self.flows.slot(msg)?];
+        let is_granted = flow.state.is_sendable(flow.packets);
+        Some(if is_granted { Permission::Granted } else { Permission::Awaited(GRANT) })
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Transport};
+use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Stage, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +117,7 @@ impl RegisteredTransport for HomaTransport {
     const SUMMARY: &'static str =
         "Grants from the receiver, priorities by remaining size, overcommitment (Homa).";
     const WIRE: TransportId = TransportId(13);
+    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
 
     fn segmentation(keys: &HomaConfig) -> Segmentation {
         keys.segmentation()
@@ -149,6 +150,7 @@ impl RegisteredTransport for HomaAeolusTransport {
     const SUMMARY: &'static str =
         "Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.";
     const WIRE: TransportId = TransportId(14);
+    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &AeolusConfig) -> Segmentation {

@@ -37,7 +37,7 @@ pub use stats::HpccStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Transport};
+use rampmeter_core::{Bytes, FabricFacts, Stage, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -68,6 +68,7 @@ impl RegisteredTransport for HpccTransport {
     const SUMMARY: &'static str =
         "Windows from queue lengths and rates that switches write on packets (HPCC).";
     const WIRE: TransportId = TransportId(16);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &HpccConfig) -> Segmentation {

@@ -5,7 +5,9 @@
 //! among flows of equal rate. A window below a packet still allows one, at its pace.
 
 use rampmeter_core::collections::{HeapPositions, KeyedHeap};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rate, Span, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rate, Span, Stage, Time,
+};
 
 use super::config::{Hpcc, Recovery};
 use super::control::{AckTelemetry, Control};
@@ -95,6 +97,19 @@ impl Window for FlowWindow {
 /// path may be a busier one.
 const FIRST_TIMES: u64 = 4;
 
+/// Stage at which messages wait.
+pub(crate) const WINDOW: &Stage =
+    &Stage { name: "window", meaning: "As many bytes are in flight as the window allows (§3.3)." };
+
+/// Stage at which messages wait.
+pub(crate) const PACING: &Stage = &Stage {
+    name: "pacing",
+    meaning: "The pace of the flow allows the next packet later (§4.2).",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[WINDOW, PACING];
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -133,6 +148,16 @@ impl Sender {
                 ("in_flight_packets", flow.state.in_flight().into()),
             ]
         });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let state = &self.flows[self.flows.slot(msg)?].state;
+        Some(match state.sendable() {
+            Some(_) if state.paced_until() <= now => Permission::Granted,
+            Some(_) => Permission::Awaited(PACING),
+            None => Permission::Awaited(WINDOW),
+        })
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need, Spray};
-use rampmeter_core::{FabricFacts, ForwardOnly, SwitchFacts, Transport};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
 
 use super::config::{Hyline, HylineConfig};
 use super::path_grant::PathGrant;
@@ -61,6 +61,7 @@ impl RegisteredTransport for HylineTransport {
     const SUMMARY: &'static str =
         "TCP for short messages; a controller that gives long ones turns and paths (Hyline).";
     const WIRE: TransportId = TransportId(10);
+    const STAGES: &'static [&'static Stage] = crate::central::STAGES;
 
     fn segmentation(keys: &HylineConfig) -> Segmentation {
         let &HylineConfig { payload, header, padding, .. } = keys;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_core::fabric::Spray;
 use rampmeter_core::{
-    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
+    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng, Time,
 };
 
 use super::header::MixedHeader;
@@ -24,6 +24,7 @@ pub(super) trait AnyHost: Send {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
     fn gauges(&self, each: &mut dyn FnMut(Gauge));
     fn phases(&self, each: &mut dyn FnMut(Phase));
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission>;
     fn message_counts(&self) -> Option<(usize, usize)>;
     fn limit_arriving(&mut self, per_peer: u32);
     fn arriving_excess(&self) -> u64;
@@ -106,6 +107,10 @@ impl<T: RegisteredTransport> AnyHost for ErasedEndpoint<T> {
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         self.host.phases(each);
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        self.host.permission(now, msg)
     }
 
     fn message_counts(&self) -> Option<(usize, usize)> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Phase, Priority, Receipt, Rng,
-    TenantId, Time,
+    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Priority, Receipt,
+    Rng, TenantId, Time,
 };
 
 use super::config::{Member, MixedConfig};
@@ -144,6 +144,10 @@ impl Endpoint for MixedHost {
 
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         self.parts.iter().for_each(|part| part.host.phases(each));
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        self.parts.iter().find_map(|part| part.host.permission(now, msg))
     }
 
     fn message_counts(&self) -> Option<(usize, usize)> {

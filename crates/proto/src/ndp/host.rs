@@ -52,7 +52,7 @@ impl Endpoint for NdpHost {
     type Config = Ndp;
 
     sides! {
-        counters, gauges, message_counts, arriving, data, reconfigure(ndp), wants_transmit,
+        counters, permission, gauges, message_counts, arriving, data, reconfigure(ndp), wants_transmit,
         poll_timeout, poll_event,
     }
 

@@ -34,7 +34,7 @@ pub use stats::NdpStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{Bytes, FabricFacts, Transport, TrimmingProgram};
+use rampmeter_core::{Bytes, FabricFacts, Stage, Transport, TrimmingProgram};
 
 use crate::keys::BadKey;
 use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
@@ -57,6 +57,7 @@ impl RegisteredTransport for NdpTransport {
     const SUMMARY: &'static str =
         "Switches that trim packets, receivers that pull at the rate of their link (NDP).";
     const WIRE: TransportId = TransportId(12);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &NdpConfig) -> Segmentation {

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::SeqSet;
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rng, Span, Stage, Time,
+};
 
 use super::config::Ndp;
 use super::path::Paths;
@@ -107,6 +109,15 @@ impl Window {
     }
 }
 
+/// Stage at which messages wait.
+pub(crate) const PULL: &Stage = &Stage {
+    name: "pull",
+    meaning: "The first window has been sent, and the receiver has not pulled the next packet.",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[PULL];
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -138,6 +149,13 @@ impl Sender {
                 ("in_flight_packets", flow.state.sent.len() as u64),
             ]
         });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        let state = &self.flows[self.flows.slot(msg)?].state;
+        let is_pulled = state.is_ready_queued;
+        Some(if is_pulled { Permission::Granted } else { Permission::Awaited(PULL) })
     }
 
     #[inline]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Time,
+};
 
 use super::config::Pfabric;
 use super::sender::Sender;
@@ -106,6 +108,10 @@ impl Endpoint for PfabricHost {
 
     fn handle_timeout(&mut self, now: Time) {
         self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
+    }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.sender.permission(msg, &self.pfabric)
     }
 
     #[inline]

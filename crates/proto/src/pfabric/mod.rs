@@ -30,7 +30,7 @@ pub use stats::PfabricStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
-use rampmeter_core::{FabricFacts, RankProgram};
+use rampmeter_core::{FabricFacts, RankProgram, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{Deployment, DerivedValue, Peers, RegisteredTransport, Site};
@@ -54,6 +54,7 @@ impl RegisteredTransport for PfabricTransport {
     const SUMMARY: &'static str =
         "Ports that order and drop by remaining size, hosts at line rate (pFabric).";
     const WIRE: TransportId = TransportId(3);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
 
     fn segmentation(keys: &PfabricConfig) -> Segmentation {
         let &PfabricConfig { payload, header, padding, .. } = keys;

@@ -26,7 +26,9 @@
 //! network may time out many times in a row; too few attempts fail them.
 
 use rampmeter_core::collections::{HeapPositions, KeyedHeap};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_core::{
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
+};
 
 use super::config::{Pfabric, ProbeRank, TimeoutReaction};
 use super::stats::PfabricStats;
@@ -83,6 +85,21 @@ fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
     timeouts >= pfabric.config.starving_after && pfabric.config.starving == TimeoutReaction::Probe
 }
 
+/// Stage at which messages wait.
+pub(crate) const WINDOW: &Stage = &Stage {
+    name: "window",
+    meaning: "As many packets are in flight as the window allows (§4.3).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const PROBE: &Stage = &Stage {
+    name: "probe",
+    meaning: "The flow starves, and no probe of it has been answered (§4.3).",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[WINDOW, PROBE];
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -119,6 +136,17 @@ impl Sender {
                 ("in_flight_packets", flow.state.in_flight().into()),
             ]
         });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, msg: MsgId, pfabric: &Pfabric) -> Option<Permission> {
+        let slot = self.flows.slot(msg)?;
+        let flow = &self.flows[slot];
+        Some(match sendable(flow, pfabric) {
+            Some(_) => Permission::Granted,
+            None if is_starving(flow, pfabric) => Permission::Awaited(PROBE),
+            None => Permission::Awaited(WINDOW),
+        })
     }
 
     #[inline]

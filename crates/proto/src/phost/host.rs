@@ -59,7 +59,7 @@ impl Endpoint for PhostHost {
     type Config = Phost;
 
     sides! {
-        counters, gauges, message_counts, arriving, data, reconfigure(phost), poll_control,
+        counters, permission, gauges, message_counts, arriving, data, reconfigure(phost), poll_control,
         wants_transmit, poll_timeout, poll_event,
     }
 

@@ -38,7 +38,7 @@ pub use stats::PhostStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
@@ -62,6 +62,7 @@ impl RegisteredTransport for PhostTransport {
     const SUMMARY: &'static str =
         "Tokens a packet from the destination, free tokens for first packets (pHost).";
     const WIRE: TransportId = TransportId(2);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
 
     fn segmentation(keys: &PhostConfig) -> Segmentation {
         let &PhostConfig { payload, header, padding, .. } = keys;

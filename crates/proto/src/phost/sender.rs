@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::{
-    Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Span, TenantId, Time,
+    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Span, Stage, TenantId, Time,
 };
 
 use super::config::{DataPriority, FreeExpiry, Phost, Policy};
@@ -81,6 +81,13 @@ fn make_rts(
     PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission }
 }
 
+/// Stage at which messages wait.
+pub(crate) const TOKEN: &Stage =
+    &Stage { name: "token", meaning: "The destination has given no token that is valid (§3.2)." };
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[TOKEN];
+
 /// The sender of one host.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -117,6 +124,14 @@ impl Sender {
                 ("free_token_packets", (flow.state.free_end - flow.state.free_next).into()),
             ]
         });
+    }
+
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let state = &self.flows[self.flows.slot(msg)?].state;
+        let has_free = state.free_next < state.free_end && state.free_expires_at >= now;
+        let has_token = has_free || state.tokens.iter().any(|token| token.expires >= now);
+        Some(if has_token { Permission::Granted } else { Permission::Awaited(TOKEN) })
     }
 
     #[inline]

@@ -32,7 +32,7 @@ mod tests;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, ForwardOnly};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 
 pub use config::PiasConfig;
 
@@ -58,6 +58,7 @@ impl RegisteredTransport for PiasTransport {
     const TITLE: &'static str = "PIAS";
     const SUMMARY: &'static str = "DCTCP whose messages fall through classes by the bytes sent.";
     const WIRE: TransportId = TransportId(8);
+    const STAGES: &'static [&'static Stage] = crate::tcp::STAGES;
 
     fn segmentation(keys: &PiasConfig) -> Segmentation {
         keys.tcp.segmentation()

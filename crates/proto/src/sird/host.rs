@@ -114,7 +114,7 @@ impl Endpoint for SirdHost {
     type Config = Sird;
 
     sides! {
-        counters, message_counts, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
+        counters, permission, message_counts, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
         poll_event,
     }
 

@@ -35,7 +35,7 @@ pub use stats::SirdStats;
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, ForwardOnly};
+use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Stage};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
@@ -62,6 +62,7 @@ impl RegisteredTransport for SirdTransport {
     const SUMMARY: &'static str =
         "Credit of receivers, limited by the queues that senders and switches report (SIRD).";
     const WIRE: TransportId = TransportId(15);
+    const STAGES: &'static [&'static Stage] = sender::STAGES;
 
     fn segmentation(keys: &SirdConfig) -> Segmentation {
         keys.segmentation()

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Time};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Stage, Time};
 
 use super::config::{SenderPolicy, Sird};
 use super::stats::SirdStats;
@@ -39,6 +39,11 @@ const RANGES_MAX: usize = 1_024;
 type TxFlow = OutgoingFlow<TxState>;
 
 impl TxState {
+    /// Returns true if a message of `packets` has a packet with credit, or one that needs none.
+    fn is_sendable(&self, packets: u32) -> bool {
+        self.is_unscheduled && self.next < packets || !self.credit.is_empty()
+    }
+
     fn is_waiting(&self, seq: u32) -> bool {
         self.credit.iter().any(|&(from, end)| (from..end).contains(&seq))
     }
@@ -53,6 +58,13 @@ struct Peer {
     /// Messages for it that have something to send.
     ready: KeyedHeap<Key>,
 }
+
+/// Stage at which messages wait.
+pub(crate) const CREDIT: &Stage =
+    &Stage { name: "credit", meaning: "The receiver has given no credit for the next packet." };
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[CREDIT];
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -108,6 +120,13 @@ impl Sender {
         self.flows.gauges(each, |flow| [("credit_bytes", flow.state.credit_bytes)]);
     }
 
+    /// Returns the permission of a message to send its next packet.
+    pub(super) fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        let flow = &self.flows[self.flows.slot(msg)?];
+        let is_credited = flow.state.is_sendable(flow.packets);
+        Some(if is_credited { Permission::Granted } else { Permission::Awaited(CREDIT) })
+    }
+
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !self.shortest.is_empty()
@@ -152,9 +171,7 @@ impl Sender {
         let flow = &self.flows[slot];
         let state = &flow.state;
         let left = sird.segmentation(flow.size).remaining(state.next, flow.size);
-        let is_unsent = state.is_unscheduled && state.next < flow.packets;
-        let is_sendable = is_unsent || !state.credit.is_empty();
-        let key = is_sendable.then_some((left, flow.msg.get()));
+        let key = state.is_sendable(flow.packets).then_some((left, flow.msg.get()));
         self.set_key(state.peer, slot, key);
     }
 

@@ -50,7 +50,7 @@ impl Endpoint for TcpHost {
     type Config = Tcp;
 
     sides! {
-        counters, gauges, reconfigure(tcp), wants_transmit, poll_timeout, poll_event,
+        counters, permission, gauges, reconfigure(tcp), wants_transmit, poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Tcp>, node: NodeId, rng: Rng, _now: Time) -> Self {

@@ -36,5 +36,8 @@ mod tests;
 pub use config::{Tcp, TcpConfig};
 pub(crate) use connection::Grant;
 pub use host::TcpHost;
+pub(crate) use sender::{
+    CONNECTION, CONTROLLER, HANDSHAKE, PACING, RECEIVE_WINDOW, STAGES, WINDOW,
+};
 pub use stats::TcpStats;
 pub use transport::{DctcpConfig, DctcpTransport, TcpTransport};

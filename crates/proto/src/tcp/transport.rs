@@ -2,7 +2,7 @@
 
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
-use rampmeter_core::{FabricFacts, ForwardOnly};
+use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +118,7 @@ impl RegisteredTransport for TcpTransport {
     const TITLE: &'static str = "TCP";
     const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
     const WIRE: TransportId = TransportId(6);
+    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
 
     fn segmentation(keys: &TcpConfig) -> Segmentation {
         keys.segmentation()
@@ -145,6 +146,7 @@ impl RegisteredTransport for DctcpTransport {
     const TITLE: &'static str = "DCTCP";
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
     const WIRE: TransportId = TransportId(7);
+    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
 
     fn segmentation(keys: &DctcpConfig) -> Segmentation {
         keys.0.segmentation()

@@ -20,6 +20,19 @@ macro_rules! sides {
             self.sender.gauges(each);
         }
     };
+    (@ permission) => {
+        fn permission(
+            &self,
+            now: rampmeter_core::Time,
+            msg: rampmeter_core::MsgId,
+        ) -> Option<rampmeter_core::Permission> {
+            self.sender.permission(now, msg)
+        }
+
+        fn permission_deadline(&self) -> rampmeter_core::Time {
+            self.sender.deadline()
+        }
+    };
     (@ message_counts) => {
         fn message_counts(&self) -> Option<(usize, usize)> {
             Some((self.sender.len(), self.receiver.flows.len()))

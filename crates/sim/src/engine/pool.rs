@@ -74,6 +74,19 @@ impl<H: Copy> PacketPool<H> {
         self.len() == 0
     }
 
+    /// Returns the time at which a packet was sent by its host.
+    pub(crate) fn sent(&self, handle: Handle) -> Time {
+        self.stamps[handle as usize].sent
+    }
+
+    /// Returns the departure of the packet that was sent first; `None` if there is no packet.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        let mut is_live = vec![true; self.packets.len()];
+        self.free.iter().for_each(|&handle| is_live[handle as usize] = false);
+        let live = self.stamps.iter().zip(is_live).filter(|&(_, is_live)| is_live);
+        live.map(|(stamps, _)| stamps.sent).min()
+    }
+
     #[inline]
     pub(crate) fn get(&self, handle: Handle) -> &Packet<H> {
         &self.packets[handle as usize].0

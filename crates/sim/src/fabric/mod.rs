@@ -57,7 +57,7 @@ pub use fault::{FaultSpec, LinkFault, Outage};
 pub use pfc::PfcStats;
 pub use stats::{
     DropCount, DropReason, FabricStats, PortId, PortSample, TierStats, TrimStats, link_tiers,
-    port_groups, tier_capacities,
+    port_groups, tier_capacities, tier_names,
 };
 pub use watch::{PortChange, PortEvent};
 
@@ -384,6 +384,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             let from = Time::from_ps(until.as_ps() - tx.as_ps());
             self.occupancy.occupy(number, handle, self.pool.get(handle), from);
         }
+        if P::IS_WATCHED
+            && let Some(transits) = &mut self.watch.transits
+        {
+            let payload = self.pool.get(handle).payload;
+            let msg = (payload.len > 0).then_some(payload.msg.get());
+            let from = Time::from_ps(until.as_ps() - tx.as_ps());
+            transits.on_start(handle, msg, (now, number, at - now), (from, until));
+        }
         self.record(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
             PortChange::TransmitStart { handle, packet, from: Time::from_ps(from), until }
@@ -402,6 +410,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.occupancy.forget(handle);
         self.record(number, |_| PortChange::Drop { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
+        if packet.payload.len > 0 {
+            self.note_transit(|transits| transits.drops.push((packet.payload.msg.get(), tier)));
+        }
         self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
     }
 

@@ -36,8 +36,15 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             let twin = self.pool.insert(copy, stamps.sent);
             *self.pool.stamps(twin) = stamps;
             self.stats.duplicated += 1;
+            if copy.payload.len > 0 {
+                let delay = fate.twin_delay;
+                self.note_transit(|transits| transits.on_double(handle, twin, delay));
+            }
             self.record(number, |_| PortChange::Duplicate { handle, twin });
             wheel.push(packet_event(at + fate.twin_delay, ARRIVE, number, twin));
+        }
+        if self.pool.get(handle).payload.len > 0 {
+            self.note_transit(|transits| transits.delay_last(handle, fate.delay));
         }
         Some(at + fate.delay)
     }

@@ -96,8 +96,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         now: Time,
         wheel: &mut Wheel,
     ) {
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
+        let handle = self.enter_pool(packet, now);
         if P::COUNTS_INGRESS || self.ingress.is_on {
             self.ingress.on_created(handle);
         }

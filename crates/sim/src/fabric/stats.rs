@@ -7,7 +7,8 @@ use rampmeter_core::{Bytes, Header, Rate, SwitchProgram, Time};
 
 use super::collide::Collisions;
 use super::port::Port;
-use super::{Fabric, Routes};
+use super::{Fabric, Routes, Switching};
+use crate::blame::{Cause, PortFacts, Transits};
 use crate::topo::LinkChange;
 
 /// Reason for which a packet was dropped.
@@ -286,6 +287,60 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.stats.take_drops()
     }
 
+    /// Returns the facts of a port on which the causes of times depend.
+    pub(crate) fn port_facts(&self, port: u32) -> PortFacts {
+        let (link, _) = self.routes.end(port);
+        let link = self.topology.links()[link as usize];
+        let of = &self.ports[port as usize];
+        PortFacts {
+            tier: of.tier,
+            delay: of.delay,
+            propagation: of.delay.min(link.propagation),
+            idle_cause: match self.config.switching {
+                Switching::CutThrough { .. } => Cause::CutThrough(of.tier),
+                _ if self.waits_idly() => Cause::Paused(of.tier),
+                _ => Cause::Queueing(of.tier),
+            },
+        }
+    }
+
+    /// Returns true if a port may send nothing though packets wait: it is paused, its link is down,
+    /// or packets wait for their tails or for tokens.
+    fn may_wait_idly(&self) -> bool {
+        self.config.has_pauses()
+            || self.config.switching != Switching::StoreAndForward
+            || self.ports.iter().any(|port| port.is_irregular)
+    }
+
+    fn waits_idly(&self) -> bool {
+        self.watch.transits.as_ref().is_some_and(|transits| transits.waits_idly())
+    }
+
+    /// Returns an empty log of transmissions, for ports from and to hosts.
+    pub(crate) fn new_transits(&self, of_hosts: &[(u32, u32)]) -> Transits {
+        let waits_idly = self.may_wait_idly();
+        let mut keeps_all = vec![waits_idly; self.ports.len()];
+        for &(from, to) in of_hosts {
+            keeps_all[from as usize] = true;
+            if let Some(keeps) = keeps_all.get_mut(to as usize) {
+                *keeps = true;
+            }
+        }
+        Transits::new(keeps_all, waits_idly)
+    }
+
+    /// Returns the port of each host's first link, and the first port that leads to the host.
+    pub(crate) fn ports_of_hosts(&self) -> Vec<(u32, u32)> {
+        let n_hosts = self.topology.n_hosts();
+        let mut ports: Vec<(u32, u32)> = (0..n_hosts).map(|host| (host, u32::MAX)).collect();
+        for (number, port) in self.ports.iter().enumerate() {
+            if let Some(of_host) = ports.get_mut(port.far_end as usize) {
+                of_host.1 = of_host.1.min(number as u32);
+            }
+        }
+        ports
+    }
+
     /// Totals by tier up to now.
     pub fn tier_stats(&self) -> Vec<TierStats> {
         let mut tiers = self.stats.tiers.clone();
@@ -349,6 +404,12 @@ pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let named = |((_, rate), ends)| (tier_name(topology, top, ends), rate);
     groups.into_iter().map(named).collect()
+}
+
+/// Returns the names of the tiers of a topology, by number.
+pub fn tier_names(topology: &Topology) -> Vec<String> {
+    let (tiers, _) = tiers(topology, &topology.routes());
+    tiers.into_iter().map(|tier| tier.name).collect()
 }
 
 /// Returns the tiers of the two ports of each link: that of its first end, and that of its second.

@@ -59,12 +59,15 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Cuts the payload off a packet.
     fn trim(&mut self, egress: u32, handle: Handle) {
+        let tier = self.ports[egress as usize].tier;
         let packet = self.pool.get_mut(handle);
+        let msg = packet.payload.msg.get();
         packet.wire_bytes = packet.wire_bytes.min(self.config.trim.trimmed_bytes);
         packet.payload.len = 0;
         packet.priority = Priority::HIGHEST;
         packet.marks = packet.marks.union(Marks::TRIMMED);
-        self.stats.count_trim(self.ports[egress as usize].tier);
+        self.stats.count_trim(tier);
+        self.note_transit(|transits| transits.drops.push((msg, tier)));
     }
 
     /// Returns true if there is room in the header queue of a port. If not, a trimmed packet is

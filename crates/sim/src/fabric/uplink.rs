@@ -160,14 +160,12 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         match (idle, shortest) {
             (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
             (None, Some(port)) => {
-                let handle = self.pool.insert(packet, now);
-                self.stats.injected += 1;
+                let handle = self.enter_pool(packet, now);
                 let interfaces = self.ports[port as usize].switch;
                 self.enqueue(interfaces, port, handle, now, wheel);
             }
             (None, None) => {
-                let handle = self.pool.insert(packet, now);
-                self.stats.injected += 1;
+                let handle = self.enter_pool(packet, now);
                 self.discard(host, handle, DropReason::NoRoute);
             }
         }
@@ -269,8 +267,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             packet.path = self.take_path(host);
         }
         leaves(&packet);
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
+        let handle = self.enter_pool(packet, now);
         self.start_tx(port, handle, now, wheel);
     }
 
@@ -321,8 +318,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         {
             return self.inject((host, port), packet, now, wheel, leaves);
         }
-        let handle = self.pool.insert(packet, now);
-        self.stats.injected += 1;
+        let handle = self.enter_pool(packet, now);
         let Some(port) = port else { return self.discard(host, handle, DropReason::NoRoute) };
         let interfaces = self.ports[port as usize].switch;
         self.enqueue(interfaces, port, handle, now, wheel);

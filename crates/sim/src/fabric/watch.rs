@@ -7,6 +7,7 @@
 use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric};
+use crate::blame::Transits;
 use crate::engine::Handle;
 
 /// Something that happened at a port.
@@ -92,12 +93,16 @@ pub enum PortChange<H> {
 #[derive(Debug)]
 pub(crate) struct PortEventLog<H> {
     pub(crate) now: Time,
+    /// True if events are noted.
+    pub(crate) is_on: bool,
     pub(crate) events: Vec<PortEvent<H>>,
+    /// The ways of packets, if the causes of messages' times are recorded.
+    pub(crate) transits: Option<Box<Transits>>,
 }
 
 impl<H> PortEventLog<H> {
     pub(super) const fn new() -> Self {
-        Self { now: Time::ZERO, events: Vec::new() }
+        Self { now: Time::ZERO, is_on: true, events: Vec::new(), transits: None }
     }
 }
 
@@ -105,10 +110,32 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Notes what happened at a port.
     #[inline(always)]
     pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
-        if P::IS_WATCHED {
+        if P::IS_WATCHED && self.watch.is_on {
             let event = PortEvent { at: self.watch.now, port, change: what(self) };
             self.watch.events.push(event);
         }
+    }
+
+    /// Calls `note` with the ways of packets, if they are recorded.
+    #[inline(always)]
+    pub(super) fn note_transit(&mut self, note: impl FnOnce(&mut Transits)) {
+        if P::IS_WATCHED
+            && let Some(transits) = &mut self.watch.transits
+        {
+            note(transits);
+        }
+    }
+
+    /// Puts a packet of a host or a program into the pool.
+    #[inline(always)]
+    pub(super) fn enter_pool(&mut self, packet: Packet<H>, now: Time) -> Handle {
+        let has_data = packet.payload.len > 0;
+        let handle = self.pool.insert(packet, now);
+        self.stats.injected += 1;
+        if has_data {
+            self.note_transit(|transits| transits.on_enter(handle));
+        }
+        handle
     }
 
     /// Notes how much waits at a port.

@@ -77,6 +77,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             sampled: (0, Vec::new()),
             paranoid: self.paranoid,
             probe: self.probe.partition().expect("runs whose probe is whole are not divided"),
+            blame: None,
             windows: WindowTotals::default(),
         }
     }

@@ -48,9 +48,12 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
                 if self.paranoid {
                     check_codec(&packet);
                 }
-                self.ledger.on_sent(packet.payload);
+                let payload = packet.payload;
+                self.ledger.on_sent(payload);
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+                let n_started = self.fabric.n_started();
                 self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
+                self.note_sent(station, payload, self.fabric.n_started() > n_started);
             }
         }
         if self.stations[station].endpoint.wants_transmit() {
@@ -66,9 +69,12 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             if self.paranoid {
                 check_codec(&packet);
             }
-            self.ledger.on_sent(packet.payload);
+            let payload = packet.payload;
+            self.ledger.on_sent(payload);
             let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            let n_started = self.fabric.n_started();
             self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
+            self.note_sent(station, payload, self.fabric.n_started() > n_started);
         }
         self.set_timer(station);
     }

@@ -113,6 +113,7 @@ where
             sampled: (u64::MAX - 1, Vec::new()),
             paranoid: spec.paranoid,
             probe,
+            blame: None,
             windows: WindowTotals::default(),
         };
         sim.start(n_stations);

@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_core::{
+    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage, Time,
+};
 
 use super::clocks::{LEAD_SLACK, is_jump, is_next_epoch};
 use super::queues::Queues;
@@ -21,6 +23,15 @@ use crate::fastpod::repair::observations::HostObservations;
 use crate::fastpod::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::toolkit::{Announcement, Output, sides};
 use open_slot::OpenSlot;
+
+/// Stage at which messages wait.
+pub(crate) const SLOT: &Stage = &Stage {
+    name: "slot",
+    meaning: "The arbiter has given no slot to a cell of the message, or its time has not come.",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[SLOT];
 
 /// Fastpod at one host.
 #[derive(Clone, Debug)]
@@ -331,6 +342,12 @@ impl Endpoint for FastpodHost {
         self.check_answers(now);
         self.emit(now);
         self.plan(now);
+    }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        let is_data = |packet: &Packet<FastpodHeader>| packet.payload.len > 0;
+        let is_due = self.ready.iter().any(|(_, p)| is_data(p) && p.payload.msg == msg);
+        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<FastpodHeader>> {

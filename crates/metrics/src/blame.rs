@@ -1,0 +1,47 @@
+//! Tables of the causes of flows' times.
+
+use std::borrow::Cow;
+
+use crate::columns::rows;
+
+rows! {
+    /// Part of the time of a flow that was delivered: a row of `blame.parquet`. The parts of a flow
+    /// sum to its `fct_ps`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BlameRow, BlameRows {
+        /// Number of the flow.
+        [""] flow: u64,
+        /// Cause: permission, permission-in-flight, sender-link, serialisation, retransmission,
+        /// loss, queueing, paused, cut-through, propagation or switching.
+        [""] cause: Cow<'static, str>,
+        /// Stage of the transport if the cause is permission or permission-in-flight; timeout,
+        /// packet or open if it is loss; else empty.
+        [""] stage: Cow<'static, str>,
+        /// Tier of the ports, or that of the last drop if the cause is loss; may be empty.
+        [""] tier: Cow<'static, str>,
+        /// Duration of the part.
+        ["ps"] time_ps: u64,
+    }
+}
+
+rows! {
+    /// Time for which a flow had the link that another one waited for: a row of
+    /// `blockers.parquet`. The link is that of the sender for sender-link, that of the receiver for
+    /// permission, and that of the port for queueing.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BlockerRow, BlockerRows {
+        /// Number of the flow that waited.
+        [""] flow: u64,
+        /// Cause of the part of its time: permission, sender-link or queueing.
+        [""] cause: Cow<'static, str>,
+        /// Stage of the transport if the cause is permission, else empty.
+        [""] stage: Cow<'static, str>,
+        /// Tier of the port if the cause is queueing, else empty.
+        [""] tier: Cow<'static, str>,
+        /// Number of the flow that had the link; null for control packets together with all flows
+        /// beyond the 16 that had it for longest.
+        [""] blocker: Option<u64>,
+        /// Time for which it had the link.
+        ["ps"] time_ps: u64,
+    }
+}

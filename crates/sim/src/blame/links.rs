@@ -1,0 +1,240 @@
+//! Transmissions of ports, and the ways of data packets.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Span, Time};
+
+use crate::engine::Handle;
+
+/// Number in logs of control packets, which belong to no message here.
+pub(super) const CONTROL: u32 = u32::MAX;
+
+/// Number of transmissions after which old ones are removed.
+const CLEANING_INTERVAL: u32 = 1 << 15;
+
+/// Ports on the way of a packet whose times are next to one another in memory.
+const NEAR_PORTS: usize = 8;
+
+/// Packets of one message, back to back on a link.
+#[derive(Clone, Copy, Debug)]
+struct Transmission {
+    from: Time,
+    until: Time,
+    /// The message, or [`CONTROL`].
+    msg: u32,
+}
+
+impl Transmission {
+    const NONE: Self = Self { from: Time::ZERO, until: Time::ZERO, msg: CONTROL };
+}
+
+/// Transmissions of each port, since the horizon.
+#[derive(Debug)]
+pub(crate) struct LinkLogs {
+    /// The last transmission of each port.
+    last: Vec<Transmission>,
+    /// Those before, without those that nobody waited for.
+    earlier: Vec<VecDeque<Transmission>>,
+    /// True of ports whose transmissions are all kept.
+    keeps_all: Vec<bool>,
+    /// True if control packets are logged.
+    logs_control: bool,
+}
+
+impl LinkLogs {
+    /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
+    /// before.
+    #[inline]
+    fn push(&mut self, port: u32, next: Transmission) {
+        let last = &mut self.last[port as usize];
+        if last.until == next.from && last.msg == next.msg {
+            last.until = next.until;
+            return;
+        }
+        let before = std::mem::replace(last, next);
+        if before.until == next.from || self.keeps_all[port as usize] {
+            self.earlier[port as usize].push_back(before);
+        }
+    }
+
+    /// Calls `each` with the messages that had the link of `port` between two times, and for how
+    /// long, in order.
+    pub(super) fn for_each_between(
+        &self,
+        port: u32,
+        (from, until): (Time, Time),
+        mut each: impl FnMut(u32, Span),
+    ) {
+        let (earlier, last) = (&self.earlier[port as usize], &self.last[port as usize]);
+        let start = earlier.partition_point(|one| one.until <= from);
+        let mut from = from;
+        for one in earlier.range(start..).chain([last]) {
+            if one.from >= until {
+                break;
+            }
+            let (start, end) = (one.from.max(from), one.until.min(until));
+            if end > start {
+                each(one.msg, end - start);
+                from = end;
+            }
+        }
+    }
+
+    fn remove_before(&mut self, horizon: Time) {
+        for log in &mut self.earlier {
+            while log.front().is_some_and(|one| one.until <= horizon) {
+                log.pop_front();
+            }
+        }
+    }
+}
+
+/// Times of a packet at a port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PortTimes {
+    /// Start of the transmission.
+    pub(super) start: Time,
+    pub(super) port: u32,
+    /// Time from the start until the packet is at the next node.
+    pub(super) flight: Span,
+}
+
+/// The ways of the data packets in a fabric.
+#[derive(Debug)]
+pub(crate) struct Transits {
+    /// Times at the first ports, by handle.
+    near: Vec<[PortTimes; NEAR_PORTS]>,
+    /// Times at further ports.
+    far: IdMap<u32, Vec<PortTimes>>,
+    /// Number of ports passed, by handle.
+    n_ports: Vec<u32>,
+    pub(super) links: LinkLogs,
+    /// Data packets that were dropped or trimmed since the last look: message and tier.
+    pub(crate) drops: Vec<(u32, u8)>,
+    /// End of the transmission that began last.
+    last_until: Time,
+    n_started: u32,
+}
+
+impl Transits {
+    /// Creates the log of a fabric. All transmissions are kept of ports with `keeps_all`. Control
+    /// packets are logged if `logs_control`, for ports that may send nothing though packets wait.
+    pub(crate) fn new(keeps_all: Vec<bool>, logs_control: bool) -> Self {
+        let n_ports = keeps_all.len();
+        let (last, earlier) = (vec![Transmission::NONE; n_ports], vec![VecDeque::new(); n_ports]);
+        Self {
+            near: Vec::new(),
+            far: IdMap::default(),
+            n_ports: Vec::new(),
+            links: LinkLogs { last, earlier, keeps_all, logs_control },
+            drops: Vec::new(),
+            last_until: Time::ZERO,
+            n_started: 0,
+        }
+    }
+
+    /// Calls `each` with the times of a packet at ports, in order. It may just have left the
+    /// fabric.
+    pub(super) fn for_each_port(&self, handle: Handle, each: impl FnMut(&PortTimes)) {
+        let n_ports = self.n_ports[handle as usize] as usize;
+        let near = &self.near[handle as usize][..n_ports.min(NEAR_PORTS)];
+        let far = self.far.get(&handle).filter(|_| n_ports > NEAR_PORTS);
+        near.iter().chain(far.into_iter().flatten()).for_each(each);
+    }
+
+    /// A data packet enters the fabric.
+    #[inline]
+    pub(crate) fn on_enter(&mut self, handle: Handle) {
+        let idx = handle as usize;
+        if self.n_ports.len() <= idx {
+            let none = PortTimes { start: Time::ZERO, port: 0, flight: Span::ZERO };
+            self.n_ports.resize(idx + 1, 0);
+            self.near.resize(idx + 1, [none; NEAR_PORTS]);
+        }
+        self.n_ports[idx] = 0;
+    }
+
+    /// A data packet is doubled on a link. The twin is `delay` longer on the way.
+    pub(crate) fn on_double(&mut self, handle: Handle, twin: Handle, delay: Span) {
+        self.on_enter(twin);
+        let mut ports = Vec::new();
+        self.for_each_port(handle, |times| ports.push(*times));
+        ports.into_iter().for_each(|times| self.push(twin, times));
+        self.delay_last(twin, delay);
+    }
+
+    /// A data packet is longer on its way to the next node.
+    pub(crate) fn delay_last(&mut self, handle: Handle, delay: Span) {
+        let idx = handle as usize;
+        let last = match self.n_ports[idx] as usize {
+            0 => return,
+            n if n <= NEAR_PORTS => Some(&mut self.near[idx][n - 1]),
+            _ => self.far.get_mut(&handle).and_then(|far| far.last_mut()),
+        };
+        if let Some(last) = last {
+            last.flight += delay;
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, handle: Handle, times: PortTimes) {
+        let n_ports = &mut self.n_ports[handle as usize];
+        let place = *n_ports as usize;
+        *n_ports += 1;
+        match self.near[handle as usize].get_mut(place) {
+            Some(near) => *near = times,
+            None => {
+                let far = self.far.entry(handle).or_default();
+                far.truncate(place - NEAR_PORTS);
+                far.push(times);
+            }
+        }
+    }
+
+    /// A packet starts at a port at `times`, and its link is busy with it in `busy`. `msg` is its
+    /// message if it has data.
+    #[inline]
+    pub(crate) fn on_start(
+        &mut self,
+        handle: Handle,
+        msg: Option<u32>,
+        (start, port, flight): (Time, u32, Span),
+        (from, until): (Time, Time),
+    ) {
+        self.last_until = until;
+        self.n_started += 1;
+        if msg.is_some() {
+            self.push(handle, PortTimes { start, port, flight });
+        } else if !self.links.logs_control {
+            return;
+        }
+        self.links.push(port, Transmission { from, until, msg: msg.unwrap_or(CONTROL) });
+    }
+
+    /// Returns true if ports may send nothing though packets wait.
+    pub(crate) fn waits_idly(&self) -> bool {
+        self.links.logs_control
+    }
+
+    /// Returns the end of the transmission that began last.
+    pub(crate) fn last_until(&self) -> Time {
+        self.last_until
+    }
+
+    /// Returns the number of transmissions since the last cleaning.
+    pub(crate) fn n_started(&self) -> u32 {
+        self.n_started
+    }
+
+    /// Returns true if old transmissions should be removed.
+    pub(crate) fn is_full(&self) -> bool {
+        self.n_started >= CLEANING_INTERVAL
+    }
+
+    /// Removes transmissions before `horizon`.
+    pub(crate) fn clean(&mut self, horizon: Time) {
+        self.n_started = 0;
+        self.links.remove_before(horizon);
+    }
+}

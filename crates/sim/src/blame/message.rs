@@ -1,0 +1,102 @@
+//! The parts of a message's time while they are added up.
+
+use rampmeter_core::collections::IdMap;
+use rampmeter_core::{Span, Time};
+
+use super::links::{CONTROL, LinkLogs};
+use super::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, PortFacts};
+
+/// Parts of a message's time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts {
+    /// Time since the submission.
+    pub(super) time: Span,
+    causes: Vec<(Cause, Span)>,
+    /// Times by the number of the cause and the message that had the link.
+    blockers: IdMap<(u32, u32), Span>,
+}
+
+impl Parts {
+    fn idx(&mut self, cause: Cause) -> usize {
+        let found = self.causes.iter().position(|&(known, _)| known == cause);
+        found.unwrap_or_else(|| {
+            self.causes.push((cause, Span::ZERO));
+            self.causes.len() - 1
+        })
+    }
+
+    /// Adds a part.
+    pub(super) fn add(&mut self, cause: Cause, time: Span) {
+        if time > Span::ZERO {
+            let idx = self.idx(cause);
+            self.causes[idx].1 += time;
+        }
+    }
+
+    /// Notes that `msg` had the link for some of a part.
+    pub(super) fn block(&mut self, cause: Cause, msg: u32, time: Span) {
+        let idx = self.idx(cause) as u32;
+        *self.blockers.entry((idx, msg)).or_default() += time;
+    }
+
+    /// Gives a cause another name, under which there may be parts already.
+    pub(super) fn rename(&mut self, from: Cause, to: Cause) {
+        if let Some(idx) = self.causes.iter().position(|&(known, _)| known == from) {
+            let time = std::mem::take(&mut self.causes[idx].1);
+            self.add(to, time);
+        }
+    }
+
+    /// Adds the wait of the completing packet of `msg` at a port.
+    pub(super) fn add_wait(
+        &mut self,
+        wait: (Time, Time),
+        port: u32,
+        msg: u32,
+        facts: &PortFacts,
+        links: &LinkLogs,
+    ) {
+        let mut rest = wait.1 - wait.0;
+        if rest == Span::ZERO {
+            return;
+        }
+        links.for_each_between(port, wait, |other, time| {
+            rest = rest - time;
+            if other == msg {
+                return self.add(Cause::Serialisation, time);
+            }
+            self.add(Cause::Queueing(facts.tier), time);
+            self.block(Cause::Queueing(facts.tier), other, time);
+        });
+        self.add(facts.idle_cause, rest);
+        if rest > Span::ZERO && facts.idle_cause == Cause::Queueing(facts.tier) {
+            self.block(facts.idle_cause, CONTROL, rest);
+        }
+    }
+
+    /// Returns the causes of message `number`; `number_of` returns those of others.
+    pub(super) fn into_blame(self, number: u32, number_of: impl Fn(u32) -> u32) -> FlowBlame {
+        let Self { time, mut causes, blockers } = self;
+        let mut by_cause = vec![Vec::new(); causes.len()];
+        for ((cause, msg), time) in blockers {
+            by_cause[cause as usize].push((msg, time));
+        }
+        let mut named = Vec::new();
+        for (idx, mut of_cause) in by_cause.into_iter().enumerate() {
+            of_cause.sort_unstable_by_key(|&(msg, time)| (std::cmp::Reverse(time), msg));
+            let cause = causes[idx].0;
+            let mut rest = Span::ZERO;
+            for (place, (msg, time)) in of_cause.into_iter().enumerate() {
+                match msg != CONTROL && place < BLOCKERS_MAX {
+                    true => named.push(Blocker { cause, flow: Some(number_of(msg)), time }),
+                    false => rest += time,
+                }
+            }
+            if rest > Span::ZERO {
+                named.push(Blocker { cause, flow: None, time: rest });
+            }
+        }
+        causes.retain(|&(_, time)| time > Span::ZERO);
+        FlowBlame { number, time, parts: causes, blockers: named }
+    }
+}

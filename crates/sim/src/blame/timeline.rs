@@ -1,0 +1,243 @@
+//! The states of a message at its sender.
+
+use std::collections::VecDeque;
+
+use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Time};
+
+use super::links::{CONTROL, LinkLogs, Transits};
+use super::message::Parts;
+use super::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
+
+/// State of a message at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// A packet with new bytes is on the link.
+    Sending,
+    /// A packet with bytes that were sent before is on the link.
+    Resending,
+    /// It may send.
+    Granted,
+    /// It waits for permission at this stage.
+    Awaited(&'static str),
+    /// The packet that ended this stage is on its way.
+    InFlight(&'static str),
+    /// All bytes have been sent at least once.
+    Sent(LossSignal),
+}
+
+/// Ranges of bytes, in order.
+#[derive(Debug, Default)]
+struct SentRanges(Vec<(u64, u64)>);
+
+impl SentRanges {
+    /// Adds a range. Returns true if any of it is new.
+    fn insert(&mut self, from: u64, end: u64) -> bool {
+        let first = self.0.partition_point(|range| range.1 < from);
+        let after = self.0.partition_point(|range| range.0 <= end);
+        if first == after {
+            self.0.insert(first, (from, end));
+            return true;
+        }
+        let (start, stop) = (self.0[first].0, self.0[after - 1].1);
+        let is_new = after - first > 1 || from < start || end > stop;
+        self.0[first] = (start.min(from), stop.max(end));
+        self.0.drain(first + 1..after);
+        is_new
+    }
+
+    /// Returns true if all of a message of `size` is in a range.
+    fn has_all(&self, size: u64) -> bool {
+        self.0.first().is_some_and(|&range| range.0 == 0 && range.1 >= size)
+    }
+}
+
+/// A message until its last byte has arrived.
+#[derive(Debug)]
+pub(super) struct Timeline {
+    msg: MsgId,
+    pub(super) src: NodeId,
+    pub(super) dst: NodeId,
+    /// The port of the sender's link.
+    sender_port: u32,
+    /// The port that leads to the receiver.
+    receiver_port: u32,
+    size: u64,
+    /// Ranges of bytes that have been sent.
+    sent: SentRanges,
+    submitted: Time,
+    /// Starts of states. The last may be later than now, at the end of a transmission.
+    states: VecDeque<(Time, State)>,
+    /// Times before are in `parts`.
+    summed_until: Time,
+    parts: Parts,
+    /// Tier at which the last of its packets was dropped.
+    pub(super) dropped_at: Option<u8>,
+}
+
+impl Timeline {
+    pub(super) fn new(
+        now: Time,
+        msg: MsgId,
+        (src, dst): (NodeId, NodeId),
+        (sender_port, receiver_port): (u32, u32),
+        size: u64,
+    ) -> Self {
+        Self {
+            msg,
+            src,
+            dst,
+            sender_port,
+            receiver_port,
+            size,
+            sent: SentRanges::default(),
+            submitted: now,
+            states: VecDeque::from([(now, State::Granted)]),
+            summed_until: now,
+            parts: Parts::default(),
+            dropped_at: None,
+        }
+    }
+
+    fn state_of(&self, permission: Option<Permission>) -> State {
+        match permission {
+            Some(Permission::Granted) => State::Granted,
+            _ if self.sent.has_all(self.size) => State::Sent(LossSignal::Open),
+            Some(Permission::Awaited(stage)) => State::Awaited(stage.name),
+            None => State::Awaited("permission"),
+        }
+    }
+
+    /// Enters a state from `at` on. One that begins then or later is replaced.
+    fn enter(&mut self, at: Time, state: State) {
+        while self.states.len() > 1 && self.states.back().is_some_and(|&(from, _)| from >= at) {
+            self.states.pop_back();
+        }
+        match self.states.back_mut() {
+            Some(last) if last.0 >= at => last.1 = state,
+            Some(last) if last.1 == state => {}
+            _ => self.states.push_back((at, state)),
+        }
+    }
+
+    fn last(&self) -> (Time, State) {
+        *self.states.back().expect("a message has a state")
+    }
+
+    /// Returns true if it may send once what is on the link has been sent.
+    pub(super) fn is_granted(&self) -> bool {
+        self.last().1 == State::Granted
+    }
+
+    pub(super) fn on_permission(
+        &mut self,
+        now: Time,
+        permission: Option<Permission>,
+        input: PermissionInput,
+    ) {
+        let (from, before) = self.last();
+        let state = self.state_of(permission);
+        let at = from.max(now);
+        match (before, state, input) {
+            (State::Awaited(stage), State::Granted, PermissionInput::Packet(sent))
+                if from < now =>
+            {
+                self.enter(sent.max(from), State::InFlight(stage));
+            }
+            (State::Sent(LossSignal::Open), State::Granted, _) => {
+                self.discover_loss(match input {
+                    PermissionInput::Deadline => LossSignal::Timeout,
+                    _ => LossSignal::Packet,
+                });
+            }
+            (State::Sent(_), State::Sent(_), _) => return,
+            _ => {}
+        }
+        self.enter(at, state);
+    }
+
+    /// A loss was discovered by `signal`: all of the time since everything was sent is due to it.
+    fn discover_loss(&mut self, signal: LossSignal) {
+        for (_, state) in &mut self.states {
+            if *state == State::Sent(LossSignal::Open) {
+                *state = State::Sent(signal);
+            }
+        }
+        self.parts
+            .rename(Cause::Loss(LossSignal::Open, None), Cause::Loss(signal, self.dropped_at));
+    }
+
+    /// A packet is handed over. If its link was free, it is on the link until `until`.
+    pub(super) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
+        let is_new = self.sent.insert(payload.offset, payload.offset + u64::from(payload.len));
+        let (from, state) = self.last();
+        if state == State::Sent(LossSignal::Open) {
+            self.discover_loss(LossSignal::Packet);
+        }
+        if let Some(until) = until {
+            self.enter(now, if is_new { State::Sending } else { State::Resending });
+            self.enter(until.max(from).max(now), State::Granted);
+        }
+    }
+
+    /// Adds up the states before `until`.
+    pub(super) fn advance(&mut self, until: Time, links: &LinkLogs) {
+        while let Some(&(from, state)) = self.states.front() {
+            let next = self.states.get(1).map_or(Time::NEVER, |&(next, _)| next);
+            let part = (from.max(self.summed_until), next.min(until));
+            if part.1 > part.0 {
+                self.add(part, state, links);
+                self.summed_until = part.1;
+            }
+            if next >= until {
+                return;
+            }
+            self.states.pop_front();
+        }
+    }
+
+    fn add(&mut self, part: (Time, Time), state: State, links: &LinkLogs) {
+        let (cause, port) = match state {
+            State::Sending => (Cause::Serialisation, None),
+            State::Resending => (Cause::Retransmission, None),
+            State::Granted => (Cause::SenderLink, Some(self.sender_port)),
+            State::Awaited(stage) => (Cause::Permission(stage), Some(self.receiver_port)),
+            State::InFlight(stage) => (Cause::PermissionInFlight(stage), None),
+            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), None),
+            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), None),
+        };
+        self.parts.add(cause, part.1 - part.0);
+        let Some(port) = port else { return };
+        links.for_each_between(port, part, |msg, time| {
+            let is_other = msg != self.msg.get() && msg != CONTROL;
+            if is_other || state == State::Granted {
+                self.parts.block(cause, msg, time);
+            }
+        });
+    }
+
+    /// Returns the parts until `now`, at which the completing packet arrived.
+    pub(super) fn finish(
+        mut self,
+        now: Time,
+        packet: &CompletingPacket,
+        transits: &Transits,
+        port: impl Fn(u32) -> PortFacts,
+    ) -> Parts {
+        self.advance(packet.sent, &transits.links);
+        let mut parts = self.parts;
+        parts.time = now - self.submitted;
+        let mut arrival = packet.sent;
+        transits.for_each_port(packet.handle, |at| {
+            let facts = port(at.port);
+            parts.add_wait((arrival, at.start), at.port, self.msg.get(), &facts, &transits.links);
+            let delay = facts.delay.min(at.flight);
+            let propagation = facts.propagation.min(delay);
+            parts.add(Cause::Serialisation, at.flight - delay);
+            parts.add(Cause::Propagation, propagation);
+            parts.add(Cause::Switching, delay - propagation);
+            arrival = at.start + at.flight;
+        });
+        debug_assert_eq!(arrival, now);
+        parts
+    }
+}

@@ -1,0 +1,157 @@
+//! Causes of messages' times: what the run loop notes for them.
+
+use rampmeter_core::{Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Transport};
+
+use super::Sim;
+use crate::arrival::Arrival;
+use crate::blame::{Blame, CompletingPacket, PermissionInput};
+use crate::engine::Handle;
+use crate::fabric::Fabric;
+use crate::probe::Probe;
+use crate::source::Source;
+
+impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
+    /// Returns a simulation of a watched transport that notes events of ports if `notes_ports`, and
+    /// records the causes of messages' times if `records_causes`.
+    pub fn watching(mut self, notes_ports: bool, records_causes: bool) -> Self {
+        self.fabric.watch.is_on = notes_ports;
+        if records_causes {
+            let ports = self.fabric.ports_of_hosts();
+            self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits(&ports)));
+            self.blame = Some(Box::new(Blame::new(ports)));
+        }
+        self
+    }
+
+    /// A message has been submitted to its endpoint.
+    #[inline(never)]
+    pub(super) fn blame_submission(&mut self, msg: MsgId, arrival: &Arrival) {
+        let Some(blame) = &mut self.blame else { return };
+        let number = arrival.number.unwrap_or(msg.get());
+        let Arrival { src, dst, size, .. } = *arrival;
+        blame.submit(self.now, (msg, number), (src, dst), size.get());
+        self.note_permission(src.get(), (dst, msg), PermissionInput::Own);
+    }
+
+    /// Notes the permissions of messages of `station` after an input: those to `peer`, or all.
+    pub(super) fn note_permissions(
+        &mut self,
+        station: u32,
+        peer: Option<NodeId>,
+        input: PermissionInput,
+    ) {
+        let mut idx = 0;
+        while let Some((dst, msg)) = self.blame.as_ref().and_then(|b| b.open_of(station, idx)) {
+            if peer.is_none_or(|peer| peer == dst) {
+                self.note_permission(station, (dst, msg), input);
+            }
+            idx += 1;
+        }
+    }
+
+    /// Paranoid mode: no message of `station` got permission without an input that is noted.
+    pub(super) fn check_permissions(&self, station: u32) {
+        let Some(blame) = &self.blame else { return };
+        let state = &self.stations[station];
+        let local = state.clock.local(self.now);
+        if state.endpoint.permission_deadline() <= local {
+            // Its event is of this instant, and follows.
+            return;
+        }
+        let open = (0..).map_while(|idx| blame.open_of(station, idx));
+        for (dst, msg) in open {
+            let permission = state.endpoint.permission(local, dst, msg);
+            assert!(
+                permission != Some(Permission::Granted) || blame.is_granted(msg),
+                "seed {}: message {} of host {station} has got permission unnoticed at {}",
+                self.seed,
+                msg.get(),
+                self.now
+            );
+        }
+    }
+
+    fn note_permission(
+        &mut self,
+        station: u32,
+        (dst, msg): (NodeId, MsgId),
+        input: PermissionInput,
+    ) {
+        let Some(blame) = &mut self.blame else { return };
+        let state = &self.stations[station];
+        let permission = state.endpoint.permission(state.clock.local(self.now), dst, msg);
+        blame.on_permission(self.now, msg, permission, input);
+    }
+
+    /// A packet has been handled: a control packet may change permissions. Those of arbiters
+    /// concern messages to all receivers.
+    pub(super) fn note_response(&mut self, station: u32, handle: Handle) {
+        if self.blame.is_none() {
+            return;
+        }
+        let packet = self.fabric.pool.get(handle);
+        if packet.payload.len > 0 {
+            return;
+        }
+        let is_host = packet.src.get() < self.fabric.topology().n_hosts();
+        let peer = is_host.then_some(packet.src);
+        let sent = self.fabric.pool.stamps(handle).sent;
+        self.note_permissions(station, peer, PermissionInput::Packet(sent));
+    }
+
+    /// The last byte of a message may have arrived in a packet.
+    pub(super) fn blame_completion(&mut self, handle: Handle) {
+        let Self { blame: Some(blame), fabric, now, ledger, .. } = self else { return };
+        let msg = fabric.pool.get(handle).payload.msg;
+        if let Some(transits) = &fabric.watch.transits
+            && ledger.has_all(msg)
+        {
+            let sent = fabric.pool.sent(handle);
+            let of = CompletingPacket { msg, handle, sent };
+            blame.on_complete(*now, &of, transits, |port| fabric.port_facts(port));
+        }
+    }
+
+    /// A packet of `station` has been handed to its interface, and its transmission has begun if
+    /// `has_started`.
+    #[inline]
+    pub(super) fn note_sent(&mut self, station: u32, payload: PayloadRef, has_started: bool) {
+        if !<F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+            return;
+        }
+        let Self { blame: Some(blame), fabric, now, .. } = self else { return };
+        if payload.len == 0 {
+            return;
+        }
+        let Some(transits) = &fabric.watch.transits else { return };
+        blame.on_sent(*now, payload, has_started.then(|| transits.last_until()));
+        if let Some(dst) = blame.receiver(payload.msg) {
+            self.note_permission(station, (dst, payload.msg), PermissionInput::Own);
+        }
+    }
+
+    /// Shows the probe the causes of messages that have arrived, and removes what no packet can
+    /// change.
+    pub(super) fn report_blame(&mut self) {
+        let Self { blame: Some(blame), fabric, now, probe, .. } = self else { return };
+        let Some(transits) = &mut fabric.watch.transits else { return };
+        for (msg, tier) in transits.drops.drain(..) {
+            blame.on_drop(MsgId::new(msg), tier);
+        }
+        for of in blame.finished.drain(..) {
+            probe.on_blame(&of);
+        }
+        if transits.is_full() {
+            let horizon = fabric.pool.oldest().unwrap_or(*now).min(*now);
+            blame.advance(horizon, transits);
+            transits.clean(horizon);
+        }
+    }
+}
+
+impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
+    /// Returns the number of transmissions that have begun, modulo cleanings.
+    pub(super) fn n_started(&self) -> u32 {
+        self.watch.transits.as_ref().map_or(0, |transits| transits.n_started())
+    }
+}

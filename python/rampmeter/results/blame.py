@@ -1,0 +1,192 @@
+"""Causes of flows' times: why a flow was slow, and which flows delayed it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from rampmeter.on_demand import np, pa
+from rampmeter.text.locations import Location
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CAUSES: Final[Mapping[str, str]] = {
+    "permission": "waited for permission of the transport",
+    "permission-in-flight": "permission was on its way to the sender",
+    "sender-link": "had permission, and the sender's link was busy",
+    "loss": "had been sent, and a loss was not yet repaired",
+    "retransmission": "sent bytes again",
+    "queueing": "queued behind others",
+    "paused": "waited at a paused port or a failed link",
+    "cut-through": "waited for its own tail in cut-through switches",
+    "serialisation": "was put on links bit by bit",
+    "switching": "was processed by switches and hosts",
+    "propagation": "travelled along links",
+}
+"""What a flow did, by the cause of the part of its time, in the order of figures."""
+
+PICOSECONDS_PER_US: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """A flow that had the link for which another one waited."""
+
+    flow: int | None
+    """Its number; `None` for control packets and all flows beyond the 16 with the longest times."""
+    time_us: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a flow's time that has one cause."""
+
+    cause: str
+    """A key of `CAUSES`."""
+    stage: str
+    """The stage of the transport, or how a loss was discovered; may be empty."""
+    tier: str
+    """The tier of the ports; may be empty."""
+    time_us: float
+    blockers: tuple[Blocker, ...]
+    """The flows that had the link meanwhile, the longest time first."""
+
+    @property
+    def name(self) -> str:
+        """The cause with its stage or tier, such as `permission: token`."""
+        details = ", ".join(filter(None, (self.stage, self.tier)))
+        return f"{self.cause}: {details}" if details else self.cause
+
+
+@dataclass(frozen=True)
+class FlowCauses:
+    """The causes of the time of one flow. The parts sum to its completion time."""
+
+    flow: int
+    src: int
+    dst: int
+    size_bytes: int
+    arrival_us: float
+    fct_us: float
+    ideal_us: float
+    parts: tuple[Part, ...]
+    """In the order in which they began."""
+
+    @property
+    def slowdown(self) -> float:
+        """The completion time over the ideal."""
+        return self.fct_us / self.ideal_us
+
+
+class Blame:
+    """The causes of the times of all flows of a run with `run.blame`."""
+
+    def __init__(
+        self, parts: "pa.Table", blockers: "pa.Table", flows: "pa.Table", bdp_bytes: float | None
+    ) -> None:
+        """Takes the tables `blame`, `blockers` and `flows` of a run, and its BDP if it is known."""
+        self.parts = parts
+        """A row for each flow and cause: `flow`, `cause`, `stage`, `tier`, `time_ps`."""
+        self.blockers = blockers
+        """A row for each flow, cause and flow that had the link, which `blocker` names."""
+        self.bdp_bytes = bdp_bytes
+        order = np.argsort(flows["flow"].to_numpy(), kind="stable")
+        self._flows = flows.take(pa.array(order))
+        self.numbers: NDArray[np.int64] = self._flows["flow"].to_numpy().astype(np.int64)
+        """Numbers of all flows, in order."""
+        self._fct = _floats(self._flows["fct_ps"])
+        self._ideal = _floats(self._flows["ideal_ps"])
+        self.sizes: NDArray[np.int64] = self._flows["size_bytes"].to_numpy().astype(np.int64)
+        """Lengths of all flows in bytes."""
+
+    def __repr__(self) -> str:
+        return f"Blame({len(self.numbers)} flows, {self.parts.num_rows} parts)"
+
+    @property
+    def slowdowns(self) -> "NDArray[np.float64]":
+        """The slowdown of each flow; NaN of those that were not delivered."""
+        return self._fct / self._ideal
+
+    def flow(self, number: int) -> FlowCauses:
+        """Returns the causes of one flow.
+
+        Raises `ResultError` if there is no such flow, or if it was not delivered.
+        """
+        idx = int(np.searchsorted(self.numbers, number))
+        where = Location(key="flow")
+        if idx == len(self.numbers) or self.numbers[idx] != number:
+            last = int(self.numbers[-1]) if len(self.numbers) else -1
+            raise where.result_error(expected=f"a flow's number, 0 to {last}", got=number)
+        if np.isnan(self._fct[idx]):
+            raise where.result_error(expected="a flow that was delivered", got=number)
+        return next(self._causes_of([idx]))
+
+    def slowest(
+        self, n: int, at_least_bytes: float = 0.0, below_bytes: float = float("inf")
+    ) -> list[FlowCauses]:
+        """Returns the causes of the `n` flows of these sizes with the highest slowdown."""
+        is_in = (self.sizes >= at_least_bytes) & (self.sizes < below_bytes)
+        slowdowns = np.where(is_in, self.slowdowns, np.nan)
+        known = np.flatnonzero(~np.isnan(slowdowns))
+        order = known[np.argsort(-slowdowns[known], kind="stable")][:n]
+        return list(self._causes_of([int(idx) for idx in order]))
+
+    def _causes_of(self, indices: Sequence[int]) -> Iterator[FlowCauses]:
+        wanted = {int(self.numbers[idx]) for idx in indices}
+        parts, blockers = (_by_flow(table, wanted) for table in (self.parts, self.blockers))
+        for idx in indices:
+            row = {name: self._flows[name][idx].as_py() for name in self._flows.column_names}
+            own = blockers.get(row["flow"], [])
+            yield FlowCauses(
+                flow=row["flow"],
+                src=row["src"],
+                dst=row["dst"],
+                size_bytes=row["size_bytes"],
+                arrival_us=row["arrival_ps"] / PICOSECONDS_PER_US,
+                fct_us=row["fct_ps"] / PICOSECONDS_PER_US,
+                ideal_us=row["ideal_ps"] / PICOSECONDS_PER_US,
+                parts=tuple(_part(part, own) for part in parts.get(row["flow"], [])),
+            )
+
+    def times(self, by: Sequence[str] = ("cause",)) -> dict[tuple[str, ...], "NDArray[np.float64]"]:
+        """Returns the time in picoseconds of each flow by cause, in the order of `numbers`.
+
+        `by` has the columns that distinguish causes: `cause`, `stage`, `tier`. The arrays of a flow
+        that was delivered sum to its completion time.
+        """
+        place = np.searchsorted(self.numbers, self.parts["flow"].to_numpy())
+        time = self.parts["time_ps"].to_numpy().astype(np.float64)
+        texts = [np.asarray(self.parts[name].to_pylist(), dtype=object) for name in by]
+        keys = list(zip(*texts, strict=True))
+        codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+        code = np.fromiter((codes[key] for key in keys), np.int64, len(keys))
+        n = len(self.numbers)
+        return {
+            key: np.bincount(place[code == own], time[code == own], minlength=n)
+            for key, own in codes.items()
+        }
+
+
+def _floats(column: Any) -> "NDArray[np.float64]":
+    values: NDArray[np.float64] = column.to_numpy().astype(np.float64)
+    return values
+
+
+def _by_flow(table: "pa.Table", wanted: set[int]) -> dict[int, list[dict[str, Any]]]:
+    """Returns the rows of some flows, by flow."""
+    is_wanted = np.isin(table["flow"].to_numpy(), np.fromiter(wanted, np.uint64, len(wanted)))
+    rows: dict[int, list[dict[str, Any]]] = {}
+    for row in table.filter(pa.array(is_wanted)).to_pylist():
+        rows.setdefault(row["flow"], []).append(row)
+    return rows
+
+
+def _part(part: Mapping[str, Any], blockers: Sequence[Mapping[str, Any]]) -> Part:
+    names = ("cause", "stage", "tier")
+    key = tuple(part[name] for name in names)
+    own = [of for of in blockers if tuple(of[name] for name in names) == key]
+    return Part(
+        *key,
+        part["time_ps"] / PICOSECONDS_PER_US,
+        tuple(Blocker(of["blocker"], of["time_ps"] / PICOSECONDS_PER_US) for of in own),
+    )
