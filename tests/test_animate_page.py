@@ -141,7 +141,7 @@ def test_far_steps_lead_to_flows_phases_and_drops(opened: "Chrome", compared: Pa
     assert shown_ps(opened) == drops.instants[0].at
     assert "is dropped at s0 → h0 (buffer)" in text_of(opened, "event")
     press(opened, "End")
-    assert "7 of 7 flows complete" in text_of(opened, "panes")
+    assert "7 of 7 complete" in text_of(opened, "panes")
     assert f"{len(drops.instants)} dropped" in text_of(opened, "panes")
     press(opened, "Home")
     assert shown_ps(opened) == 0

@@ -2,7 +2,6 @@
 
 const PHASE = 17; // Pixels of a row of phases.
 const AXIS = 20;
-const FLOWS_HIGH = 80; // Pixels of all flows.
 
 /** Returns the row of each flow: flows that overlap have different rows. */
 function rowsOf(run, until) {
@@ -21,12 +20,16 @@ class ChartView {
     Object.assign(this, { canvas, run, player });
     this.context = canvas.getContext("2d");
     this.rows = rowsOf(run, player.page.window[1]);
-    const n = Math.max(1, ...this.rows.map((row) => row + 1));
-    this.pitch = Math.max(2, Math.min(12, FLOWS_HIGH / n));
     this.tracks = [...run.tracks.keys()];
     this.top = this.tracks.length * PHASE + 6;
+  }
+
+  /** Sets the height, with at most `high` pixels for all flows. */
+  layout(high) {
+    const n = this.rows.reduce((most, row) => Math.max(most, row + 1), 1);
+    this.pitch = Math.max(2, Math.min(12, high / n));
     this.height = this.top + n * this.pitch + AXIS;
-    canvas.style.height = `${this.height}px`;
+    this.canvas.style.height = `${this.height}px`;
   }
 
   resize() {
@@ -87,7 +90,7 @@ class ChartView {
     const { context, run, player } = this;
     const { flow, arrival, ideal } = run.flows;
     const [from, to] = player.page.window;
-    const high = Math.max(1.5, this.pitch - (this.pitch > 5 ? 2.5 : 0.5));
+    const high = Math.max(1.5, this.pitch * 0.8);
     flow.forEach((number, idx) => {
       const left = this.x(Math.max(from, arrival[idx]));
       const right = this.x(Math.min(to, run.completions[idx]));
@@ -100,7 +103,7 @@ class ChartView {
       context.globalAlpha = isDimmed ? 0.3 : 1;
       const end = this.x(arrival[idx] + ideal[idx]);
       context.fillStyle = player.colours.paper;
-      if (high > 4 && end < right) context.fillRect(end, top, 1.5, high);
+      if (high > 2.5 && end < right) context.fillRect(end, top, 1.5, high);
     });
     context.globalAlpha = 1;
   }

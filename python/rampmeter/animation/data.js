@@ -151,7 +151,7 @@ class Run {
   summary(time) {
     const drops = firstAbove(this.drops.at, time), marks = firstAbove(this.marks.at, time);
     const complete = firstAbove(this.sorted, time);
-    const parts = [`${complete} of ${this.flows.flow.length} flows complete`];
+    const parts = [`${complete} of ${this.flows.flow.length} complete`];
     if (this.drops.at.length) parts.push(`${drops} dropped`);
     if (this.marks.at.length) parts.push(`${marks} marked`);
     return parts.join(" · ");

@@ -48,7 +48,7 @@ class Geometry {
   constructor(page, width, height, view) {
     this.page = page;
     const below = page.shape === "rows" ? 30 : 34;
-    const left = page.shape === "rows" ? 26 : 60;
+    const left = page.shape === "rows" ? 26 : Math.min(60, width / 11);
     const middle = [width / 2, height / 2];
     this.nodes = page.nodes.map(({ x, y }) => {
       const at = [left + x * (width - 2 * left), below + y * (height - 2 * below)];
@@ -59,6 +59,7 @@ class Geometry {
     const tiers = [...new Set(page.nodes.map((node) => node.tier))];
     this.units = new Map(tiers.map((tier) => [tier, Math.max(0.3, Math.min(1.2, this.spacing((node) => node.tier === tier) / 46))]));
     this.units.set(0, this.unit);
+    if (page.shape === "circle") for (const tier of tiers) this.units.set(tier, this.unit);
     this.links = page.links.map((link) => this.link(link));
   }
 
@@ -171,7 +172,7 @@ class NetworkView {
       : Math.max((2.6 * Math.sqrt(unit)) / whole, (head - tail) / 2);
     const points = this.part(link[row], Math.max(0, middle - half), Math.min(1, middle + half));
     const width = (isData ? 5 : 4.4) * Math.max(0.6, unit);
-    context.globalAlpha = this.isDimmed(flow[row]) ? 0.13 : 1;
+    context.globalAlpha = this.isDimmed(flow[row]) ? 0.22 : 1;
     if (flags[row] & MARKED) this.stroke(points, width + 3, this.player.colours.ink);
     this.stroke(points, width, this.colourOf(row));
     if (flags[row] & TRIMMED) this.stroke(points, width - 2.2, this.player.colours.paper);
@@ -228,7 +229,7 @@ class NetworkView {
       const shares = this.shares(link, time);
       let from = 0;
       for (const [colour, share, isDimmed] of shares) {
-        context.globalAlpha = isDimmed ? 0.2 : 0.9;
+        context.globalAlpha = isDimmed ? 0.25 : 0.9;
         this.stroke(this.part(link, from, from + share * long, out), width, colour);
         from += share * long;
       }

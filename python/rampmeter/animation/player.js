@@ -5,6 +5,8 @@ const SECONDS = 100; // Approximate length of the whole animation at the first s
 const STILL_MS = 700; // Interval of the steps that replace motion.
 const FLOWS_LISTED = 10; // Maximum number of flows in the legend.
 const ZOOM_MAX = 12;
+const LOW = 950; // Height of a window in which two rows of charts are half as high.
+const FLOWS_HIGH = 80; // Maximum pixels of all flows in a chart.
 const QUEUE_PACKETS = 10; // Minimum number of packets of a queue that is drawn at the full length.
 
 const element = (id) => document.getElementById(id);
@@ -281,9 +283,11 @@ class Player {
     const columns = wide < 600 ? 1 : n === 4 || n === 2 ? 2 : Math.min(3, n);
     element("panes").style.setProperty("--columns", columns);
     const rows = Math.ceil(n / columns);
-    const around = 200 + rows * 40;
+    const tall = (selector) => document.querySelector(selector).offsetHeight;
+    const around = tall("header") + tall("#legend") + tall("footer") - tall("#facts") + 70 + rows * 38;
+    for (const { chart } of this.panes) chart.layout(rows > 1 && innerHeight < LOW ? FLOWS_HIGH / 2 : FLOWS_HIGH);
     const charts = Math.max(...this.panes.map(({ chart }) => chart.height)) * rows;
-    const high = Math.max(230, Math.min(wide / columns / 1.25, 560, (innerHeight - around - charts) / rows));
+    const high = Math.max(180, Math.min(wide / columns / 1.25, 560, (innerHeight - around - charts) / rows));
     for (const { net, chart } of this.panes) {
       net.canvas.style.height = `${wide < 600 ? 300 : high}px`;
       net.resize(this.view);
