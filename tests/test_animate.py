@@ -252,6 +252,33 @@ def test_nodes_of_every_network_have_different_places(name: str, tmp_path: Path)
     assert (down[0], down[-1]) == (1, 0)
 
 
+LINKS = """kind = "links"
+hosts = 3
+switches = 2
+links = [
+    { between = ["h0", "s0"], gbps = 100, propagation-ns = 100 },
+    { between = ["h1", "s1"], gbps = 25, propagation-ns = 100 },
+    { between = ["h2", "s1"], gbps = 25, propagation-ns = 100 },
+    { between = ["s0", "s1"], gbps = 100, propagation-ns = 500 },
+    { between = ["s0", "s1"], gbps = 40, propagation-ns = 500 },
+]"""
+DRAGONFLY = 'kind = "dragonfly"\nswitches-per-group = 2\nhosts-per-switch = 1\nglobal-links = 1'
+
+
+@pytest.mark.parametrize("topology", [LINKS, DRAGONFLY])
+def test_links_have_the_rates_of_the_timeline(topology: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    drawing_of(topology, tmp_path)
+    run = rm.run(file, transport="ndp", run=rm.RunOptions(trace="a.perfetto-trace"), quiet=True)
+    shown = unpack(run.animate().html)
+    (of,) = shown["runs"]
+    assert of["label"] == "NDP"
+    assert len(of["packets"]["link"]) == sum(len(one.slices) for one in timeline_of(run).links)
+    columns = (of["packets"][name] for name in ("link", "length", "bytes"))
+    for link, length, n_bytes in zip(*columns, strict=True):
+        assert length == pytest.approx(n_bytes * 8000 / shown["links"][link]["gbps"], abs=1)
+
+
 def test_chosen_hosts_have_the_switches_above_them(tmp_path: Path) -> None:
     drawing = drawing_of(TOPOLOGIES["leaf-spine"], tmp_path)
     network = network_of(drawing, [], range(16, 20))

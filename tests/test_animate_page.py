@@ -258,14 +258,65 @@ def test_keys_and_buttons_zoom_choose_and_colour(opened: "Chrome") -> None:
     pressed = "return document.querySelectorAll('#legend [aria-pressed=true]').length;"
     assert run_script(opened, pressed) == 1
     press(opened, "c")
-    assert "permission (grant, token, accept)" in text_of(opened, "legend") or (
-        "permission" in text_of(opened, "legend")
-    )
+    assert "permission (grant, accept, token)" in text_of(opened, "legend")
     assert run_script(opened, "return document.getElementById('colour').value;") == "kind"
     named = "return [...document.querySelectorAll('button, select, input, canvas')].filter((o) =>"
     named += " !(o.getAttribute('aria-label') || o.innerText || o.closest('label'))).length;"
     assert run_script(opened, named) == 0
     assert errors(opened) == []
+
+
+TOUCH = """
+const box = animation.panes[0].net.canvas.getBoundingClientRect();
+return [box.left + box.width / 2, box.top + box.height / 2];
+"""
+
+
+def test_two_fingers_zoom_all_networks(opened: "Chrome") -> None:
+    x, y = run_script(opened, TOUCH)
+
+    def touch(kind: str, *shifts: int) -> None:
+        points = [
+            {"x": x + shift, "y": y + shift / 2, "id": idx} for idx, shift in enumerate(shifts)
+        ]
+        opened.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", -20, 20)
+    for far in (30, 40, 50, 60):
+        touch("touchMove", -far, far)
+    touch("touchEnd")
+    zoom = until(lambda: run_script(opened, "return animation.view.zoom;"))
+    assert zoom == pytest.approx(3, rel=0.2)
+    assert errors(opened) == []
+
+
+def test_a_click_on_a_node_or_a_packet_chooses_it(opened: "Chrome") -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    canvas = opened.find_element(By.CSS_SELECTOR, "canvas.net")
+
+    def click_at(script: str) -> None:
+        x, y = run_script(
+            opened,
+            "const { net } = animation.panes[0]; const [width, height] = net.size;"
+            f"const [x, y] = {script}; return [x - width / 2, y - height / 2];",
+        )
+        move = ActionChains(opened).move_to_element_with_offset(canvas, round(x), round(y))
+        move.click().perform()
+
+    click_at("net.geometry.nodes[2]")
+    assert run_script(opened, "return animation.node;") == "h2"
+    run_script(opened, "animation.seek(20e6);")
+    moving = "net.run.moving(20e6).find(([row]) => net.run.packets.flow[row] >= 0)"
+    place = "net.geometry.point(net.run.packets.link[row], (tail + head) / 2)"
+    click_at(f"(([row, tail, head]) => {place})({moving})")
+    flow = run_script(
+        opened,
+        f"const {{ net }} = animation.panes[0]; const [row] = {moving};"
+        "return [animation.flow, net.run.packets.flow[row]];",
+    )
+    assert flow[0] == flow[1] is not None
 
 
 def test_dark_and_narrow_pages_do_not_scroll_sideways(opened: "Chrome", file: Path) -> None:

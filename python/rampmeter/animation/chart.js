@@ -78,7 +78,9 @@ class ChartView {
         context.fillStyle = player.colours.switch;
         context.fillRect(left, top, Math.max(1, wide - 1), PHASE - 3);
         context.globalAlpha = 1;
-        const initials = name.replace(/[a-z]+/gi, (word) => word[0].toUpperCase()).replace(/[ ,]+/g, "");
+        const initials = name
+          .replace(/[a-z]+/gi, (word) => word[0].toUpperCase())
+          .replace(/[ ,]+/g, "");
         const text = [name, initials].find((one) => context.measureText(one).width < wide - 6);
         context.fillStyle = player.colours.ink;
         if (text) context.fillText(text, left + 3, top + (PHASE - 3) / 2 + 0.5);
@@ -111,7 +113,8 @@ class ChartView {
   drawDrops() {
     const { context, run, player } = this;
     context.fillStyle = player.colours.drop;
-    for (const at of run.drops.at) context.fillRect(this.x(at) - 0.5, this.size[1] - AXIS - 1, 1, 5);
+    const top = this.size[1] - AXIS - 1;
+    for (const at of run.drops.at) context.fillRect(this.x(at) - 0.5, top, 1, 5);
   }
 
   drawAxis() {
@@ -126,7 +129,8 @@ class ChartView {
     for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
       const x = this.x(at), text = `${Number((at / 1e6).toPrecision(6))}`;
       const isLast = at + step > to;
-      context.textAlign = at === from ? "left" : isLast && x > this.size[0] - 34 ? "right" : "center";
+      const isNarrow = isLast && x > this.size[0] - 34;
+      context.textAlign = at === from ? "left" : isNarrow ? "right" : "center";
       context.fillRect(x, this.size[1] - AXIS + 1, 1, 3);
       context.fillText(isLast ? `${text} µs` : text, x, this.size[1] - 2);
     }
@@ -137,7 +141,9 @@ class ChartView {
     const row = Math.floor((y - this.top) / this.pitch);
     const time = this.time(x);
     const { flow, arrival } = this.run.flows;
-    const idx = flow.findIndex((_, one) => this.rows[one] === row && arrival[one] <= time && time <= this.run.completions[one]);
+    const has = (_, one) =>
+      this.rows[one] === row && arrival[one] <= time && time <= this.run.completions[one];
+    const idx = flow.findIndex(has);
     return idx < 0 ? null : flow[idx];
   }
 }

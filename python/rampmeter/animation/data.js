@@ -49,10 +49,12 @@ class Run {
     const { links, nodes, window } = page;
     Object.assign(this, raw);
     this.page = page;
-    this.packets = { ...raw.packets, start: sums(raw.packets.start), packet: sums(raw.packets.packet) };
-    const { start, length, link } = this.packets;
+    const start = sums(raw.packets.start);
+    this.packets = { ...raw.packets, start, packet: sums(raw.packets.packet) };
+    const { length, link } = this.packets;
     this.ends = start.map((at, row) => at + length[row]);
-    this.span = start.reduce((most, _, row) => Math.max(most, length[row] + links[link[row]].ps), 0);
+    const spanOf = (row) => length[row] + links[link[row]].ps;
+    this.span = start.reduce((most, _, row) => Math.max(most, spanOf(row)), 0);
     this.rows = byLink(link, links.length);
     this.starts = this.rows.map((rows) => Float64Array.from(rows, (row) => start[row]));
     this.entered = this.entries(nodes, links);
@@ -65,10 +67,12 @@ class Run {
       bytes: rows.map((row) => raw.queues.bytes[row]),
     }));
     this.phases = raw.phases.map((one) => ({ ...one, start: sums(one.start) }));
-    this.tracks = new Map(this.phases.map(({ track }) => [track, this.phases.filter((one) => one.track === track)]));
+    const ofTrack = (track) => this.phases.filter((one) => one.track === track);
+    this.tracks = new Map(this.phases.map(({ track }) => [track, ofTrack(track)]));
     this.used = new Set(link.flatMap((one) => [links[one].from, links[one].to]));
     const { arrival, fct } = this.flows;
-    this.completions = arrival.map((begin, idx) => (fct[idx] === null ? Infinity : begin + fct[idx]));
+    const isComplete = (idx) => fct[idx] !== null;
+    this.completions = arrival.map((at, idx) => (isComplete(idx) ? at + fct[idx] : Infinity));
     this.sorted = Float64Array.from(this.completions).sort();
     this.rowOf = new Map(this.flows.flow.map((flow, idx) => [flow, idx]));
     const isInside = (time) => time >= window[0] && time <= window[1];
@@ -174,21 +178,24 @@ class Run {
     const { packets, page } = this;
     const found = [];
     const linkName = (link) => page.links[link].name.replace(">", " → ");
-    const { arrival, flow, fct } = this.flows;
+    const { arrival, flow } = this.flows;
     flow.forEach((number, row) => {
       if (arrival[row] === time) found.push(`${this.flowName(number)} arrives`);
-      if (fct[row] !== null && this.completions[row] === time) found.push(`${this.flowName(number)} completes`);
+      if (this.completions[row] === time) found.push(`${this.flowName(number)} completes`);
     });
     for (const phases of this.phases) {
       const place = phases.start.indexOf(time);
       if (place >= 0) found.push(`${phases.names[place]} begins`);
     }
-    for (let row = firstAbove(this.drops.at, time - 1); this.drops.at[row] === time; row += 1) {
-      const kind = this.kinds[this.drops.kind[row]][0];
-      found.push(`${kind} of ${this.flowName(this.drops.flow[row])} is dropped at ${linkName(this.drops.link[row])} (${this.drops.reason[row]})`);
+    const { drops, marks } = this;
+    for (let row = firstAbove(drops.at, time - 1); drops.at[row] === time; row += 1) {
+      const kind = this.kinds[drops.kind[row]][0];
+      const place = `${linkName(drops.link[row])} (${drops.reason[row]})`;
+      found.push(`${kind} of ${this.flowName(drops.flow[row])} is dropped at ${place}`);
     }
-    for (let row = firstAbove(this.marks.at, time - 1); this.marks.at[row] === time; row += 1) {
-      found.push(`a packet of ${this.flowName(this.marks.flow[row])} is marked at ${linkName(this.marks.link[row])}`);
+    for (let row = firstAbove(marks.at, time - 1); marks.at[row] === time; row += 1) {
+      const flow = this.flowName(marks.flow[row]);
+      found.push(`a packet of ${flow} is marked at ${linkName(marks.link[row])}`);
     }
     for (let row = firstAbove(packets.start, time - 1); packets.start[row] === time; row += 1) {
       found.push(`${this.packetName(row)} starts on ${linkName(packets.link[row])}`);
@@ -199,7 +206,9 @@ class Run {
 
   packetName(row) {
     const { kind, flow, flags } = this.packets;
-    const about = `${flags[row] & TRIMMED ? "trimmed " : ""}${flags[row] & MARKED ? "marked " : ""}`;
-    return about + this.kinds[kind[row]][0] + (flow[row] < 0 ? "" : ` of ${this.flowName(flow[row])}`);
+    const trimmed = flags[row] & TRIMMED ? "trimmed " : "";
+    const marked = flags[row] & MARKED ? "marked " : "";
+    const of = flow[row] < 0 ? "" : ` of ${this.flowName(flow[row])}`;
+    return trimmed + marked + this.kinds[kind[row]][0] + of;
   }
 }

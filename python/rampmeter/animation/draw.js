@@ -7,27 +7,30 @@ const DROP_SECONDS = 0.7; // Time of play for which a drop is shown.
 function mix(hex, other, share) {
   const parse = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
   const [a, b] = [parse(hex), parse(other)];
-  return `rgb(${a.map((value, idx) => Math.round(value * (1 - share) + b[idx] * share)).join(",")})`;
+  const mixed = a.map((value, idx) => Math.round(value * (1 - share) + b[idx] * share));
+  return `rgb(${mixed.join(",")})`;
 }
+
+const NAMES = ["ink", "soft", "link", "paper", "host", "switch", "edge", "drop", "focus"];
 
 class Colours {
   constructor(page) {
     this.page = page;
     this.flows = new Map();
-    for (const run of page.runs) {
-      for (const flow of run.flows.flow) if (!this.flows.has(flow)) this.flows.set(flow, this.flows.size);
-    }
+    const flows = new Set(page.runs.flatMap((run) => run.flows.flow));
+    for (const flow of flows) this.flows.set(flow, this.flows.size);
     this.update();
   }
 
   /** Reads the colours of the theme; dark ones are lightened on dark paper. */
   update() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["ink", "soft", "line", "link", "paper", "raised", "host", "switch", "edge", "drop", "focus"]) {
+    for (const name of NAMES) {
       this[name] = style.getPropertyValue(`--${name}`).trim();
     }
     this.isDark = document.documentElement.dataset.theme === "dark";
-    this.palette = this.page.colours.filter((hex) => hex !== "#000000").map((hex) => this.shade(hex));
+    const hues = this.page.colours.filter((hex) => hex !== "#000000");
+    this.palette = hues.map((hex) => this.shade(hex));
     this.classes = new Map(this.page.classes.map(([name, hex]) => [name, this.shade(hex)]));
   }
 
@@ -39,7 +42,7 @@ class Colours {
   }
 
   flow(flow) {
-    return flow < 0 ? this.soft : this.palette[this.flows.get(flow) % this.palette.length] || this.soft;
+    return this.palette[this.flows.get(flow) % this.palette.length] || this.soft;
   }
 }
 
@@ -52,12 +55,17 @@ class Geometry {
     const middle = [width / 2, height / 2];
     this.nodes = page.nodes.map(({ x, y }) => {
       const at = [left + x * (width - 2 * left), below + y * (height - 2 * below)];
-      return at.map((value, axis) => (value - middle[axis]) * view.zoom + middle[axis] + view.shift[axis]);
+      return at.map((value, axis) => {
+        const far = (value - middle[axis]) * view.zoom;
+        return middle[axis] + far + view.shift[axis];
+      });
     });
     this.gap = this.spacing((node) => node.tier === 0);
     this.unit = Math.max(0.3, Math.min(1.5, this.gap / 46));
     const tiers = [...new Set(page.nodes.map((node) => node.tier))];
-    this.units = new Map(tiers.map((tier) => [tier, Math.max(0.3, Math.min(1.2, this.spacing((node) => node.tier === tier) / 46))]));
+    const unitOf = (tier) => this.spacing((node) => node.tier === tier) / 46;
+    const bounded = (unit) => Math.max(0.3, Math.min(1.2, unit));
+    this.units = new Map(tiers.map((tier) => [tier, bounded(unitOf(tier))]));
     this.units.set(0, this.unit);
     if (page.shape === "circle") for (const tier of tiers) this.units.set(tier, this.unit);
     this.links = page.links.map((link) => this.link(link));
@@ -67,7 +75,8 @@ class Geometry {
   spacing(isOfKind) {
     const places = this.nodes.filter((_, idx) => isOfKind(this.page.nodes[idx]));
     const far = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
-    return places.slice(1).reduce((least, place, idx) => Math.min(least, far(place, places[idx])), 90);
+    const gaps = places.slice(1).map((place, idx) => far(place, places[idx]));
+    return Math.min(90, ...gaps);
   }
 
   radius(node) {
@@ -81,14 +90,18 @@ class Geometry {
     const along = [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
     const across = [-along[1], along[0]];
     const aside = (lane + 0.5) * LANE * this.unit;
-    const nodes = this.page.nodes;
-    const between = nodes.some((node, idx) => idx !== from && idx !== to && nodes[from].tier > 0
-      && node.tier === nodes[from].tier && node.tier === nodes[to].tier && this.page.shape === "rows"
-      && (node.x - nodes[from].x) * (node.x - nodes[to].x) < 0);
-    const rise = between ? Math.min(70, length / 4) : 0;
+    const rise = this.isOver(from, to) ? Math.min(70, length / 4) : 0;
     const start = this.radius(from) + 2;
     const whole = Math.max(4, length - start - this.radius(to) - 2);
     return { a, along, across, aside, start, whole, rise };
+  }
+
+  /** True for a link in a row that leads past another node: it is drawn as an arc. */
+  isOver(from, to) {
+    const { nodes, shape } = this.page;
+    const [a, b] = [nodes[from], nodes[to]];
+    const isBetween = ({ tier, x }) => tier === a.tier && (x - a.x) * (x - b.x) < 0;
+    return shape === "rows" && a.tier === b.tier && nodes.some(isBetween);
   }
 
   /** The point of a link at a share of its length, `out` pixels further from its middle. */
@@ -96,7 +109,9 @@ class Geometry {
     const { a, along, across, aside, start, whole, rise } = this.links[link];
     const far = start + share * whole;
     const bow = 4 * share * (1 - share) * rise;
-    return [0, 1].map((axis) => a[axis] + along[axis] * far + across[axis] * (aside + out) - (axis ? bow : 0));
+    const side = aside + out;
+    const [x, y] = [0, 1].map((axis) => a[axis] + along[axis] * far + across[axis] * side);
+    return [x, y - bow];
   }
 }
 
@@ -138,13 +153,17 @@ class NetworkView {
 
   part(link, from, to, out = 0) {
     const n = this.geometry.links[link].rise ? 10 : 1;
-    return Array.from({ length: n + 1 }, (_, idx) => this.geometry.point(link, from + ((to - from) * idx) / n, out));
+    const share = (idx) => from + ((to - from) * idx) / n;
+    const { geometry } = this;
+    return Array.from({ length: n + 1 }, (_, idx) => geometry.point(link, share(idx), out));
   }
 
   drawLink(link) {
-    const { from, to } = this.player.page.links[link];
+    const { from, to, gbps } = this.player.page.links[link];
     if (this.run.isAbsent(from) || this.run.isAbsent(to)) return;
-    this.stroke(this.part(link, 0, 1), Math.max(0.5, this.geometry.unit), this.player.colours.link);
+    // Four times the rate is twice the width.
+    const width = Math.max(0.5, this.geometry.unit) * Math.sqrt(gbps / this.player.gbpsMin);
+    this.stroke(this.part(link, 0, 1), Math.min(4, width), this.player.colours.link);
   }
 
   isDimmed(flow) {
@@ -192,8 +211,10 @@ class NetworkView {
     context.fillStyle = tier ? colours.switch : colours.host;
     context.fill();
     const isEnd = player.isEnd(this.run, name);
-    context.lineWidth = isEnd || player.node === name ? 2 : 1;
-    context.strokeStyle = isEnd ? colours.flow(player.flow) : player.node === name ? colours.focus : colours.edge;
+    const isChosen = player.node === name;
+    const edge = isChosen ? colours.focus : colours.edge;
+    context.lineWidth = isEnd || isChosen ? 2 : 1;
+    context.strokeStyle = isEnd ? colours.flow(player.flow) : edge;
     context.stroke();
     const size = Math.min(12, 11 * geometry.units.get(tier));
     const text = label.length > 6 ? `${label.slice(0, 5)}…` : label;
@@ -221,6 +242,7 @@ class NetworkView {
     const drops = run.dropped(link, time);
     if (!bytes && !drops) return;
     const { unit, links } = geometry;
+    const { whole } = links[link];
     const width = QUEUE * Math.max(0.5, unit);
     const out = (LANE * unit + width) / 2 + 1;
     const long = 0.78 * (bytes / player.queueScale);
@@ -234,11 +256,12 @@ class NetworkView {
         from += share * long;
       }
       context.globalAlpha = 1;
-      const end = Math.max(long, 2 / links[link].whole);
-      this.stroke(this.part(link, end, end + 1.5 / links[link].whole, out), width + 2, player.colours.ink);
+      const end = Math.max(long, 2 / whole);
+      this.stroke(this.part(link, end, end + 1.5 / whole, out), width + 2, player.colours.ink);
     }
     if (!drops && long < 0.08) return;
-    const [x, y] = geometry.point(link, Math.max(long, drops ? 0.16 : 0) + (size * 1.1) / links[link].whole, out + width);
+    const beyond = Math.max(long, drops ? 0.16 : 0) + (size * 1.1) / whole;
+    const [x, y] = geometry.point(link, beyond, out + width);
     const isLeft = links[link].across[0] < -0.3;
     const parts = [];
     if (long >= 0.08) parts.push([bytesText(bytes), player.colours.ink]);
@@ -290,10 +313,12 @@ class NetworkView {
   /** The node or the packet at a point. */
   at(x, y, time) {
     const near = (point) => Math.hypot(point[0] - x, point[1] - y);
-    const node = this.geometry.nodes.findIndex((point, idx) => near(point) < this.geometry.radius(idx));
+    const { geometry, run } = this;
+    const node = geometry.nodes.findIndex((point, idx) => near(point) < geometry.radius(idx));
     if (node >= 0) return { node };
-    const found = this.run.moving(time).find(([row, tail, head]) =>
-      [tail, (tail + head) / 2, head].some((share) => near(this.geometry.point(this.run.packets.link[row], share)) < 7));
+    const isNear = (row) => (share) => near(geometry.point(run.packets.link[row], share)) < 7;
+    const found = run.moving(time).find(([row, tail, head]) =>
+      [tail, (tail + head) / 2, head].some(isNear(row)));
     return found ? { row: found[0] } : {};
   }
 }

@@ -60,9 +60,9 @@ def network_of(
     cables = [(*link["ends"], link["gbps"], link["propagation_ns"]) for link in drawing["links"]]
     ends = {end for name in link_names for end in _with_end(name) if end[0].startswith("a")}
     for arbiter, switch in sorted(ends):
-        # Networks of plans have no arbiters; their links are those of hosts.
+        # Networks of plans have no arbiters; their links are like those of the first host.
         at = names.index(switch)
-        like = next(cable for cable in cables if at in cable[:2])
+        like = next(cable for cable in cables if 0 in cable[:2])
         names, labels, tiers = [*names, arbiter], [*labels, arbiter], [*tiers, 0]
         cables.append((len(names) - 1, at, *like[2:]))
     chosen = set(range(len(names))) if hosts is None else _with_switches(set(hosts), tiers, cables)

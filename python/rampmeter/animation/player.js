@@ -1,6 +1,6 @@
 // The clock of the page, its controls, and the choice of a flow and of a node.
 
-const SPEEDS = [1, 2, 5].flatMap((digit) => [1e4, 1e5, 1e6, 1e7, 1e8].map((scale) => digit * scale)).sort((a, b) => a - b);
+const SPEEDS = [1e4, 1e5, 1e6, 1e7, 1e8].flatMap((scale) => [scale, 2 * scale, 5 * scale]);
 const SECONDS = 100; // Approximate length of the whole animation at the first speed.
 const STILL_MS = 700; // Interval of the steps that replace motion.
 const FLOWS_LISTED = 10; // Maximum number of flows in the legend.
@@ -18,19 +18,25 @@ function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-const swatch = (kind, colour) => make("span", { class: `swatch ${kind}`, style: colour ? `background:${colour};color:${colour}` : "" });
+function swatch(kind, colour = "") {
+  const style = colour && `background:${colour};color:${colour}`;
+  return make("span", { class: `swatch ${kind}`, style });
+}
 
 class Player {
   constructor(page) {
     this.page = page;
     this.runs = page.runs.map((run) => new Run(run, page));
     [this.start, this.end] = page.window;
-    const unique = (lists) => Float64Array.from(new Set([...lists.flat(), this.start, this.end])).sort();
+    const unique = (lists) =>
+      Float64Array.from(new Set([...lists.flat(), this.start, this.end])).sort();
     this.events = unique(this.runs.map((run) => run.events));
     this.milestones = unique(this.runs.map((run) => run.milestones));
     const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
     this.queueMax = most(page.runs.map((run) => most(run.queues.bytes)));
-    this.queueScale = Math.max(this.queueMax, QUEUE_PACKETS * most(page.runs.map((run) => most(run.packets.bytes))), 1);
+    this.gbpsMin = page.links.reduce((least, { gbps }) => Math.min(least, gbps), Infinity);
+    const packetMax = most(page.runs.map((run) => most(run.packets.bytes)));
+    this.queueScale = Math.max(this.queueMax, QUEUE_PACKETS * packetMax, 1);
     Object.assign(this, { time: this.start, flow: null, node: null, isPlaying: false });
     this.view = { zoom: 1, shift: [0, 0] };
     const wanted = (this.end - this.start) / SECONDS;
@@ -46,20 +52,23 @@ class Player {
   }
 
   pane(run) {
-    const name = `${run.label}: the network, and the flows over time`;
+    const name = `${run.label}: packets and queues in the network`;
     const net = make("canvas", { class: "net", role: "img", "aria-label": name });
-    const chart = make("canvas", { class: "chart", role: "img", "aria-label": `${run.label}: flows over time; the list of flows below has the same` });
+    const flows = `${run.label}: flows over time; the list of flows has the same`;
+    const chart = make("canvas", { class: "chart", role: "img", "aria-label": flows });
     const status = make("span", { class: "status" });
     const dot = make("i");
     const caption = make("figcaption", {}, dot, make("b", {}, run.label), status);
     element("panes").append(make("figure", {}, caption, net, chart));
-    return { run, status, dot, net: new NetworkView(net, run, this), chart: new ChartView(chart, run, this) };
+    const views = { net: new NetworkView(net, run, this), chart: new ChartView(chart, run, this) };
+    return { run, status, dot, ...views };
   }
 
   fill() {
     const hosts = this.page.nodes.filter((node) => node.name.startsWith("h")).length;
     const flows = [...this.colours.flows.keys()];
-    element("about").textContent = `${hosts} hosts, ${flows.length} flows, ${microseconds(this.start, 1)} to ${microseconds(this.end, 1)}`;
+    const window = `${microseconds(this.start, 1)} to ${microseconds(this.end, 1)}`;
+    element("about").textContent = `${hosts} hosts, ${flows.length} flows, ${window}`;
     for (const speed of SPEEDS) {
       const text = speed < 1e6 ? `${speed / 1e3} ns/s` : `${speed / 1e6} µs/s`;
       element("speed").append(make("option", { value: speed }, text));
@@ -79,7 +88,9 @@ class Player {
     if (this.mode === "flow" && colours.flows.size <= FLOWS_LISTED) {
       for (const flow of colours.flows.keys()) {
         const { src, dst } = runs.find((run) => run.rowOf.has(flow)).hostsOf(flow);
-        const button = make("button", { type: "button", "aria-pressed": flow === this.flow }, swatch("", colours.flow(flow)), `${flow}: ${src} → ${dst}`);
+        const parts = [swatch("", colours.flow(flow)), `${flow}: ${src} → ${dst}`];
+        const state = { type: "button", "aria-pressed": flow === this.flow };
+        const button = make("button", state, ...parts);
         button.addEventListener("click", () => this.choose(flow === this.flow ? null : flow));
         add(button);
       }
@@ -89,16 +100,19 @@ class Player {
     if (this.mode === "flow") add(swatch("dot", colours.ink), "control");
     else {
       for (const [name, colour] of colours.classes) {
-        const kinds = new Set(runs.flatMap((run) => run.kinds.filter((kind) => kind[1] === name).map((kind) => kind[0])));
-        if (!kinds.size) continue;
-        const listed = [...kinds].filter((kind) => kind.toLowerCase() !== name).slice(0, 5).join(", ");
+        const all = runs.flatMap((run) => run.kinds).filter((kind) => kind[1] === name);
+        const kinds = [...new Set(all.map((kind) => kind[0]))];
+        if (!kinds.length) continue;
+        const others = kinds.filter((kind) => kind.toLowerCase() !== name);
+        const listed = others.slice(0, 5).join(", ");
         add(swatch(name === "data" ? "" : "dot", colour), name + (listed ? ` (${listed})` : ""));
       }
     }
     const has = (bit) => runs.some((run) => run.packets.flags.some((flags) => flags & bit));
     if (has(TRIMMED)) add(swatch("hollow", ""), "trimmed");
     if (has(MARKED)) add(swatch("ring", ""), "marked");
-    if (runs.some((run) => run.drops.at.length)) add(make("span", { class: "swatch cross" }, "✕"), "dropped");
+    const cross = make("span", { class: "swatch cross" }, "✕");
+    if (runs.some((run) => run.drops.at.length)) add(cross, "dropped");
     add(swatch("tick", ""), "ideal");
     add(`longest queue: ${bytesText(this.queueMax)}`);
   }
@@ -115,11 +129,13 @@ class Player {
     on("theme", () => this.setTheme(!this.colours.isDark));
     on("colour", (event) => this.setMode(event.target.value), "change");
     on("speed", (event) => this.setSpeed(Number(event.target.value)), "change");
-    on("flow", (event) => this.choose(event.target.value === "" ? null : Number(event.target.value)), "change");
+    const numberOf = ({ target }) => (target.value === "" ? null : Number(target.value));
+    on("flow", (event) => this.choose(numberOf(event)), "change");
     on("at", (event) => { this.pause(); this.seek(Number(event.target.value)); }, "input");
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("resize", () => this.resize());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", (event) => this.setTheme(event.matches));
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    dark.addEventListener("change", (event) => this.setTheme(event.matches));
     for (const pane of this.panes) new Pointers(this, pane);
   }
 
@@ -182,7 +198,8 @@ class Player {
   frame(before) {
     this.frameId = requestAnimationFrame((now) => {
       if (!this.isPlaying) return;
-      this.seek(Math.min(this.end, this.time + (Math.min(100, Math.max(0, now - before)) / 1000) * this.speed));
+      const seconds = Math.min(100, Math.max(0, now - before)) / 1000;
+      this.seek(this.time + seconds * this.speed);
       if (this.time >= this.end) this.pause();
       else this.frame(now);
     });
@@ -206,8 +223,12 @@ class Player {
   stepTo(time) {
     this.pause();
     this.seek(time);
-    const sentences = this.runs.map((run) => [run.label, run.describe(time)]).filter((one) => one[1]);
-    element("event").textContent = sentences.map(([label, text]) => (this.runs.length > 1 ? `${label}: ${text}` : text)).join(". ");
+    const prefix = (run) => (this.runs.length > 1 ? `${run.label}: ` : "");
+    const sentences = this.runs
+      .map((run) => [prefix(run), run.describe(time)])
+      .filter(([, text]) => text)
+      .map(([label, text]) => label + text);
+    element("event").textContent = sentences.join(". ");
   }
 
   seek(time) {
@@ -222,7 +243,8 @@ class Player {
     element("at").value = this.time;
     element("at").setAttribute("aria-valuetext", text);
     for (const { run, status, net, chart } of this.panes) {
-      status.textContent = [run.summary(this.time), ...run.phaseNames(this.time, this.node)].join(" · ");
+      const phases = run.phaseNames(this.time, this.node);
+      status.textContent = [run.summary(this.time), ...phases].join(" · ");
       net.draw(this.time);
       chart.draw(this.time);
     }
@@ -257,7 +279,8 @@ class Player {
     const zoom = factor ? Math.min(ZOOM_MAX, Math.max(1, view.zoom * factor)) : 1;
     const offset = about ? [about[0] - width / 2, about[1] - height / 2] : [0, 0];
     const ratio = zoom / view.zoom;
-    view.shift = zoom === 1 ? [0, 0] : view.shift.map((shift, axis) => offset[axis] + (shift - offset[axis]) * ratio);
+    view.shift = view.shift.map((shift, axis) =>
+      zoom === 1 ? 0 : offset[axis] + (shift - offset[axis]) * ratio);
     view.zoom = zoom;
     this.applyView();
   }
@@ -265,7 +288,8 @@ class Player {
   move(x, y) {
     const { view } = this;
     const limits = this.panes[0].net.size.map((size) => (size * (view.zoom - 1)) / 2);
-    view.shift = [x, y].map((change, axis) => Math.min(limits[axis], Math.max(-limits[axis], view.shift[axis] + change)));
+    view.shift = [x, y].map((change, axis) =>
+      Math.min(limits[axis], Math.max(-limits[axis], view.shift[axis] + change)));
     this.applyView();
   }
 
@@ -284,10 +308,13 @@ class Player {
     element("panes").style.setProperty("--columns", columns);
     const rows = Math.ceil(n / columns);
     const tall = (selector) => document.querySelector(selector).offsetHeight;
-    const around = tall("header") + tall("#legend") + tall("footer") - tall("#facts") + 70 + rows * 38;
-    for (const { chart } of this.panes) chart.layout(rows > 1 && innerHeight < LOW ? FLOWS_HIGH / 2 : FLOWS_HIGH);
+    const controls = tall("footer") - tall("#facts");
+    const around = tall("header") + tall("#legend") + controls + 86 + rows * 38;
+    const isLow = rows > 1 && innerHeight < LOW;
+    for (const { chart } of this.panes) chart.layout(isLow ? FLOWS_HIGH / 2 : FLOWS_HIGH);
     const charts = Math.max(...this.panes.map(({ chart }) => chart.height)) * rows;
-    const high = Math.max(180, Math.min(wide / columns / 1.25, 560, (innerHeight - around - charts) / rows));
+    const room = (innerHeight - around - charts) / rows;
+    const high = Math.max(180, Math.min(wide / columns / 1.25, 560, room));
     for (const { net, chart } of this.panes) {
       net.canvas.style.height = `${wide < 600 ? 300 : high}px`;
       net.resize(this.view);
@@ -303,7 +330,8 @@ class Player {
   }
 
   chooseNode(node) {
-    this.node = node === null || this.node === this.page.nodes[node].name ? null : this.page.nodes[node].name;
+    const { name } = this.page.nodes[node];
+    this.node = this.node === name ? null : name;
     this.draw();
   }
 
@@ -318,11 +346,14 @@ class Player {
     if (flow !== null) {
       const first = this.runs.find((run) => run.rowOf.has(flow));
       const size = first.flows.size[first.rowOf.get(flow)];
-      const caption = make("caption", {}, `${first.flowName(flow)}, ${bytesText(size)}`.replace("flow", "Flow"));
+      const about = `${first.flowName(flow)}, ${bytesText(size)}`.replace("flow", "Flow");
+      const caption = make("caption", {}, about);
       const names = ["Transport", "Completion", "Slowdown", "Ideal", "Arrival", "Status"];
-      const head = make("thead", {}, make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name))));
+      const cells = names.map((name) => make("th", { scope: "col" }, name));
+      const head = make("thead", {}, make("tr", {}, ...cells));
       element("table").append(make("table", {}, caption, head, body));
-      for (const run of this.runs) if (run.rowOf.has(flow)) body.append(...this.facts(run, run.rowOf.get(flow)));
+      const having = this.runs.filter((run) => run.rowOf.has(flow));
+      for (const run of having) body.append(...this.facts(run, run.rowOf.get(flow)));
     }
     this.draw();
   }
@@ -369,6 +400,10 @@ class Pointers {
     for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
       net.canvas.addEventListener(name, (event) => this.down.delete(event.pointerId));
     }
+    // Two fingers zoom, one scrolls the page.
+    net.canvas.addEventListener("touchstart", (event) => {
+      if (event.touches.length > 1) event.preventDefault();
+    }, { passive: false });
     net.canvas.addEventListener("click", (event) => this.click(at(event)));
     net.canvas.addEventListener("dblclick", (event) => player.zoom(2, at(event)));
     net.canvas.addEventListener("wheel", (event) => {
@@ -400,9 +435,9 @@ class Pointers {
   click(at) {
     if (this.moved > 5) return;
     const { node, row } = this.net.at(...at, this.player.time);
+    const flow = this.run.packets.flow[row] ?? -1;
     if (node !== undefined) this.player.chooseNode(node);
-    else if (row !== undefined && this.run.packets.flow[row] >= 0) this.player.choose(this.run.packets.flow[row]);
-    else this.player.choose(null);
+    else this.player.choose(flow >= 0 ? flow : null);
   }
 }
 
@@ -422,4 +457,7 @@ async function begin() {
   document.body.dataset.ready = "true";
 }
 
-begin();
+begin().catch((error) => {
+  element("about").textContent = `This browser cannot play the page: ${error.message}`;
+  throw error;
+});

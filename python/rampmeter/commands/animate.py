@@ -95,16 +95,8 @@ def animate(
     _show(found, out, as_json=as_json)
 
 
-def _of_folder(folder: Path) -> Comparison:
-    """Returns the comparison in a folder; a run is one of a single transport."""
-    if (folder / COMPARISON).is_file():
-        return Comparison.load(folder)
-    return _of_run(Run(folder))
-
-
-def _of_run(run: Run) -> Comparison:
-    name = run.manifest["plan"]["transport"]
-    return Comparison({name["name"] if isinstance(name, dict) else run.name: run})
+def _of_folder(folder: Path) -> Comparison | Run:
+    return Comparison.load(folder) if (folder / COMPARISON).is_file() else Run(folder)
 
 
 def _tracing(plan: Plan, window: Window) -> list[Override]:
@@ -117,12 +109,14 @@ def _tracing(plan: Plan, window: Window) -> list[Override]:
     return keys
 
 
-def _run(plan: Plan, name: str, transports: str | None, folder: Path, *, quiet: bool) -> Comparison:
+def _run(
+    plan: Plan, name: str, transports: str | None, folder: Path, *, quiet: bool
+) -> Comparison | Run:
     """Runs a plan, or its flows through several transports."""
     if transports is None:
         batch = run_jobs([Job(name, plan, folder)], quiet=quiet)
         exit_by_outcome(batch)
-        return _of_run(next(iter(batch.runs().values())))
+        return next(iter(batch.runs().values()))
     job = ComparisonJob(plan, naming.transports(transports), folder)
     comparison, batch = job.run(partial(run_jobs, quiet=quiet))
     exit_by_outcome(batch)

@@ -15,7 +15,7 @@ from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, pictures
-from rampmeter.results.names import interval_name
+from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
@@ -191,6 +191,7 @@ class Run:
         start: float | str = 0,
         end: float | str | None = None,
         hosts: str | Sequence[int] | None = None,
+        title: str = "",
     ) -> Animation:
         """Returns a page that plays the packets of the run, and writes it into a file.
 
@@ -200,7 +201,9 @@ class Run:
 
             >>> run.animate("page.html", end="50us")  # doctest: +SKIP
         """
-        found = animations.animate({self.name: self}, start, end, hosts)
+        transport = self.manifest["plan"]["transport"]
+        label = transport_name(transport["name"]) if isinstance(transport, dict) else self.name
+        found = animations.animate({label: self}, start, end, hosts, title)
         if path is not None:
             found.save(path)
         return found
