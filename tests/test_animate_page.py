@@ -337,6 +337,22 @@ def test_dark_and_narrow_pages_do_not_scroll_sideways(opened: "Chrome", file: Pa
     assert errors(opened) == []
 
 
+def test_an_embedded_page_has_the_theme_of_the_outer_one(
+    opened: "Chrome", compared: Path, tmp_path: Path
+) -> None:
+    frame = rm.Run(compared / "dcpim").animate()._repr_html_()
+    outer = tmp_path / "outer.html"
+    outer.write_text(f"<!doctype html><body data-theme='dark'>{frame}</body>", encoding="utf-8")
+    opened.get(outer.as_uri())
+    inner = "document.querySelector('iframe').contentDocument"
+    until(lambda: run_script(opened, f"return {inner}.body.dataset.ready;"))
+    theme = f"return {inner}.documentElement.dataset.theme;"
+    assert run_script(opened, theme) == "dark"
+    run_script(opened, "document.body.dataset.theme = 'light';")
+    until(lambda: run_script(opened, theme) == "light")
+    assert errors(opened) == []
+
+
 def test_reduced_motion_steps_and_does_not_start_by_itself(
     opened: "Chrome", file: Path, compared: Path
 ) -> None:

@@ -48,7 +48,26 @@ class Player {
     this.panes = this.runs.map((run) => this.pane(run));
     this.fill();
     this.listen();
-    this.setTheme(matchMedia("(prefers-color-scheme: dark)").matches);
+    this.followTheme();
+  }
+
+  /** Is dark as the system is, or as the page that embeds this one. */
+  followTheme() {
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    let outer = null;
+    try {
+      if (parent !== window) outer = parent.document.body;
+    } catch {
+      // A page of another origin.
+    }
+    const update = () => {
+      const theme = outer ? outer.dataset.theme : "";
+      this.setTheme(theme === "dark" || (theme !== "light" && system.matches));
+    };
+    system.addEventListener("change", update);
+    const wanted = { attributes: true, attributeFilter: ["data-theme"] };
+    if (outer) new MutationObserver(update).observe(outer, wanted);
+    update();
   }
 
   pane(run) {
@@ -134,8 +153,6 @@ class Player {
     on("at", (event) => { this.pause(); this.seek(Number(event.target.value)); }, "input");
     addEventListener("keydown", (event) => this.key(event));
     addEventListener("resize", () => this.resize());
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", (event) => this.setTheme(event.matches));
     for (const pane of this.panes) new Pointers(this, pane);
   }
 
@@ -268,6 +285,7 @@ class Player {
     element("theme").setAttribute("aria-pressed", isDark);
     this.colours.update();
     for (const { run, dot } of this.panes) dot.style.background = this.colours.shade(run.colour);
+    this.legend();
     this.resize();
     this.choose(this.flow);
   }

@@ -1,6 +1,6 @@
 """Animations of runs: one page that plays their packets."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rampmeter.animation import Animation, events_of, network_of, page_of
@@ -60,7 +60,7 @@ def animate(
     return page_of(title or " and ".join(runs), network, found, until)
 
 
-def _window(runs: Iterable[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
+def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
     """Returns the ends of a window in which all timelines are complete.
 
     Raises `PlanError` if a timeline reached its number of events before.
@@ -78,4 +78,4 @@ def _window(runs: Iterable[Run], window: pictures.Window, last_ps: float) -> tup
                 hint=f"`run.trace-events` ended it after {trace['events']} events",
             )
         start = max(start, trace["from_ps"])
-    return start, end
+    return start, min(end, max(run.manifest["trace"]["until_ps"] for run in runs))
