@@ -23,7 +23,6 @@ import os
 import shlex
 from contextlib import redirect_stdout
 from html import escape
-from importlib import resources
 from io import StringIO
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,10 +34,12 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from rampmeter import _core
+from rampmeter import _core, animation
 from rampmeter.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAM = sorted(file for file in Path(animation.__path__[0]).iterdir() if file.is_file())
+"""Files of the program that make pages; pages change with them."""
 FOLDER = "animations"
 """Folder of the pages in the site."""
 OPTIONS = ("transports", "from", "to", "hosts", "title", "seed")
@@ -62,7 +63,8 @@ class Animation(SphinxDirective):
         """Returns the frame with its caption; runs the plan if the site has no such page yet."""
         name, *words = shlex.split(self.arguments[0])
         plan = self._plan(name)
-        self.env.note_dependency(str(plan))
+        for file in (plan, *PROGRAM):
+            self.env.note_dependency(str(file))
         options = self._options(words)
         shown = plan.relative_to(EXAMPLES) if plan.is_relative_to(EXAMPLES) else name
         command = shlex.join(["rampmeter", "animate", str(shown), *options])
@@ -119,10 +121,8 @@ class Animation(SphinxDirective):
     def _file_name(plan: Path, options: list[str]) -> str:
         """Returns the name of a page, which changes with the plan, the options and the program."""
         digest = hashlib.sha256(repr((options, _core.VERSION, _core.COMMIT)).encode())
-        digest.update(plan.read_bytes())
-        for asset in sorted(resources.files("rampmeter.animation").iterdir(), key=lambda a: a.name):
-            if asset.is_file():
-                digest.update(asset.read_bytes())
+        for file in (plan, *PROGRAM):
+            digest.update(file.read_bytes())
         return f"{plan.stem}-{digest.hexdigest()[:12]}.html"
 
 
