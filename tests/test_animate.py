@@ -373,6 +373,16 @@ def test_the_command_runs_a_plan_and_keeps_only_the_page(
     assert [run["label"] for run in unpack(Path(again).read_text())["runs"]] == ["NDP"]
 
 
+def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
+    keys = ("run.trace=a.perfetto-trace", "run.trace-from-us=10", "run.trace-until-us=30")
+    out = tmp_path / "page.html"
+    settings = [word for key in keys for word in ("--set", key)]
+    command("animate", PLAN, "--quiet", "--out", out, *settings)
+    assert unpack(out.read_text())["window"] == [10_000_000, 30_000_000]
+    command("animate", PLAN, "--quiet", "--out", out, *settings, "--from", "5us", "--to", "12us")
+    assert unpack(out.read_text())["window"] == [5_000_000, 12_000_000]
+
+
 def test_options_of_plans_are_refused_for_folders(compared: Path) -> None:
     result = CliRunner().invoke(main, ["animate", str(compared), "--transports", "tcp"])
     assert result.exit_code == 2

@@ -101,7 +101,9 @@ def _of_folder(folder: Path) -> Comparison | Run:
 
 def _tracing(plan: Plan, window: Window) -> list[Override]:
     """Returns the keys by which a run records the timeline of a window."""
-    keys: list[Override] = [("run.trace-from-us", window.start_ps / 1e6)]
+    keys: list[Override] = []
+    if window.start_ps:
+        keys.append(("run.trace-from-us", window.start_ps / 1e6))
     if window.end_ps is not None:
         keys.append(("run.trace-until-us", window.end_ps / 1e6))
     if plan.get("run.trace") is None:
