@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from rampmeter.text.cautions import explanations as explanations_of_codes
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 
+sys.path.insert(0, str(HERE / "_ext"))
+
 project = "Rampmeter"
 author = "The Rampmeter authors"
 version = release = __version__
@@ -26,6 +29,7 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx_copybutton",
+    "animations",
 ]
 default_role = "code"
 exclude_patterns = ["_build"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results.run import FLOWS, SUMMARY
 
 if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+
     from rampmeter._core import Progress
 
 ROOT = Path(__file__).parents[1]
@@ -191,3 +194,26 @@ def write_results(
     (out / SUMMARY).write_text(json.dumps(summary))
     (out / MANIFEST).write_text(json.dumps({"status": status}))
     return rm.Run(out)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
+    """Starts Chromium without a window, with a log of its console."""
+    driver = shutil.which("chromedriver")
+    if driver is None:
+        pytest.skip("there is no chromedriver: make system")
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    profile = tmp_path_factory.mktemp("chromium")
+    for flag in (
+        *("headless=new", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync"),
+        *("disable-background-networking", "disable-component-update", "disable-dev-shm-usage"),
+        f"user-data-dir={profile}",
+        "window-size=1280,1000",
+    ):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    chrome = Chrome(options=options, service=ChromeService(driver))
+    yield chrome
+    chrome.quit()

@@ -36,7 +36,7 @@ command's help."""
 
 SOURCES = [
     str(file.relative_to(ROOT))
-    for folder in ("crates", "python", "tools", "tests", "examples")
+    for folder in ("crates", "docs", "python", "tools", "tests", "examples")
     for kind in ("rs", "py")
     for file in (ROOT / folder).rglob(f"*.{kind}")
 ]

@@ -2,12 +2,9 @@
 
 import json
 import re
-import shutil
-import time
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +14,8 @@ from rampmeter.cli import main
 from rampmeter.plots.colours import looks
 from rampmeter.report import find, model, page
 from rampmeter.report.charts import figure_json
+
+from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -232,48 +231,11 @@ def test_folders_without_results_are_explained(
     assert (result.exit_code, (tmp_path / "a.html").exists()) == (2, False)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Chrome"]:
-    """Starts Chromium without a window, with a log of its console."""
-    driver = shutil.which("chromedriver")
-    if driver is None:
-        pytest.skip("there is no chromedriver: make system")
-    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
-
-    options = ChromeOptions()
-    profile = tmp_path_factory.mktemp("chromium")
-    for flag in (
-        *("headless=new", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync"),
-        *("disable-background-networking", "disable-component-update", "disable-dev-shm-usage"),
-        f"user-data-dir={profile}",
-        "window-size=1280,1000",
-    ):
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = Chrome(options=options, service=ChromeService(driver))
-    yield chrome
-    chrome.quit()
-
-
 @pytest.fixture
 def open_page(browser: "Chrome", report: Path) -> "Chrome":
     browser.set_window_size(1280, 1000)
     browser.get(report.as_uri())
     return browser
-
-
-def until(predicate: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """Waits until `predicate` returns a true value, and returns it."""
-    ends = time.monotonic() + seconds
-    while not (found := predicate()):
-        assert time.monotonic() < ends
-        time.sleep(0.05)
-    return found
-
-
-def errors(browser: "Chrome") -> list[str]:
-    lines: list[dict[str, Any]] = browser.get_log("browser")  # type: ignore[no-untyped-call]
-    return [str(line["message"]) for line in lines if line["level"] in ("SEVERE", "WARNING")]
 
 
 def column(browser: "Chrome", table: str, idx: int) -> list[str]:
@@ -284,10 +246,6 @@ def column(browser: "Chrome", table: str, idx: int) -> list[str]:
     """
     texts: list[str] = run_script(browser, script, table, idx)
     return texts
-
-
-def run_script(browser: "Chrome", script: str, *arguments: Any) -> Any:
-    return browser.execute_script(script, *arguments)
 
 
 SCROLL_THROUGH = """
@@ -374,12 +332,10 @@ def test_colours_follow_the_button(open_page: "Chrome") -> None:
 
 @pytest.mark.long
 def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> None:
-    metrics = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    open_page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    open_page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     try:
         run_script(open_page, SCROLL_THROUGH, 0)
-        width = "return [document.documentElement.scrollWidth, innerWidth];"
-        until(lambda: len(set(run_script(open_page, width))) == 1)
+        until(lambda: has_no_sideways_scroll(open_page))
     finally:
         open_page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

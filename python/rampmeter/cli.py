@@ -20,6 +20,7 @@ from rampmeter.testbed.command import TestbedError
 from rampmeter.text.locations import Location
 
 COMMANDS: Final[Mapping[str, str]] = {
+    "animate": "Write a page that plays the packets of a run.",
     "bench": "Measure the speed of whole runs on one core, or of hosts.",
     "check": "Check a plan; print it with all defaults and derived values.",
     "compare": "Run the same flows through several transports; table and plot.",

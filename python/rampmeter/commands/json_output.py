@@ -17,6 +17,7 @@ from rampmeter.text.cautions import Caution
 Command: TypeAlias = Callable[..., Any]
 
 VERSIONS: Final[Mapping[str, int]] = {
+    "animate": 1,
     "bench": 1,
     "check": 1,
     "compare": 1,

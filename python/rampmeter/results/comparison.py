@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
+from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa
-from rampmeter.results import pictures
+from rampmeter.results import animations, pictures
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
@@ -259,6 +260,23 @@ class Comparison:
     def plot(self) -> "ComparisonPlots":
         """Plots with a curve or marks for each transport."""
         return ComparisonPlots(self)
+
+    def animate(
+        self,
+        path: str | PathLike[str] | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        hosts: str | Sequence[int] | None = None,
+        title: str = "",
+    ) -> Animation:
+        """Returns a page that plays the first seed of each transport side by side.
+
+        The arguments and errors are those of `Run.animate`.
+        """
+        found = animations.animate(self.plot._first, start, end, hosts, title)
+        if path is not None:
+            found.save(path)
+        return found
 
     @cached_property
     def _seeds(self) -> list["SameFlows"]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from rampmeter import plots
 from rampmeter._core import PlanError
+from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
-from rampmeter.results import pictures
+from rampmeter.results import animations, pictures
 from rampmeter.results.blame import Blame
-from rampmeter.results.names import interval_name
+from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
@@ -196,6 +197,29 @@ class Run:
     def timeline(self) -> Timeline | None:
         """The events on each link; `None` unless `run.trace` was set. Large files take minutes."""
         return Timeline.load(self.trace_file) if self.trace_file else None
+
+    def animate(
+        self,
+        path: str | PathLike[str] | None = None,
+        start: float | str = 0,
+        end: float | str | None = None,
+        hosts: str | Sequence[int] | None = None,
+        title: str = "",
+    ) -> Animation:
+        """Returns a page that plays the packets of the run, and writes it into a file.
+
+        The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text
+        such as `0-7`. Raises `ResultError` without `run.trace`, and `PlanError` for more than 64
+        hosts or 400 000 events.
+
+            >>> run.animate("page.html", end="50us")  # doctest: +SKIP
+        """
+        transport = self.manifest["plan"]["transport"]
+        label = transport_name(transport["name"]) if isinstance(transport, dict) else self.name
+        found = animations.animate({label: self}, start, end, hosts, title)
+        if path is not None:
+            found.save(path)
+        return found
 
     def columns(self, *names: str) -> "pa.Table":
         """Reads some columns of the table of flows anew: tables of large runs are large."""

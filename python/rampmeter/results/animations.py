@@ -1,0 +1,81 @@
+"""Animations of runs: one page that plays their packets."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rampmeter.animation import Animation, events_of, network_of, page_of
+from rampmeter.animation.events import check_size, last_event_ps
+from rampmeter.plan.manifest import MANIFEST
+from rampmeter.plan.plan import Plan
+from rampmeter.plots.colours import looks
+from rampmeter.results import pictures
+from rampmeter.text.locations import Location
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Run(pictures.Run, Protocol):
+    """The parts of a run that an animation shows."""
+
+    @property
+    def flows(self) -> "pa.Table":
+        """A row for each flow."""
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The run's plan and progress."""
+
+
+def animate(
+    runs: Mapping[str, Run],
+    start: float | str = 0,
+    end: float | str | None = None,
+    hosts: str | Iterable[int] | None = None,
+    title: str = "",
+) -> Animation:
+    """Returns the animation of runs of one network, side by side by their labels.
+
+    The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text such
+    as `0-7`. Raises `ResultError` without timelines or for different networks, and `PlanError` if
+    there are too many hosts or events.
+    """
+    window = pictures.Window.parse(start, end)
+    timelines = {label: pictures.timeline_of(run) for label, run in runs.items()}
+    drawings = [Plan.load(run.path / MANIFEST).drawing() for run in runs.values()]
+    for run, drawing in zip(runs.values(), drawings, strict=True):
+        if drawing != drawings[0]:
+            raise Location(run.path).result_error(
+                expected="the same network as in the first run", got="another"
+            )
+    links = {track.name for timeline in timelines.values() for track in timeline.links}
+    chosen = None if hosts is None else pictures.parse_hosts(hosts)
+    network = network_of(drawings[0], links, chosen)
+    until = _window(runs.values(), window, last_event_ps(timelines.values()))
+    found = [
+        events_of(label, look.colour, timelines[label], run.flows, network, until)
+        for (label, run), look in zip(runs.items(), looks(list(runs)), strict=True)
+    ]
+    check_size(found, until)
+    return page_of(title or " and ".join(runs), network, found, until)
+
+
+def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
+    """Returns the ends of a window in which all timelines are complete.
+
+    Raises `PlanError` if a timeline reached its number of events before.
+    """
+    if window.start_ps >= last_ps:
+        expected = f"a time before {last_ps / 1e6:g}us, the end of the run"
+        raise Location(key="from").error(expected=expected, got=f"{window.start_ps / 1e6:g}us")
+    start, end = window.until(last_ps)
+    for run in runs:
+        trace = run.manifest["trace"]
+        if trace["limit_reached"] and trace["until_ps"] < end:
+            raise Location(key="to").error(
+                expected=f"a time until {int(trace['until_ps'] / 1e6)}us, the end of the timeline",
+                got=f"{end / 1e6:g}us",
+                hint=f"`run.trace-events` ended it after {trace['events']} events",
+            )
+        start = max(start, trace["from_ps"])
+    return start, min(end, max(run.manifest["trace"]["until_ps"] for run in runs))
