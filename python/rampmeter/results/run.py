@@ -16,6 +16,7 @@ from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, pictures
 from rampmeter.results.blame import Blame
+from rampmeter.results.blockers import with_causes
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
@@ -170,7 +171,8 @@ class Run:
             return None
         names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
         bins = slowdown_groups(self.summary)
-        return Blame(parts, blockers, self.columns(*names), bins[0].upper_bytes)
+        named = with_causes(blockers, parts)
+        return Blame(parts, named, self.columns(*names), bins[0].upper_bytes)
 
     @cached_property
     def drops(self) -> "pa.Table | None":
