@@ -53,12 +53,23 @@ def queue(run: rm.Run, name: str = "tor-down", digits: int = 0) -> str:
     return f"{tier(run, name)['queue_max_bytes'] / 1e3:.{digits}f} kB"  # type: ignore[operator]
 
 
+def shortest_queue(run: rm.Run, begin_us: float, end_us: float) -> float:
+    """Returns the minimum of the samples of the longest queue to a host, in bytes."""
+    table = run.series.to_pandas()
+    time = table["time_ps"] / 1e6
+    found = (table["tier"] == "tor-down") & (time >= begin_us) & (time <= end_us)
+    return float(table.loc[found, "queue_max_bytes"].min())
+
+
 def drops(run: rm.Run) -> int:
     return sum(sum(one["drops"].values()) for one in run.summary["tiers"])
 
 
-def retransmitted(run: rm.Run) -> float:
-    return float(run.flows["retransmitted_bytes"].to_numpy().sum())
+def retransmitted(run: rm.Run, flow: int | None = None) -> float:
+    """Returns the bytes that one flow, or all flows, retransmitted."""
+    table = run.flows.to_pandas()
+    found = table if flow is None else table[table["flow"] == flow]
+    return float(found["retransmitted_bytes"].sum())
 
 
 def us(time: float, digits: int = 1) -> str:
@@ -98,7 +109,8 @@ def incast(runs: Runs) -> list[str]:
         "flow 7",
         f"grows to {queue(tcp)}, all that it can hold, and the port drops {drops(tcp)} packets",
         f"Flow 7 takes {us(short[0])}",
-        f"The queue is never longer than {queue(dcpim, digits=1)}. Flow 7 takes {us(short[1])}",
+        f"The queue is never longer than {queue(dcpim, digits=1)}. A flow as short",
+        f"finds the port free: it takes {us(short[1])}",
         f"completes after {us(max(of_tcp.values()))} under TCP and {us(max(of_dcpim.values()))}",
         f"timeout: {us(wait(tcp, 'loss', flow=7))} of {us(short[0])} are this loss",
         f"takes {us(short[2])}. Its packet waits {us(wait(deep, 'queueing', flow=7))} in the port",
@@ -172,6 +184,7 @@ def trimming(runs: Runs) -> list[str]:
         f"NDP trims {ndp.summary['transport']['trimmed']} packets, TCP loses {drops(tcp)}",
         f"after {us(max(times(ndp).values()))} with NDP and after {us(max(times(tcp).values()))}",
         f"slowest flow had {us(wait(tcp, 'permission', flow=late[0], stage='window'))} in which",
+        f"{retransmitted(tcp, late[0]) / 1e3:.1f} kB of its 29.2 kB had to be retransmitted",
         f"calls {us(wait(ndp, 'loss', flow=late[1]))} of the slowest flow a loss",
     ]
 
@@ -182,6 +195,8 @@ def ecn(runs: Runs) -> list[str]:
     late = slowest(at[65])
     assert at[65].blame is not None
     assert round(float(np.mean(short[65])) / at[65].blame.flow(late).ideal_us) == 10
+    shortest = {n: shortest_queue(run, 100, 250) for n, run in at.items()}
+    assert shortest[65] > shortest[20] > shortest[5] == 0
     waits = wait(at[65], "permission", flow=late), wait(at[65], "queueing", flow=late)
     return [
         "and holds 130.",
@@ -203,6 +218,7 @@ def pauses(runs: Runs) -> list[str]:
     return [
         "flow 4",
         f"this one pauses its hosts: {total} pauses in all",
+        f"bottleneck: its queue is {queue(dropped, 'tor-up', 1)} at most. Flow 4 "
         f"takes {us(times(dropped)[4])} instead of {us(times(paused)[4])}",
         f"The port to host 5 drops {drops(dropped)} packets, and the last flow of the incast "
         f"takes {us(last['drops'])} instead of {us(last['pauses'])}",
