@@ -38,9 +38,8 @@ def slowest(run: rm.Run) -> int:
 
 def times(run: rm.Run) -> dict[int, float]:
     """Returns the completion time of each delivered flow in microseconds."""
-    flows = run.flows
-    pairs = zip(flows["flow"].to_pylist(), flows["fct_ps"].to_pylist(), strict=True)
-    return {flow: time / 1e6 for flow, time in pairs if time is not None}
+    table = run.flows.to_pandas().dropna(subset="fct_ps")
+    return dict(zip(table["flow"].tolist(), (table["fct_ps"] / 1e6).tolist(), strict=True))
 
 
 def tier(run: rm.Run, name: str) -> dict[str, object]:
@@ -92,9 +91,8 @@ def load(runs: Runs) -> list[str]:
             f"| {us(wait(run, 'sender-link'))} | {us(wait(run, 'queueing'))} |"
             for share, run in at.items()
         ),
-        "load / (1 − load)",
         f"(M/D/1) predicts {us(theory[0])}, {us(theory[1])} and {us(theory[2])}",
-        f"a flow has a link for {us(10 * 1500 * 8 / 1e5)}",
+        f"each flow needs a link for {us(10 * 1500 * 8 / 1e5)}",
         f"Flow {late} waited {us(wait(at['0.8'], 'sender-link', flow=late))} for the link of its "
         f"own host, and {us(wait(at['0.8'], 'queueing', flow=late))} in the switch",
     ]
@@ -126,8 +124,16 @@ def spraying(runs: Runs) -> list[str]:
     late = slowest(ecmp)
     fastest, longest = (rule(times(ecmp).values()) for rule in (min, max))
     assert drops(sprayed) == drops(sprayed_dcpim) == retransmitted(sprayed_dcpim) == 0
+    assert ecmp.paths is not None
+    links = [path.split(">")[1:3] for path in ecmp.paths.to_pandas().sort_values("flow")["path"]]
+    there, back = ([spine for rack, spine in links if rack == of] for of in ("s0", "s1"))
+    assert len(set(there)) == 4
+    assert len(set(back)) == 2, "two of four links carry no data"
+    shared = [4 + n for n, spine in enumerate(back) if spine == "s3"]
     assert any("order-lost" in one.code for one in sprayed.warnings)
     return [
+        "From hosts 0 to 3 each",
+        f"flows {shared[0]}, {shared[1]} and {shared[2]} share the link to s3",
         f"of the shared link to {queue(ecmp, 'tor-up')}, and the port drops {drops(ecmp)} packets",
         f"fastest flow takes {us(fastest)} and the slowest {us(longest)}",
         f"flows take from {us(min(times(dcpim).values()))} to {us(max(times(dcpim).values()))}",
@@ -160,6 +166,7 @@ def overcommitment(runs: Runs) -> list[str]:
     at = {1: runs("one"), 2: runs("two"), 7: runs("seven")}
     late = slowest(at[1])
     waits = wait(at[1], "permission", flow=late, stage="grant")
+    idle = waits - blocked(at[1], late, "grant")
     longest = {n: float(queue(run).split()[0]) for n, run in at.items()}
     return [
         f"The longest queue in the switch is {queue(at[1])}",
@@ -169,8 +176,7 @@ def overcommitment(runs: Runs) -> list[str]:
             for n, run in at.items()
         ),
         f"the queue is {longest[7] / longest[1]:.1f} times as long as with one",
-        f"flow {late}, waits {us(waits)} for grants. For {us(waits - blocked(at[1], late, 'grant'))}"
-        " of them",
+        f"flow {late}, waits {us(waits)} for grants. For {us(idle)} of them",
     ]
 
 
@@ -192,17 +198,19 @@ def trimming(runs: Runs) -> list[str]:
 def ecn(runs: Runs) -> list[str]:
     at = {packets: runs(f"mark-{packets}") for packets in (5, 20, 65, 130)}
     short = {n: [times(run)[flow] for flow in range(2, 12)] for n, run in at.items()}
+    longest = int(str(tier(at[130], "tor-down")["queue_max_bytes"])) // 1500
+    mean = {n: float(np.mean(found)) for n, found in short.items()}
     late = slowest(at[65])
     assert at[65].blame is not None
-    assert round(float(np.mean(short[65])) / at[65].blame.flow(late).ideal_us) == 10
+    assert round(mean[65] / at[65].blame.flow(late).ideal_us) == 10
     shortest = {n: shortest_queue(run, 100, 250) for n, run in at.items()}
     assert shortest[65] > shortest[20] > shortest[5] == 0
     waits = wait(at[65], "permission", flow=late), wait(at[65], "queueing", flow=late)
     return [
-        "and holds 130.",
-        f"the mean time of the short flows is {us(float(np.mean(short[65])))}, ten",
+        f"longer than 65 packets, and holds {longest} packets",
+        f"the mean time of the short flows is {us(mean[65])}, ten",
         *(
-            f"| {n} | {us(float(np.mean(short[n])))} | {us(max(times(run).values()))} | {drops(run)} |"
+            f"| {n} | {us(mean[n])} | {us(max(times(run).values()))} | {drops(run)} |"
             for n, run in at.items()
         ),
         f"flow {late}, waits twice: its handshake for {us(waits[0])}, and its packet for "

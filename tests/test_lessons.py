@@ -31,9 +31,10 @@ def text_of(page: Path) -> str:
 
 
 def numbers_of(text: str) -> set[float]:
-    """Returns the numbers in a text, in bytes if they are sizes."""
+    """Returns the numbers in a text that are not parts of names, in bytes if they are sizes."""
     return {
-        float(found[1]) * FACTORS[found[2] or ""] for found in NUMBER.finditer(text.replace("_", ""))
+        float(found[1]) * FACTORS[found[2] or ""]
+        for found in NUMBER.finditer(text.replace("_", ""))
     }
 
 
@@ -57,12 +58,14 @@ def test_a_lesson_is_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     page = PAGES / f"{name}.md"
     run_commands(page)
     text = text_of(page)
-    facts = FACTS[name](lambda run: rm.Run(Path("results") / run))
+    facts = FACTS[name](lambda run: rm.Run(Path("results") / name / run))
     assert [fact for fact in facts if fact not in text] == []
     rest = text
     for fact in facts:
         rest = rest.replace(fact, "")
-    commands = "".join(line for block in blocks_of(page) for line in block.text if not block.is_output)
+    commands = "".join(
+        line for block in blocks_of(page) for line in block.text if not block.is_output
+    )
     given = numbers_of((PLANS / f"{name}.toml").read_text(encoding="utf-8") + commands)
     assert numbers_of(rest) - given == set(), "numbers that nothing checks"
 
@@ -84,6 +87,12 @@ def test_a_lesson_is_short_and_has_a_question_an_animation_and_an_answer(name: s
     assert text.index("## Exercise") < text.index("<details>") < text.index("</details>")
     assert len(text_of(page).split()) <= WORDS_MAX
     assert f"]({name}.md)" in (PAGES / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_results_of_a_lesson_replace_none_of_another(name: str) -> None:
+    text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"results/([\w-]+)/", text)) == {name}
 
 
 def test_each_plan_has_a_lesson() -> None:

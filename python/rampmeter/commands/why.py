@@ -33,7 +33,9 @@ LINKS: Final = {
 
 @click.command()
 @click.argument("folder", metavar="RESULTS", type=FOLDER)
-@click.option("--flow", "flows", metavar="N", type=int, multiple=True, help="This flow; repeatable.")
+@click.option(
+    "--flow", "flows", metavar="N", type=int, multiple=True, help="This flow; repeatable."
+)
 @click.option("--slowest", metavar="N", type=click.IntRange(min=1), help="The N slowest flows; 3.")
 @click.option(
     "--size", metavar="RANGE", help="Flows of these sizes, e.g. 1-2bdp, 10kb-1mb, '>4bdp'."
