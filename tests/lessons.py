@@ -76,7 +76,7 @@ def us(time: float, digits: int = 1) -> str:
 
 
 def load(runs: Runs) -> list[str]:
-    at = {share: runs(f"load-{share}") for share in ("0.4", "0.8", "0.9")}
+    at = {share: runs(share) for share in ("0.4", "0.8", "0.9")}
     stats = {share: run.summary["slowdown"]["delivered"]["overall"] for share, run in at.items()}
     late = slowest(at["0.8"])
     theory = [1.2 * load / 2 / (1 - load) for load in (0.4, 0.8, 0.9)]
