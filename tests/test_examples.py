@@ -12,7 +12,9 @@ from rampmeter.cli import main
 from . import notebooks
 from .conftest import ROOT
 
-PLANS = sorted((ROOT / "examples/plans").glob("*.toml"))
+PLANS = sorted(
+    file for kind in ("plans", "lessons") for file in (ROOT / "examples" / kind).glob("*.toml")
+)
 SMALLER = {
     "131072": (("topology.racks", 4), ("topology.hosts-per-rack", 4), ("topology.spines", 32)),
 }

@@ -12,7 +12,7 @@ from rampmeter.commands.options import FOLDER
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
 
-KINDS: Final = ("plans", "notebooks")
+KINDS: Final = ("plans", "lessons", "notebooks")
 OF_PACKAGE: Final = (
     Path(__file__).resolve().parents[1] / "_examples",
     Path(__file__).resolve().parents[3] / "examples",
@@ -29,7 +29,7 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
     Existing files are not replaced: they are an error.
 
     \b
-    Example: plans and notebooks to start from
+    Example: plans, those of the lessons, and notebooks to start from
       rampmeter examples my-examples
     """
     source = next((one for one in OF_PACKAGE if one.is_dir()), None)
