@@ -33,7 +33,9 @@ LINKS: Final = {
 
 @click.command()
 @click.argument("folder", metavar="RESULTS", type=FOLDER)
-@click.option("--flow", "flows", metavar="N", type=int, multiple=True, help="This flow; repeatable.")
+@click.option(
+    "--flow", "flows", metavar="N", type=int, multiple=True, help="This flow; repeatable."
+)
 @click.option("--slowest", metavar="N", type=click.IntRange(min=1), help="The N slowest flows; 3.")
 @click.option(
     "--size", metavar="RANGE", help="Flows of these sizes, e.g. 1-2bdp, 10kb-1mb, '>4bdp'."
@@ -71,8 +73,13 @@ def why(
     if as_json:
         emit("why", {"folder": folder, "flows": [_json(flow) for flow in found]})
         return
-    stages = {name: text for info in transports() for name, text in info["stages"]}
-    own = {n: t for info in transports() if info["name"] == _name(run) for n, t in info["stages"]}
+    stages = {name: text for info in transports() for name, text in info.get("stages", [])}
+    own = {
+        n: t
+        for info in transports()
+        if info["name"] == _name(run)
+        for n, t in info.get("stages", [])
+    }
     click.echo("\n\n".join("\n".join(_lines(flow, {**stages, **own})) for flow in found))
 
 

@@ -19,11 +19,13 @@ from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa
-from rampmeter.results import animations, pictures
+from rampmeter.results import animations, blame_difference, blame_plots, pictures
+from rampmeter.results.blame import Blame
+from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
-from rampmeter.results.run import Run, has_table
+from rampmeter.results.run import Run, blame_of, has_table
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
 from rampmeter.results.slowdown import (
     STATISTICS,
@@ -158,6 +160,35 @@ class Comparison:
             (label, label, run, has_faults(run.manifest.get("plan", {}).get("faults")))
             for label, runs in self.runs.items()
             for run in runs
+        )
+
+    def blame(self) -> ResultTable:
+        """Returns the differences of mean slowdown cause by cause, of the first transport minus
+        each other one, with 95 % intervals.
+
+        They are over the same flows, so intervals are those of paired differences: by batch means,
+        or over seeds. A row has a pair of transports, a size and a cause; the cause `all` is their
+        sum. Raises `ResultError` without `run.blame`.
+        """
+        return blame_difference.table(self.blame_differences())
+
+    def blame_differences(self) -> "dict[tuple[str, str], list[SizeDifference]]":
+        """Returns the differences of `blame` by pairs of transports, then by size, all last."""
+        first, *others = self.labels
+        return {(first, other): self._difference(first, other) for other in others}
+
+    @property
+    def has_blame(self) -> bool:
+        """True if all runs have the causes of the times of flows."""
+        return all(run.blame is not None for runs in self.runs.values() for run in runs)
+
+    def _difference(self, first: str, other: str) -> "list[SizeDifference]":
+        runs = zip(self.runs[first], self.runs[other], self._seeds, strict=True)
+        return blame_difference.differences(
+            [
+                (blame_of(one), blame_of(two), flows.counted & flows.is_delivered(first, other))
+                for one, two, flows in runs
+            ]
         )
 
     def notes(self) -> list[str]:
@@ -309,6 +340,33 @@ class ComparisonPlots(PlotList):
         note = interval_name([self._of.n_seeds])
         return plots.slowdown_by_size(series, interval=note, ax=ax)
 
+    @needs("blame")
+    def blame(self) -> "Figure":
+        """Draws mean slowdown by flow size, stacked by cause, a panel for each transport.
+
+        It has the first seed. Raises `ResultError` without `run.blame`.
+        """
+        return blame_plots.slowdown_by_cause(self._blames)
+
+    @needs("blame")
+    def blame_matrix(self) -> "Figure":
+        """Draws who delayed whom by the sizes of flows, a panel for each transport."""
+        return blame_plots.waits(self._blames)
+
+    @needs("blame")
+    def blame_difference(self, other: str | None = None) -> "Figure":
+        """Draws the difference of the first transport and another one, cause by cause.
+
+        `other` is by default the second one; see `Comparison.blame`.
+        """
+        first, *others = self._of.labels
+        if not others:
+            raise Location(key="transports").error(expected="at least two", got=first)
+        chosen = others[0] if other is None else other
+        choice_argument("other", chosen, others)
+        names = (transport_name(first), transport_name(chosen))
+        return blame_plots.differences(names, self._of._difference(first, chosen))
+
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times of the flows that count, of all seeds."""
         curves = {transport_name(label): self._of_all(label) for label in self._of.labels}
@@ -355,6 +413,10 @@ class ComparisonPlots(PlotList):
     def _first(self) -> dict[str, Run]:
         """The run of the first seed of each transport, by the name of the transport."""
         return {transport_name(label): runs[0] for label, runs in self._of.runs.items()}
+
+    @property
+    def _blames(self) -> dict[str, Blame]:
+        return {name: blame_of(run) for name, run in self._first.items()}
 
     def _of_all(self, label: str) -> "Floats":
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])
