@@ -36,6 +36,10 @@ class Blocker:
     flow: int | None
     """Its number; `None` for control packets and all flows beyond the 16 with the longest times."""
     time_us: float
+    src_name: str | None
+    """Its sender, as that of `FlowCauses`."""
+    dst_name: str | None
+    size_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,8 @@ class Blame:
     @property
     def bdp_bytes(self) -> float | None:
         """Bytes of one bandwidth-delay product; `None` if it is not known."""
-        return self.size_classes[0].upper_bytes if self.size_classes else None
+        upper = self.size_classes[0].upper_bytes if self.size_classes else None
+        return None if upper is None else upper + 1.0
 
     @property
     def class_of(self) -> "NDArray[np.int64]":
@@ -142,7 +147,8 @@ class Blame:
 
     def place(self, column: Any) -> "NDArray[np.int64]":
         """Returns the indices in `numbers` of a column of flows' numbers."""
-        return np.searchsorted(self.numbers, column.to_numpy().astype(np.int64))
+        found: NDArray[np.int64] = np.searchsorted(self.numbers, column.to_numpy().astype(np.int64))
+        return found
 
     def by_size(self) -> ResultTable:
         """Returns the mean slowdown by flow size and cause, a row for each size and cause.
@@ -205,7 +211,7 @@ class Blame:
                 arrival_us=row["arrival_ps"] / PICOSECONDS_PER_US,
                 fct_us=row["fct_ps"] / PICOSECONDS_PER_US,
                 ideal_us=row["ideal_ps"] / PICOSECONDS_PER_US,
-                parts=tuple(_part(part, own) for part in parts.get(row["flow"], [])),
+                parts=tuple(self._part(part, own) for part in parts.get(row["flow"], [])),
             )
 
     def times(self, by: Sequence[str] = ("cause",)) -> dict[tuple[str, ...], "NDArray[np.float64]"]:
@@ -228,6 +234,24 @@ class Blame:
         used = set(np.unique(code).tolist())
         return {key: sums[idx] for idx, key in enumerate(keys) if idx in used}
 
+    def _part(self, part: Mapping[str, Any], blockers: Sequence[Mapping[str, Any]]) -> Part:
+        names = ("cause", "stage", "tier")
+        own = [of for of in blockers if all(of[name] == part[name] for name in names)]
+        return Part(
+            part["cause"],
+            part["stage"],
+            part["tier"],
+            part["time_ps"] / PICOSECONDS_PER_US,
+            tuple(self._blocker(of["blocker"], of["time_ps"] / PICOSECONDS_PER_US) for of in own),
+        )
+
+    def _blocker(self, number: int | None, time_us: float) -> Blocker:
+        if number is None:
+            return Blocker(None, time_us, None, None, None)
+        idx = int(np.searchsorted(self.numbers, number))
+        src, dst, size = (self._flows[name][idx].as_py() for name in ("src", "dst", "size_bytes"))
+        return Blocker(number, time_us, self._name(src), self._name(dst), size)
+
     def _name(self, host: int) -> str:
         return self._host_names[host] if self._host_names else f"host {host}"
 
@@ -244,18 +268,3 @@ def _by_flow(table: "pa.Table", wanted: set[int]) -> dict[int, list[dict[str, An
     for row in table.filter(pa.array(is_wanted)).to_pylist():
         rows.setdefault(row["flow"], []).append(row)
     return rows
-
-
-def _part(part: Mapping[str, Any], blockers: Sequence[Mapping[str, Any]]) -> Part:
-    names = ("cause", "stage", "tier")
-    return Part(
-        part["cause"],
-        part["stage"],
-        part["tier"],
-        part["time_ps"] / PICOSECONDS_PER_US,
-        tuple(
-            Blocker(of["blocker"], of["time_ps"] / PICOSECONDS_PER_US)
-            for of in blockers
-            if all(of[name] == part[name] for name in names)
-        ),
-    )
