@@ -20,10 +20,7 @@ from rampmeter.results.table import Cell, Column, ResultTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-NOTE: Final = (
-    "The first transport minus the second one, of the same flows; ± is half a 95 % confidence "
-    "interval, {}."
-)
+NOTE: Final = "{} minus {}, of the same flows; ± is half a 95 % confidence interval, {}."
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,13 @@ def tables_for_readers(
         how = "by batch means" if n_seeds == 1 else f"over {n_seeds} seeds"
         sections = frozenset([0, len(rows) - 2])
         yield ResultTable(
-            "blame_difference", title, columns, rows, (NOTE.format(how),), sections, medium="text"
+            "blame_difference",
+            title,
+            columns,
+            rows,
+            (NOTE.format(first, second, how),),
+            sections,
+            medium="text",
         )
 
 
