@@ -22,6 +22,7 @@ from rampmeter.replays.divergence import (
 from rampmeter.replays.divergence_tables import difference_table, key_table
 from rampmeter.replays.packets import PacketDifference, first_packet, packet_source
 from rampmeter.replays.recording import ENDINGS, Recording
+from rampmeter.replays.tables import ENDS
 from rampmeter.results.blame_difference import SizeDifference, table, tables_for_readers
 from rampmeter.results.comparison import COMPARISON
 from rampmeter.results.run import Run
@@ -89,6 +90,7 @@ def diff(
         recording = Recording.load(second, column_names(columns))
         replay = Replay(one, recording, ComparedTimes.of(recording, ends_at, "none"))
         found = _Found(Divergence.of_replay(replay, tolerance), [], None, None, [])
+        found.ends_at = replay.terms.ends_at
     else:
         for option, value in {"--column": columns, "--ends-at": ends_at}.items():
             if value:
@@ -120,6 +122,7 @@ class _Found:
         self.flows, self.keys, self.source = flows, keys, source
         self.packet, self.causes = packet, causes
         self.first_flow = flows.first_flow()
+        self.ends_at: End = "delivered"
 
     @property
     def is_equal(self) -> bool:
@@ -143,6 +146,7 @@ class _Found:
         delivered = [of & ~other for of, other in (flows.is_delivered, flows.is_delivered[::-1])]
         return {
             "is_equal": self.is_equal,
+            "ends_at": self.ends_at,
             "keys": [asdict(one) for one in self.keys],
             "flows": {
                 "common": len(flows.numbers),
@@ -173,6 +177,8 @@ def _show(paths: tuple[Path, Path], found: _Found, output: Output) -> None:
 
 
 def _sentences(found: _Found, flows: dict[str, int]) -> Iterator[str]:
+    if found.ends_at == "acked":
+        yield f"{ENDS['acked']} (--ends-at acked)."
     if found.is_equal:
         same = f", and the same packets by their {found.source}" if found.source else ""
         yield f"Equal: {counted(flows['common'], 'flow')} with the same times{same}."

@@ -1,6 +1,7 @@
 """Causes of flows' times: why a flow was slow, and which flows delayed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -144,6 +145,14 @@ class Blame:
         uppers = [one.upper_bytes for one in self.size_classes if one.upper_bytes is not None]
         found: NDArray[np.int64] = np.searchsorted(np.array(uppers, np.int64), self.sizes)
         return found
+
+    def counting(self, counted: "NDArray[np.bool_]") -> "Blame":
+        """Returns the same causes with statistics over other flows: those of true numbers."""
+        other = copy(self)
+        is_in = self.numbers < len(counted)
+        other.counted = np.zeros(len(is_in), bool)
+        other.counted[is_in] = counted[self.numbers[is_in]]
+        return other
 
     def place(self, column: Any) -> "NDArray[np.int64]":
         """Returns the indices in `numbers` of a column of flows' numbers."""

@@ -24,6 +24,7 @@ from rampmeter.results.blame import Blame
 from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.names import interval_name, transport_name
+from rampmeter.results.overlay import runs_of
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.run import Run, blame_of, has_table
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
@@ -31,14 +32,11 @@ from rampmeter.results.slowdown import (
     STATISTICS,
     Group,
     Slowdowns,
-    series_of_groups,
     series_of_slowdowns,
-    slowdown_groups,
 )
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
 from rampmeter.text.arguments import (
-    argument_error,
     choice_argument,
     mapping_argument,
     path_argument,
@@ -78,7 +76,7 @@ class Comparison:
         mapping_argument("runs", runs, "labels to runs")
         self.failures: Failures = failures
         self.runs: dict[str, list[Run]] = {
-            label: _runs_of(one, f"runs[{label!r}]") for label, one in runs.items()
+            label: runs_of(one, f"runs[{label!r}]") for label, one in runs.items()
         }
         numbers = {len(of) for of in self.runs.values()}
         if len(numbers) != 1 or 0 in numbers:
@@ -174,13 +172,18 @@ class Comparison:
 
     def blame_differences(self) -> "dict[tuple[str, str], list[SizeDifference]]":
         """Returns the differences of `blame` by pairs of transports, then by size, all last."""
-        first, *others = self.labels
+        first, *others = self.blames or self.labels
         return {(first, other): self._difference(first, other) for other in others}
 
-    @property
-    def has_blame(self) -> bool:
-        """True if all runs have the causes of the times of flows."""
-        return all(run.blame is not None for runs in self.runs.values() for run in runs)
+    @cached_property
+    def blames(self) -> dict[str, Blame]:
+        """The causes of the flows that count, of the first seed of each transport that has them."""
+        flows = self._seeds[0]
+        return {
+            label: run.blame.counting(flows.counted & flows.is_delivered(label))
+            for label, (run, *_) in self.runs.items()
+            if run.blame is not None
+        }
 
     def _difference(self, first: str, other: str) -> "list[SizeDifference]":
         runs = zip(self.runs[first], self.runs[other], self._seeds, strict=True)
@@ -359,9 +362,9 @@ class ComparisonPlots(PlotList):
 
         `other` is by default the second one; see `Comparison.blame`.
         """
-        first, *others = self._of.labels
+        first, *others = self._of.blames or self._of.labels
         if not others:
-            raise Location(key="transports").error(expected="at least two", got=first)
+            raise Location(key="transports").error(expected="at least two with causes", got=first)
         chosen = others[0] if other is None else other
         choice_argument("other", chosen, others)
         names = (transport_name(first), transport_name(chosen))
@@ -407,7 +410,8 @@ class ComparisonPlots(PlotList):
         return pictures.link(self._first, pictures.Window.parse(start, end), port, ax)
 
     def _has(self, table: str) -> bool:
-        return all(has_table(run, table) for run in self._first.values())
+        of_each = (has_table(run, table) for run in self._first.values())
+        return any(of_each) if table == "blame" else all(of_each)
 
     @property
     def _first(self) -> dict[str, Run]:
@@ -416,52 +420,11 @@ class ComparisonPlots(PlotList):
 
     @property
     def _blames(self) -> dict[str, Blame]:
-        return {name: blame_of(run) for name, run in self._first.items()}
+        found = {transport_name(label): of for label, of in self._of.blames.items()}
+        return found or {name: blame_of(run) for name, run in self._first.items()}
 
     def _of_all(self, label: str) -> "Floats":
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])
-
-
-class Overlay(PlotList):
-    """Plots of several runs, each by its own flows: runs of one plan or of different ones.
-
-    >>> Overlay({"load .3": run, "load .8": other}).fct_cdf()  # doctest: +SKIP
-    """
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        mapping_argument("runs", runs, "names to runs")
-        if not runs:
-            raise Location(key="runs").error(expected="at least one")
-        for name, run in runs.items():
-            _runs_of(run, f"runs[{name!r}]")
-        self._runs = dict(runs)
-
-    def __repr__(self) -> str:
-        return f"<plots of {', '.join(self._runs)}: {', '.join(self.names())}>"
-
-    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draws the mean and 99th percentile of slowdown by flow size, of each run."""
-        series = [
-            series_of_groups(name, slowdown_groups(run.summary)) for name, run in self._runs.items()
-        ]
-        return plots.slowdown_by_size(series, ax=ax)
-
-    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draws the distributions of completion times; flows that were not delivered never end."""
-        curves = {}
-        for name, run in self._runs.items():
-            fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
-            curves[name] = np.where(np.isnan(fct), math.inf, fct)
-        return plots.fct_cdfs(curves, ax=ax)
-
-
-def _runs_of(value: Any, name: str) -> list[Run]:
-    """Returns one run or several as a list; raises `PlanError` for anything else."""
-    runs = list(value) if isinstance(value, list | tuple) else [value]
-    for run in runs:
-        if not isinstance(run, Run):
-            raise argument_error(name, "a run or several", run, "`rm.Run(folder)` opens one")
-    return runs
 
 
 def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:

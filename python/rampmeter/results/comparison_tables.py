@@ -52,8 +52,8 @@ class ComparedRuns(Protocol):
         """Returns the mean completion time over the mean ideal."""
 
     @property
-    def has_blame(self) -> bool:
-        """True if all runs have the causes of the times of flows."""
+    def blames(self) -> "Mapping[str, blame_tables.FlowTimes]":
+        """The causes of the flows that count, of each transport that has them."""
 
     def blame_differences(
         self,
@@ -88,9 +88,8 @@ def comparison_tables(comparison: ComparedRuns) -> Iterator[ResultTable]:
 
 def _causes(comparison: ComparedRuns) -> Iterator[ResultTable]:
     """Yields the causes of slowdown of each transport, and their differences."""
-    runs = {label: runs[0].blame for label, runs in comparison.runs.items()}
-    blames = {label: blame for label, blame in runs.items() if blame is not None}
-    if not comparison.has_blame:
+    blames = comparison.blames
+    if not blames:
         return
     tables = {label: blame_tables.by_size(blame) for label, blame in blames.items()}
     for label, blame in blames.items():

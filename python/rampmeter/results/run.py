@@ -165,9 +165,12 @@ class Run:
 
     @cached_property
     def blame(self) -> Blame | None:
-        """The causes of the time of each flow; `None` unless `run.blame` was set."""
+        """The causes of the time of each flow; `None` unless `run.blame` was set.
+
+        The transport `ideal`, which has no packets, has none.
+        """
         parts, blockers = self._optional(BLAME), self._optional(BLOCKERS)
-        if parts is None or blockers is None:
+        if parts is None or blockers is None or not parts.num_rows:
             return None
         names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
         flows = self.columns(*names).sort_by("flow")
@@ -287,7 +290,7 @@ def blame_of(run: Run) -> Blame:
     if run.blame is None:
         raise Location(run.path).result_error(
             expected="the causes of flows' times",
-            got="a run without `run.blame`",
+            got="a run without `run.blame`, or of no packets",
             hint="`rampmeter run PLAN --set run.blame=true` records them",
         )
     return run.blame
