@@ -49,6 +49,25 @@ def test_nodes_may_be_started_in_any_order(network_of: Start) -> None:
     network.stop()
 
 
+def test_nodes_of_rampd_init_send_a_message(network_of: Start) -> None:
+    network = network_of("dcpim")
+    (port,) = free_ports(1)
+    folder = network.folder / "nodes"
+    assert RAMPD is not None
+    argv = [RAMPD, "init", "nodes", "--port", str(port)]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True, cwd=network.folder)
+    starts = [line.split() for line in done.stdout.splitlines() if line.startswith("  rampd")]
+    for node, (_, *arguments) in enumerate(starts):
+        process = subprocess.Popen([RAMPD, *arguments], cwd=network.folder)
+        network.processes[node] = process
+    network.folder = folder
+    with network.port(0) as a, network.port(1) as b:
+        ticket = a.send(1, text(1))
+        assert number_of(b.receive(TIMEOUT)) == 1
+        ticket.result(TIMEOUT)
+    network.stop()
+
+
 @pytest.mark.parametrize("transport", ["dcpim", "phost"])
 def test_a_node_that_is_killed_under_load_loses_messages_and_doubles_none(
     network_of: Start, transport: str

@@ -102,6 +102,18 @@ def test_a_comparison_and_a_sweep() -> None:
     assert all("few-flows" in kind for kind in kinds), kinds
 
 
+def test_a_dry_run_of_a_sweep_prints_its_estimate() -> None:
+    dry = output("sweep", "plan.toml", "--dry-run")
+    assert (dry["points"], dry["open"]) == ([], 8)
+    estimate = dry["estimate"]
+    assert estimate["runs"] == 8
+    assert estimate["wall_seconds"] > 0
+    assert estimate["memory_bytes"] > 0
+    page = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
+    assert all(f"`{key}`" in page for key in estimate)
+    assert not Path(dry["folder"]).exists()
+
+
 def test_lists_and_conversions() -> None:
     names = {about["name"] for about in output("transports")["transports"]}
     assert {"dcpim", "ndp", "ideal"} <= names

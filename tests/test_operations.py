@@ -261,3 +261,6 @@ class TestFolders:
         for folder, kind in (("run", "a run"), ("s", "a sweep")):
             with pytest.raises(rm.ResultError, match=f"the folder has the results of {kind}"):
                 rm.compare(base, "homa,ndp", out=tmp_path / folder, force=force, quiet=True)
+        for folder, kind in (("run", "a run"), ("c", "a comparison")):
+            with pytest.raises(rm.ResultError, match=f"the folder has the results of {kind}"):
+                rm.sweep(base, transports="homa", out=tmp_path / folder, force=force, quiet=True)

@@ -1,7 +1,10 @@
 """Tables that fit any terminal."""
 
 import io
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -62,3 +65,16 @@ def test_no_cell_is_truncated(width: int, name: str, n_columns: int, cell: str) 
     assert "…" not in text
     assert all(len(line) <= width for line in text.splitlines())
     assert text.count(cell.split(" ± ")[0]) >= n_columns
+
+
+@pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}])
+@pytest.mark.parametrize("command", [["papers"], ["transports"], ["--help"], ["run", "no.toml"]])
+def test_output_has_no_escape_codes_without_a_terminal_or_with_no_color(
+    command: list[str], variables: dict[str, str]
+) -> None:
+    # FORCE_COLOR has rich treat the pipe as a terminal.
+    kept = {key: os.environ[key] for key in os.environ if key not in ("NO_COLOR", "FORCE_COLOR")}
+    argv = [sys.executable, "-m", "rampmeter", *command]
+    done = subprocess.run(argv, capture_output=True, text=True, env=kept | variables, check=False)
+    assert done.stdout or done.stderr
+    assert "\x1b" not in done.stdout + done.stderr

@@ -11,6 +11,8 @@ rows! {
     pub struct BlameRow, BlameRows {
         /// Number of the flow.
         [""] flow: u64,
+        /// Number of the part among those of the flow, in the order in which they began.
+        [""] part: u32,
         /// Cause: permission, permission-in-flight, sender-link, serialisation, retransmission,
         /// loss, queueing, paused, cut-through, propagation or switching.
         [""] cause: Cow<'static, str>,
@@ -32,12 +34,8 @@ rows! {
     pub struct BlockerRow, BlockerRows {
         /// Number of the flow that waited.
         [""] flow: u64,
-        /// Cause of the part of its time: permission, sender-link or queueing.
-        [""] cause: Cow<'static, str>,
-        /// Stage of the transport if the cause is permission, else empty.
-        [""] stage: Cow<'static, str>,
-        /// Tier of the port if the cause is queueing, else empty.
-        [""] tier: Cow<'static, str>,
+        /// Number of the part of its time, whose cause is permission, sender-link or queueing.
+        [""] part: u32,
         /// Number of the flow that had the link; null for control packets together with all flows
         /// beyond the 16 that had it for longest.
         [""] blocker: Option<u64>,

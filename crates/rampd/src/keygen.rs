@@ -1,6 +1,6 @@
 //! `rampd keygen`: key of a node.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -13,16 +13,10 @@ use crate::error::Error;
 /// its public key. If the file exists, prints the public key of its content.
 pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
     let path = file.display();
-    let key = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
-        Ok(mut out) => {
+    let key = match create(file, 0o600) {
+        Ok(out) => {
             let key = PrivateKey::generate()?;
-            let written = writeln!(out, "{}", key.to_base64()).and_then(|()| out.sync_all());
-            if let Err(error) = written {
-                // A partial file would be used as an existing key.
-                let _ = fs::remove_file(file);
-                let message = format!("cannot write {path}: {error}");
-                return Err(io::Error::new(error.kind(), message).into());
-            }
+            fill(out, file, &format!("{}\n", key.to_base64()))?;
             key
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -34,4 +28,19 @@ pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
     };
     writeln!(std::io::stdout(), "{}", key.public())?;
     Ok(())
+}
+
+/// Creates a file that does not exist yet.
+pub(crate) fn create(file: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(file)
+}
+
+/// Writes the content of a new file. A file that cannot be written completely is removed: part of a
+/// key would be used as an existing key.
+pub(crate) fn fill(mut out: File, file: &Path, text: &str) -> Result<(), Error> {
+    out.write_all(text.as_bytes()).and_then(|()| out.sync_all()).map_err(|error| {
+        let _ = fs::remove_file(file);
+        let message = format!("cannot write {}: {error}", file.display());
+        io::Error::new(error.kind(), message).into()
+    })
 }

@@ -11,6 +11,7 @@ mod decrypt;
 mod differences;
 mod error;
 mod host;
+mod init;
 mod key_log;
 mod keygen;
 mod load;
@@ -36,11 +37,14 @@ use rampmeter_proto::Catalogue;
 
 use self::log::LogFormat;
 
+/// Version and commit of this build.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RAMPMETER_COMMIT"), ")");
+
 /// Transports between Linux hosts.
 ///
 /// Exit codes: 0 done, 1 the system failed, 2 bad input.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version = VERSION, arg_required_else_help = true)]
 struct Args {
     /// Format of log lines on standard error.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
@@ -83,6 +87,8 @@ enum Command {
         /// printed.
         file: PathBuf,
     },
+    /// Write configurations and keys of nodes that send to each other.
+    Init(init::InitArgs),
     /// Check configuration files, and print the parameters that follow from them.
     #[command(after_help = "Example:\n  rampd check /etc/rampd/*.toml")]
     Check {
@@ -117,6 +123,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Arbiter { config } => run::arbiter::<C>(&config),
         Command::Agent { config } => agent::run::<C>(&config),
         Command::Keygen { file } => keygen::keygen(&file),
+        Command::Init(args) => init::init::<C>(&args),
         Command::Check { configs } => check::check::<C>(&configs),
         Command::Status { config, json } => status::print_status::<C>(&config, json),
         Command::Load(args) => load::load::<C>(&args),

@@ -206,10 +206,14 @@ where
     fn dispatch_watched(&mut self, key: EventKey) {
         self.fabric.watch.now = self.now;
         self.dispatch(key);
-        for event in self.fabric.watch.events.drain(..) {
-            self.probe.on_port(&event);
+        if !self.fabric.watch.events.is_empty() {
+            for event in self.fabric.watch.events.drain(..) {
+                self.probe.on_port(&event);
+            }
         }
-        self.report_blame();
+        if self.fabric.watch.transits.as_ref().is_some_and(|transits| transits.has_news()) {
+            self.look_at_transits();
+        }
     }
 
     #[inline]

@@ -12,10 +12,10 @@ import click
 
 from rampmeter.commands.json_output import FLAG, emit
 from rampmeter.commands.options import with_code
-from rampmeter.on_demand import rich_console
 from rampmeter.results.table import ResultTable, choose, render
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
+from rampmeter.text.terminal import table_console
 from rampmeter.text.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def output_options(command: Command) -> Command:
 
 def show(*tables: "ResultTable | TextTable | Table") -> None:
     """Prints tables on standard output, as wide as the terminal, or 80 columns without one."""
-    console = rich_console.Console(highlight=False)
+    console = table_console()
     for table in tables:
         if isinstance(table, ResultTable | TextTable):
             table.print(console)

@@ -28,6 +28,7 @@ from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
+from rampmeter.text.terminal import table_console
 from rampmeter.text.text_table import TextTable
 
 SHORT: Final = "*"
@@ -140,7 +141,17 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
         force=options["force"],
         shard=Shard.parse(options["shard"]) if options["shard"] else None,
     )
-    if not options["dry_run"]:
+    if options["dry_run"]:
+        if options["output"].is_json:
+            estimate = session.estimated
+            dry: dict[str, Any] = {
+                "folder": url,
+                "points": [],
+                "open": outcome.n_open,
+                "estimate": estimate,
+            }
+            options["output"].print("sweep", {**dry, "warnings": []}, ())
+    else:
         results = SweepResults(url)
         if options["output"].is_text and options["output"].table is None:
             _report(results, complete, outcome)
@@ -215,7 +226,7 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
     """Prints the table of means; draws the plots if the results are in a local folder."""
     if outcome.n_ran + outcome.n_kept == 0:
         return
-    means_table(results).print(Console(highlight=False))
+    means_table(results).print(table_console())
     for point in outcome.imprecise:
         metric, precision = sweep.replication.metric, sweep.replication.precision
         click.echo(

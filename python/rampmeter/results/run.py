@@ -16,6 +16,7 @@ from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
+from rampmeter.results.blockers import with_causes
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.scope import counted_flows
@@ -176,7 +177,7 @@ class Run:
         flows = self.columns(*names).sort_by("flow")
         sizes = [SizeClass(one.label, one.upper_bytes) for one in slowdown_groups(self.summary)]
         counted = counted_flows(self.summary, self.manifest, flows)
-        return Blame(parts, blockers, flows, sizes, counted, self.host_names)
+        return Blame(parts, with_causes(blockers, parts), flows, sizes, counted, self.host_names)
 
     @cached_property
     def drops(self) -> "pa.Table | None":

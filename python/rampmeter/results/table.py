@@ -270,7 +270,7 @@ def choose(
     """
     found = list(tables)
     named = [table for table in found if name in (None, table.name)]
-    if not named:
+    if name is not None and not named:
         names = ", ".join(dict.fromkeys(table.name for table in found))
         raise Location(key="--table").error(expected=f"one of {names}", got=name)
     mine = [one for one in named if (one.is_for_readers if for_readers else one.is_for_programs)]

@@ -83,6 +83,19 @@ class CostEstimate:
         """Returns the time of all runs, in seconds."""
         return self.seconds / allotment.n_runs / allotment.speed
 
+    def record(self, allotment: Allotment) -> dict[str, Any]:
+        """Returns the estimate as values for programs; those that are unknown are `None`."""
+        wall, memory = self.wall_seconds(allotment), allotment.n_runs * allotment.memory_bytes
+        return {
+            "runs": self.n_runs,
+            "runs_at_a_time": allotment.n_runs,
+            "threads_per_run": allotment.n_threads,
+            "wall_seconds": wall if self.is_known else None,
+            "processor_seconds": self.seconds if self.is_known else None,
+            "memory_bytes": round(memory) if self.is_known else None,
+            "probes": self.n_probes,
+        }
+
     def text(self, allotment: Allotment) -> str:
         """Returns the plan, the estimate and its basis as two lines of text."""
         runs = counted(self.n_runs, "run")

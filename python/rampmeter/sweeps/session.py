@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
 
-from rampmeter.running.runner import simulator
-from rampmeter.sweeps.dataset import Dataset
+from rampmeter.running.runner import reject_other_kinds, simulator
+from rampmeter.sweeps.dataset import IDENTITY, Dataset
 from rampmeter.sweeps.drive import (
     Driver,
     DriverOutcome,
@@ -78,6 +79,8 @@ class Session:
     is_dry: bool = False
     """Estimates the cost of runs, and makes none."""
     stop: StopRequest | None = None
+    estimated: dict[str, Any] | None = None
+    """The estimate of the runs, after it."""
     _engine: Engine | None = None
 
     def run(self, driver: Driver) -> DriverOutcome:
@@ -130,6 +133,7 @@ class Session:
         if cost is not None:
             self.report(f"on {engine.describe()}")
             self.report(cost.text(allotment))
+            self.estimated = cost.record(allotment)
         return RemainingTime.of(todo, cost, allotment)
 
 
@@ -163,6 +167,7 @@ def run_sweep(
             n_kept = driver.outcome.n_kept
             if n_kept:
                 session.report(f"{counted(n_kept, 'run')} stored, {driver.n_todo} to run")
+            driver.outcome.n_open = driver.n_todo
             if session.is_dry or driver.n_todo:
                 session.run(driver)
         finally:
@@ -189,6 +194,8 @@ def _choose_lengths(
 def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None:
     """Claims the folder for this sweep; raises `ResultError` if it has another one."""
     identity = {"format": FORMAT, **simulator(), **sweep.describe()}
+    if dataset.is_local:
+        reject_other_kinds(Path(dataset.path("")), of=IDENTITY)
     found = dataset.identity()
     if found == identity:
         return

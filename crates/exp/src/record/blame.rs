@@ -6,7 +6,7 @@ use std::path::Path;
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::blame::{BlameRow, BlockerRow};
 use rampmeter_metrics::columns::RowWriter;
-use rampmeter_sim::{Cause, FlowBlame, LossSignal, SimSpec, tier_names};
+use rampmeter_sim::{Blocker, Cause, FlowBlame, LossSignal, SimSpec, tier_names};
 
 use crate::error::RunError;
 
@@ -24,8 +24,8 @@ fn names(cause: Cause, tiers: &[String]) -> [Cow<'static, str>; 3] {
     let tier = |tier: u8| Cow::from(tiers[usize::from(tier)].clone());
     let none = || Cow::from("");
     let (name, stage, tier) = match cause {
-        Cause::Permission(stage) => ("permission", stage.into(), none()),
-        Cause::PermissionInFlight(stage) => ("permission-in-flight", stage.into(), none()),
+        Cause::Permission(stage) => ("permission", stage.name.into(), none()),
+        Cause::PermissionInFlight(stage) => ("permission-in-flight", stage.name.into(), none()),
         Cause::SenderLink => ("sender-link", none(), none()),
         Cause::Serialisation => ("serialisation", none(), none()),
         Cause::Retransmission => ("retransmission", none(), none()),
@@ -72,15 +72,14 @@ impl BlameTables {
 
     fn write(&mut self, blame: &FlowBlame) -> Result<(), TableError> {
         let flow = u64::from(blame.number);
-        for &(cause, time) in &blame.parts {
+        for (part, &(cause, time)) in (0..).zip(&blame.parts) {
             let [cause, stage, tier] = names(cause, &self.tiers);
-            self.parts.push(&BlameRow { flow, cause, stage, tier, time_ps: time.as_ps() })?;
+            let time_ps = time.as_ps();
+            self.parts.push(&BlameRow { flow, part, cause, stage, tier, time_ps })?;
         }
-        for of in &blame.blockers {
-            let [cause, stage, tier] = names(of.cause, &self.tiers);
-            let (blocker, time_ps) = (of.flow.map(u64::from), of.time.as_ps());
-            let row = BlockerRow { flow, cause, stage, tier, blocker, time_ps };
-            self.blockers.push(&row)?;
+        for &Blocker { part, flow: blocker, time } in &blame.blockers {
+            let (blocker, time_ps) = (blocker.map(u64::from), time.as_ps());
+            self.blockers.push(&BlockerRow { flow, part, blocker, time_ps })?;
         }
         Ok(())
     }

@@ -20,13 +20,19 @@ const NEAR_PORTS: usize = 8;
 #[derive(Clone, Copy, Debug)]
 struct Transmission {
     from: Time,
-    until: Time,
+    /// Duration in picoseconds.
+    length: u32,
     /// The message, or [`CONTROL`].
     msg: u32,
 }
 
 impl Transmission {
-    const NONE: Self = Self { from: Time::ZERO, until: Time::ZERO, msg: CONTROL };
+    const NONE: Self = Self { from: Time::ZERO, length: 0, msg: CONTROL };
+
+    #[inline]
+    fn until(self) -> Time {
+        self.from + Span::from_ps(self.length.into())
+    }
 }
 
 /// Transmissions of each port, since the horizon.
@@ -46,16 +52,29 @@ impl LinkLogs {
     /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
     /// before.
     #[inline]
-    fn push(&mut self, port: u32, next: Transmission) {
+    fn push(&mut self, port: u32, msg: u32, (from, until): (Time, Time)) {
         let last = &mut self.last[port as usize];
-        if last.until == next.from && last.msg == next.msg {
-            last.until = next.until;
+        let follows = last.until() == from;
+        if follows
+            && last.msg == msg
+            && let Ok(length) = u32::try_from((until - last.from).as_ps())
+        {
+            last.length = length;
             return;
         }
-        let before = std::mem::replace(last, next);
-        if before.until == next.from || self.keeps_all[port as usize] {
+        let before = *last;
+        if follows || self.keeps_all[port as usize] {
             self.earlier[port as usize].push_back(before);
         }
+        let mut from = from;
+        while (until - from).as_ps() > u64::from(u32::MAX) {
+            // One of more than four milliseconds is several.
+            let part = Transmission { from, length: u32::MAX, msg };
+            self.earlier[port as usize].push_back(part);
+            from = part.until();
+        }
+        let length = (until - from).as_ps() as u32;
+        self.last[port as usize] = Transmission { from, length, msg };
     }
 
     /// Calls `each` with the messages that had the link of `port` between two times, and for how
@@ -67,13 +86,13 @@ impl LinkLogs {
         mut each: impl FnMut(u32, Span),
     ) {
         let (earlier, last) = (&self.earlier[port as usize], &self.last[port as usize]);
-        let start = earlier.partition_point(|one| one.until <= from);
+        let start = earlier.partition_point(|one| one.until() <= from);
         let mut from = from;
         for one in earlier.range(start..).chain([last]) {
             if one.from >= until {
                 break;
             }
-            let (start, end) = (one.from.max(from), one.until.min(until));
+            let (start, end) = (one.from.max(from), one.until().min(until));
             if end > start {
                 each(one.msg, end - start);
                 from = end;
@@ -83,7 +102,7 @@ impl LinkLogs {
 
     fn remove_before(&mut self, horizon: Time) {
         for log in &mut self.earlier {
-            while log.front().is_some_and(|one| one.until <= horizon) {
+            while log.front().is_some_and(|one| one.until() <= horizon) {
                 log.pop_front();
             }
         }
@@ -209,7 +228,7 @@ impl Transits {
         } else if !self.links.logs_control {
             return;
         }
-        self.links.push(port, Transmission { from, until, msg: msg.unwrap_or(CONTROL) });
+        self.links.push(port, msg.unwrap_or(CONTROL), (from, until));
     }
 
     /// Returns true if ports may send nothing though packets wait.
@@ -225,6 +244,12 @@ impl Transits {
     /// Returns the number of transmissions since the last cleaning.
     pub(crate) fn n_started(&self) -> u32 {
         self.n_started
+    }
+
+    /// Returns true if there are drops, or old transmissions should be removed.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.is_full() || !self.drops.is_empty()
     }
 
     /// Returns true if old transmissions should be removed.

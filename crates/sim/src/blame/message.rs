@@ -1,5 +1,7 @@
 //! The parts of a message's time while they are added up.
 
+use std::cmp::Reverse;
+
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Span, Time};
 
@@ -76,27 +78,25 @@ impl Parts {
 
     /// Returns the causes of message `number`; `number_of` returns those of others.
     pub(super) fn into_blame(self, number: u32, number_of: impl Fn(u32) -> u32) -> FlowBlame {
-        let Self { time, mut causes, blockers } = self;
-        let mut by_cause = vec![Vec::new(); causes.len()];
-        for ((cause, msg), time) in blockers {
-            by_cause[cause as usize].push((msg, time));
-        }
+        let Self { time, causes, blockers } = self;
+        let mut blockers: Vec<((u32, u32), Span)> = blockers.into_iter().collect();
+        blockers.sort_unstable_by_key(|&((idx, msg), time)| (idx, Reverse(time), msg));
         let mut named = Vec::new();
-        for (idx, mut of_cause) in by_cause.into_iter().enumerate() {
-            of_cause.sort_unstable_by_key(|&(msg, time)| (std::cmp::Reverse(time), msg));
-            let cause = causes[idx].0;
+        for of_cause in blockers.chunk_by(|a, b| a.0.0 == b.0.0) {
+            let before = &causes[..of_cause[0].0.0 as usize];
+            let part = before.iter().filter(|(_, time)| *time > Span::ZERO).count() as u32;
             let mut rest = Span::ZERO;
-            for (place, (msg, time)) in of_cause.into_iter().enumerate() {
+            for (place, &((_, msg), time)) in of_cause.iter().enumerate() {
                 match msg != CONTROL && place < BLOCKERS_MAX {
-                    true => named.push(Blocker { cause, flow: Some(number_of(msg)), time }),
+                    true => named.push(Blocker { part, flow: Some(number_of(msg)), time }),
                     false => rest += time,
                 }
             }
             if rest > Span::ZERO {
-                named.push(Blocker { cause, flow: None, time: rest });
+                named.push(Blocker { part, flow: None, time: rest });
             }
         }
-        causes.retain(|&(_, time)| time > Span::ZERO);
-        FlowBlame { number, time, parts: causes, blockers: named }
+        let parts = causes.into_iter().filter(|&(_, time)| time > Span::ZERO).collect();
+        FlowBlame { number, time, parts, blockers: named }
     }
 }

@@ -28,7 +28,7 @@ mod timeline;
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Time};
+use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 pub(crate) use links::Transits;
 use timeline::Timeline;
@@ -56,9 +56,9 @@ pub enum LossSignal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The sender waited for permission, at this stage of the transport.
-    Permission(&'static str),
+    Permission(&'static Stage),
     /// The packet that ended the stage was on its way to the sender.
-    PermissionInFlight(&'static str),
+    PermissionInFlight(&'static Stage),
     /// The sender had permission, and its link was busy or paused.
     SenderLink,
     /// Bits of the message were put on a link: at the sender those of all its packets, later those
@@ -83,8 +83,8 @@ pub enum Cause {
 /// Part of the time of a message during which others had a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocker {
-    /// The cause of the part.
-    pub cause: Cause,
+    /// The place of the part among those of the message.
+    pub part: u32,
     /// The number in the workload of the message that had the link. `None` for control packets, and
     /// for the sum of messages beyond the first 16.
     pub flow: Option<u32>,
@@ -129,8 +129,8 @@ pub(crate) struct Blame {
     numbers: Vec<u32>,
     /// The port of each host's first link, and the port that leads to the host.
     ports: Vec<(u32, u32)>,
-    /// Causes of the messages that have arrived since the last look.
-    pub(crate) finished: Vec<FlowBlame>,
+    /// True if interfaces of hosts may queue packets.
+    has_queues: bool,
 }
 
 /// The packet with the last missing byte of a message.
@@ -155,15 +155,16 @@ pub(crate) struct PortFacts {
 }
 
 impl Blame {
-    /// Creates the causes of a network with these ports from and to hosts.
-    pub(crate) fn new(ports: Vec<(u32, u32)>) -> Self {
+    /// Creates the causes of a network with these ports from and to hosts, whose interfaces queue
+    /// packets if `has_queues`.
+    pub(crate) fn new(ports: Vec<(u32, u32)>, has_queues: bool) -> Self {
         Self {
             messages: VecDeque::new(),
             first: 0,
             by_host: vec![Vec::new(); ports.len()],
             numbers: Vec::new(),
             ports,
-            finished: Vec::new(),
+            has_queues,
         }
     }
 
@@ -183,7 +184,14 @@ impl Blame {
         debug_assert_eq!(self.numbers.len() as u32, msg.get());
         self.numbers.push(number);
         let ports = (self.ports[src.idx()].0, self.ports[dst.idx()].1);
-        self.messages.push_back(Some(Box::new(Timeline::new(now, msg, (src, dst), ports, size))));
+        self.messages.push_back(Some(Box::new(Timeline::new(
+            now,
+            msg,
+            (src, dst),
+            ports,
+            self.has_queues,
+            size,
+        ))));
         self.by_host[src.idx()].push((dst.get(), msg.get()));
     }
 
@@ -192,12 +200,6 @@ impl Blame {
     pub(crate) fn open_of(&self, host: u32, idx: usize) -> Option<(NodeId, MsgId)> {
         let &(dst, msg) = self.by_host.get(host as usize)?.get(idx)?;
         Some((NodeId::new(dst), MsgId::new(msg)))
-    }
-
-    /// Returns the receiver of a message that has not arrived.
-    pub(crate) fn receiver(&self, msg: MsgId) -> Option<NodeId> {
-        let idx = msg.get().checked_sub(self.first)?;
-        self.messages.get(idx as usize)?.as_ref().map(|message| message.dst)
     }
 
     /// Returns true if a message has permission to send, as far as it is known.
@@ -221,10 +223,17 @@ impl Blame {
     }
 
     /// The sender hands a packet of a message over, whose transmission ends at `until` if its link
-    /// was free.
-    pub(crate) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
+    /// was free. `permission` returns the permission of the next one, by the receiver.
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Time,
+        payload: PayloadRef,
+        until: Option<Time>,
+        permission: impl FnOnce(NodeId) -> Option<Permission>,
+    ) {
         if let Some(message) = self.message(payload.msg) {
             message.on_sent(now, payload, until);
+            message.on_permission(now, permission(message.dst), PermissionInput::Own);
         }
     }
 
@@ -235,28 +244,27 @@ impl Blame {
         }
     }
 
-    /// The last missing byte of a message has arrived.
+    /// Returns the causes of a message whose last missing byte has arrived.
     pub(crate) fn on_complete(
         &mut self,
         now: Time,
         packet: &CompletingPacket,
         transits: &Transits,
         port: impl Fn(u32) -> PortFacts,
-    ) {
+    ) -> Option<FlowBlame> {
         let msg = packet.msg;
-        let Some(idx) = msg.get().checked_sub(self.first) else { return };
-        let Some(message) = self.messages.get_mut(idx as usize).and_then(Option::take) else {
-            return;
-        };
+        let idx = msg.get().checked_sub(self.first)?;
+        let message = self.messages.get_mut(idx as usize)?.take()?;
         let of_host = &mut self.by_host[message.src.idx()];
         of_host.retain(|&(_, other)| other != msg.get());
         let number = self.numbers[msg.get() as usize];
         let parts = message.finish(now, packet, transits, port);
-        self.finished.push(parts.into_blame(number, |msg| self.numbers[msg as usize]));
+        let blame = parts.into_blame(number, |msg| self.numbers[msg as usize]);
         while self.messages.front().is_some_and(Option::is_none) {
             self.messages.pop_front();
             self.first += 1;
         }
+        Some(blame)
     }
 
     /// Adds up the parts before `horizon`, which no packet in the fabric can change.

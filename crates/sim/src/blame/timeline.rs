@@ -2,11 +2,14 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Time};
+use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Stage, Time};
 
 use super::links::{CONTROL, LinkLogs, Transits};
 use super::message::Parts;
 use super::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
+
+/// Stage of transports that do not report permissions.
+static UNKNOWN: Stage = Stage { name: "permission", meaning: "The transport does not report it." };
 
 /// State of a message at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,9 +21,9 @@ enum State {
     /// It may send.
     Granted,
     /// It waits for permission at this stage.
-    Awaited(&'static str),
+    Awaited(&'static Stage),
     /// The packet that ended this stage is on its way.
-    InFlight(&'static str),
+    InFlight(&'static Stage),
     /// All bytes have been sent at least once.
     Sent(LossSignal),
 }
@@ -61,6 +64,8 @@ pub(super) struct Timeline {
     sender_port: u32,
     /// The port that leads to the receiver.
     receiver_port: u32,
+    /// True if its packets may be on the link in any state, as interfaces queue them.
+    is_queued: bool,
     size: u64,
     /// Ranges of bytes that have been sent.
     sent: SentRanges,
@@ -80,6 +85,7 @@ impl Timeline {
         msg: MsgId,
         (src, dst): (NodeId, NodeId),
         (sender_port, receiver_port): (u32, u32),
+        is_queued: bool,
         size: u64,
     ) -> Self {
         Self {
@@ -88,6 +94,7 @@ impl Timeline {
             dst,
             sender_port,
             receiver_port,
+            is_queued,
             size,
             sent: SentRanges::default(),
             submitted: now,
@@ -102,20 +109,24 @@ impl Timeline {
         match permission {
             Some(Permission::Granted) => State::Granted,
             _ if self.sent.has_all(self.size) => State::Sent(LossSignal::Open),
-            Some(Permission::Awaited(stage)) => State::Awaited(stage.name),
-            None => State::Awaited("permission"),
+            Some(Permission::Awaited(stage)) => State::Awaited(stage),
+            None => State::Awaited(&UNKNOWN),
         }
     }
 
     /// Enters a state from `at` on. One that begins then or later is replaced.
     fn enter(&mut self, at: Time, state: State) {
-        while self.states.len() > 1 && self.states.back().is_some_and(|&(from, _)| from >= at) {
+        while let Some(last) = self.states.back_mut()
+            && last.0 >= at
+        {
+            if self.states.len() == 1 {
+                self.states[0].1 = state;
+                return;
+            }
             self.states.pop_back();
         }
-        match self.states.back_mut() {
-            Some(last) if last.0 >= at => last.1 = state,
-            Some(last) if last.1 == state => {}
-            _ => self.states.push_back((at, state)),
+        if self.states.back().is_none_or(|last| last.1 != state) {
+            self.states.push_back((at, state));
         }
     }
 
@@ -175,7 +186,7 @@ impl Timeline {
         }
         if let Some(until) = until {
             self.enter(now, if is_new { State::Sending } else { State::Resending });
-            self.enter(until.max(from).max(now), State::Granted);
+            self.states.push_back((until.max(from).max(now), State::Granted));
         }
     }
 
@@ -205,7 +216,17 @@ impl Timeline {
             State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), None),
             State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), None),
         };
-        self.parts.add(cause, part.1 - part.0);
+        let mut rest = part.1 - part.0;
+        if self.is_queued {
+            let own = self.msg.get();
+            links.for_each_between(self.sender_port, part, |msg, time| {
+                if msg == own {
+                    rest = rest - time;
+                    self.parts.add(Cause::Serialisation, time);
+                }
+            });
+        }
+        self.parts.add(cause, rest);
         let Some(port) = port else { return };
         links.for_each_between(port, part, |msg, time| {
             let is_other = msg != self.msg.get() && msg != CONTROL;

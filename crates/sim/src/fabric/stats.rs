@@ -408,7 +408,7 @@ pub fn port_groups(topology: &Topology) -> BTreeSet<(String, Rate)> {
 
 /// Returns the names of the tiers of a topology, by number.
 pub fn tier_names(topology: &Topology) -> Vec<String> {
-    let (tiers, _) = tiers(topology, &topology.routes());
+    let (tiers, _) = tiers(topology, topology.routes());
     tiers.into_iter().map(|tier| tier.name).collect()
 }
 

@@ -18,7 +18,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         if records_causes {
             let ports = self.fabric.ports_of_hosts();
             self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits(&ports)));
-            self.blame = Some(Box::new(Blame::new(ports)));
+            self.blame = Some(Box::new(Blame::new(ports, self.n_pull_fast_hosts == 0)));
         }
         self
     }
@@ -101,14 +101,17 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// The last byte of a message may have arrived in a packet.
     pub(super) fn blame_completion(&mut self, handle: Handle) {
-        let Self { blame: Some(blame), fabric, now, ledger, .. } = self else { return };
+        let Self { blame: Some(blame), fabric, now, ledger, probe, .. } = self else { return };
         let msg = fabric.pool.get(handle).payload.msg;
         if let Some(transits) = &fabric.watch.transits
             && ledger.has_all(msg)
         {
             let sent = fabric.pool.sent(handle);
             let of = CompletingPacket { msg, handle, sent };
-            blame.on_complete(*now, &of, transits, |port| fabric.port_facts(port));
+            let found = blame.on_complete(*now, &of, transits, |port| fabric.port_facts(port));
+            if let Some(found) = found {
+                probe.on_blame(&found);
+            }
         }
     }
 
@@ -124,22 +127,21 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             return;
         }
         let Some(transits) = &fabric.watch.transits else { return };
-        blame.on_sent(*now, payload, has_started.then(|| transits.last_until()));
-        if let Some(dst) = blame.receiver(payload.msg) {
-            self.note_permission(station, (dst, payload.msg), PermissionInput::Own);
-        }
+        let until = has_started.then(|| transits.last_until());
+        let state = &self.stations[station];
+        let local = state.clock.local(*now);
+        blame.on_sent(*now, payload, until, |dst| {
+            state.endpoint.permission(local, dst, payload.msg)
+        });
     }
 
-    /// Shows the probe the causes of messages that have arrived, and removes what no packet can
-    /// change.
-    pub(super) fn report_blame(&mut self) {
-        let Self { blame: Some(blame), fabric, now, probe, .. } = self else { return };
+    /// Takes drops from the log of transmissions, and removes what no packet can change.
+    #[inline(never)]
+    pub(super) fn look_at_transits(&mut self) {
+        let Self { blame: Some(blame), fabric, now, .. } = self else { return };
         let Some(transits) = &mut fabric.watch.transits else { return };
         for (msg, tier) in transits.drops.drain(..) {
             blame.on_drop(MsgId::new(msg), tier);
-        }
-        for of in blame.finished.drain(..) {
-            probe.on_blame(&of);
         }
         if transits.is_full() {
             let horizon = fabric.pool.oldest().unwrap_or(*now).min(*now);

@@ -1,0 +1,175 @@
+//! `rampd init`: configurations and keys of nodes that send to each other.
+
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io::{ErrorKind, Write as _};
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rampmeter_proto::Catalogue;
+use rampmeter_runtime::PrivateKey;
+
+use crate::config::Setup;
+use crate::error::Error;
+use crate::keygen::{create, fill};
+
+/// Distance of the ports of nodes with the same address.
+const PORT_STEP: u16 = 10;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples: two nodes of this machine, and three hosts\n  rampd init nodes\n  \
+    rampd init nodes --hosts 10.0.0.1,10.0.0.2,10.0.0.3 --rate-mbps 10000"
+)]
+pub(crate) struct InitArgs {
+    /// Folder of the files, which is made if there is none; existing files are not replaced.
+    folder: PathBuf,
+    /// Addresses or names of the nodes' hosts, in the order of their numbers.
+    #[arg(long, value_delimiter = ',', default_value = "127.0.0.1,127.0.0.1")]
+    hosts: Vec<String>,
+    /// UDP port of a host's first node, which also uses the next port.
+    #[arg(long, default_value_t = 7321)]
+    port: u16,
+    /// Rate of the slowest host's link in Mbit/s.
+    #[arg(long, default_value_t = 1000.0)]
+    rate_mbps: f64,
+    /// Unloaded round trip of a small packet in us, hosts included.
+    #[arg(long, default_value_t = 300.0)]
+    control_rtt_us: f64,
+    /// Transport of all nodes.
+    #[arg(long, default_value = "dcpim")]
+    transport: String,
+}
+
+impl InitArgs {
+    /// Returns true if all nodes are on this machine.
+    fn is_local(&self) -> bool {
+        self.hosts.iter().all(|host| host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()))
+    }
+
+    /// Returns the address of a node: a further node of a host has a later port.
+    fn address(&self, id: usize) -> Result<String, Error> {
+        let host = &self.hosts[id];
+        let earlier = self.hosts[..id].iter().filter(|other| *other == host).count();
+        let offset = u16::try_from(earlier).ok().and_then(|n| n.checked_mul(PORT_STEP));
+        // The next port is used too.
+        let port = offset.and_then(|offset| self.port.checked_add(offset)).filter(|p| *p < 65_535);
+        let port = port.ok_or_else(|| {
+            let (n, port) = (earlier + 1, self.port);
+            Error::Input(format!(
+                "--port: expected ports below 65535, got {port} and {n} nodes of {host}"
+            ))
+        })?;
+        Ok(match host.parse::<IpAddr>() {
+            Ok(ip) => SocketAddr::new(ip, port).to_string(),
+            Err(_) => format!("{host}:{port}"),
+        })
+    }
+
+    fn config(&self, id: usize) -> PathBuf {
+        self.folder.join(format!("node{id}.toml"))
+    }
+
+    fn key(&self, id: usize) -> PathBuf {
+        self.folder.join(format!("{id}.key"))
+    }
+
+    /// Returns the configuration of a node, of which `peers` are the last tables.
+    fn text(&self, id: usize, peers: &str) -> Result<String, Error> {
+        let Self { folder, rate_mbps, control_rtt_us, transport, .. } = self;
+        let is_local = self.is_local();
+        // The service makes /run/rampd; on one machine the folder needs no further rights.
+        let sockets = if is_local { std::path::absolute(folder)? } else { "/run/rampd".into() };
+        let socket = sockets.join(format!("{id}.sock"));
+        let socket = socket.to_str().ok_or_else(|| {
+            Error::Input(format!("{}: expected a path in UTF-8", folder.display()))
+        })?;
+        let clock =
+            if is_local { "clock = \"monotonic\"  # all nodes are on this machine\n" } else { "" };
+        let (socket, transport) = (toml::Value::from(socket), toml::Value::from(&**transport));
+        Ok(format!(
+            "# Node {id}. The other nodes differ in id, socket and private-key.\n\n[node]\nid = \
+             {id}\nsocket = {socket}\nprivate-key = \"{id}.key\"\n{clock}\n[network]\nrate-mbps = \
+             {rate_mbps}\ncontrol-rtt-us = {control_rtt_us}\n\n[transport]\nname = \
+             {transport}\n{peers}"
+        ))
+    }
+}
+
+/// Runs `rampd init`: writes `0.key`, `node0.toml`, `1.key`, ... and prints the next commands.
+/// After an error it leaves nothing that it has written.
+pub(crate) fn init<C: Catalogue>(args: &InitArgs) -> Result<(), Error> {
+    if args.hosts.len() < 2 {
+        let got = args.hosts.join(",");
+        return Err(Error::Input(format!("--hosts: expected two hosts or more, got {got}")));
+    }
+    let addresses = (0..args.hosts.len()).map(|id| args.address(id));
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    let folder = &args.folder;
+    let is_new = !folder.exists();
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => "expected a folder, got another file".to_owned(),
+        _ => error.to_string(),
+    })
+    .map_err(|fault| Error::Input(format!("{}: {fault}", folder.display())))?;
+    let mut written = Vec::new();
+    if let Err(error) = write_files::<C>(args, &addresses, &mut written) {
+        for file in written {
+            let _ = fs::remove_file(file);
+        }
+        if is_new {
+            let _ = fs::remove_dir(folder);
+        }
+        return Err(error);
+    }
+    let mut text = String::new();
+    for (id, address) in addresses.iter().enumerate() {
+        let (config, key) = (args.config(id), args.key(id));
+        let (config, key) = (config.display(), key.display());
+        let _ = writeln!(text, "Node {id}, {address}: {config} and {key}\n  rampd node {config}");
+    }
+    if !args.is_local() {
+        text += "Copy to each machine the two files of its node, and no other key.\n";
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Writes keys and configurations, adds their paths to `written`, and checks them as the node does.
+fn write_files<C: Catalogue>(
+    args: &InitArgs,
+    addresses: &[String],
+    written: &mut Vec<PathBuf>,
+) -> Result<(), Error> {
+    let mut peers = String::new();
+    for (id, address) in addresses.iter().enumerate() {
+        let key = PrivateKey::generate()?;
+        write_new(&args.key(id), &format!("{}\n", key.to_base64()), 0o600, written)?;
+        let (address, public) = (toml::Value::from(&**address), key.public());
+        let _ = write!(
+            peers,
+            "\n[[peer]]\nid = {id}\naddress = {address}\npublic-key = \"{public}\"\n"
+        );
+    }
+    for id in 0..addresses.len() {
+        write_new(&args.config(id), &args.text(id, &peers)?, 0o644, written)?;
+        Setup::load::<C>(&args.config(id))?;
+    }
+    Ok(())
+}
+
+/// Writes a file that must not exist, and adds it to `written`.
+fn write_new(file: &Path, text: &str, mode: u32, written: &mut Vec<PathBuf>) -> Result<(), Error> {
+    let out = create(file, mode).map_err(|error| {
+        let fault = match error.kind() {
+            ErrorKind::AlreadyExists => "expected no such file, got one, which stays as it is",
+            _ => &error.to_string(),
+        };
+        Error::Input(format!("{}: {fault}", file.display()))
+    })?;
+    written.push(file.to_owned());
+    fill(out, file, text)
+}

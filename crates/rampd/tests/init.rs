@@ -1,0 +1,92 @@
+//! `rampd init` by hand: its files, and what it refuses. `tests/test_daemons.py` starts its nodes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn rampd(args: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
+    command.args(args).current_dir(folder).output().expect("rampd starts")
+}
+
+/// Runs `rampd init` with bad input, and returns its error.
+fn error_of(args: &[&str], folder: &Path) -> String {
+    let output = rampd(&[&["init"], args].concat(), folder);
+    assert_eq!(output.status.code(), Some(2), "{args:?}\n{output:?}");
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn written_files_agree_and_only_their_owner_reads_the_keys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for more in [&[][..], &["--hosts", "10.0.0.1,10.0.0.2,10.0.0.1", "--transport", "homa"]] {
+        let name = format!("nodes \"{}\"", more.len());
+        let output = rampd(&[&["init", &*name], more].concat(), path);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let configs: Vec<_> = (0..3).map(|id| format!("{name}/node{id}.toml")).collect();
+        let n = if more.is_empty() { 2 } else { 3 };
+        let check: Vec<_> = std::iter::once("check").chain(configs.iter().map(|c| &**c)).collect();
+        let checked = rampd(&check[..=n], path);
+        assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+        for id in 0..n {
+            let key = path.join(&name).join(format!("{id}.key"));
+            assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        let text = fs::read_to_string(path.join(&configs[n - 1])).unwrap();
+        assert_eq!(text.contains("clock = \"monotonic\""), more.is_empty());
+        // A further node of a host has other ports.
+        let last = ["127.0.0.1:7331", "10.0.0.1:7331"][n - 2];
+        assert!(text.contains(last), "{text}");
+        assert_eq!(text.contains("socket = \"/run/rampd/2.sock\""), n == 3);
+    }
+}
+
+#[test]
+fn no_file_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for name in ["0.key", "1.key", "node0.toml", "node1.toml"] {
+        fs::create_dir(path.join("nodes")).unwrap();
+        fs::write(path.join("nodes").join(name), "mine").unwrap();
+        let error = error_of(&["nodes"], path);
+        let expected = format!("rampd: nodes/{name}: expected no such file, got one, which stays");
+        assert!(error.starts_with(&expected), "{error}");
+        assert_eq!(fs::read_to_string(path.join("nodes").join(name)).unwrap(), "mine");
+        assert_eq!(fs::read_dir(path.join("nodes")).unwrap().count(), 1);
+        fs::remove_dir_all(path.join("nodes")).unwrap();
+    }
+    fs::write(path.join("nodes"), "mine").unwrap();
+    let error = error_of(&["nodes"], path);
+    assert_eq!(error, "rampd: nodes: expected a folder, got another file\n");
+}
+
+#[test]
+fn bad_options_are_explained_and_leave_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    for (option, value, expected) in [
+        ("--hosts", "10.0.0.1", "--hosts: expected two hosts or more, got 10.0.0.1"),
+        ("--hosts", "10.0.0.1,a:b", "expected an address or a host name, and a port, got \"a:b"),
+        ("--hosts", "10.0.0.1,127.0.0.1", "expected a loopback address, as this node's own is"),
+        ("--port", "65530", "--port: expected ports below 65535, got 65530 and 2 nodes of 127.0"),
+        ("--rate-mbps", "0", "network.rate-mbps: expected a number from 0.1 to 1000000, got 0"),
+        ("--transport", "fastpass", "expected 2 with arbiter = true, as the transport has, got 0"),
+        ("--transport", "\"", "transport.name: expected one of dcpim, phost"),
+    ] {
+        let error = error_of(&["nodes", option, value], folder.path());
+        assert!(error.contains(expected), "{option} {value}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn the_version_has_the_commit() {
+    let output = rampd(&["--version"], Path::new("."));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let commit = text.strip_prefix(concat!("rampd ", env!("CARGO_PKG_VERSION"), " ("));
+    let commit = commit.and_then(|rest| rest.strip_suffix(")\n")).expect("a version and a commit");
+    let is_hash = commit.len() >= 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_hash || commit == "unknown", "{text}");
+}
