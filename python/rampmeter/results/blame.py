@@ -26,7 +26,7 @@ CAUSES: Final[Mapping[str, str]] = {
     "loss": "had been sent, and a loss was not yet repaired",
     "retransmission": "sent bytes again",
 }
-"""What a flow did, by the cause of the part of its time, in the order of figures from below."""
+"""Sentences about a flow without their subject, by cause, in the order of figures from below."""
 PICOSECONDS_PER_US: Final = 1e6
 
 
