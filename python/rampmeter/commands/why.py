@@ -65,7 +65,7 @@ def why(
 
     \b
     Examples:
-      rampmeter run plan.toml --set run.blame=true
+      rampmeter run plan.toml --set run.blame=true --out results/plan
       rampmeter why results/plan --slowest 10 --size 1-2bdp
       rampmeter why results/plan --flow 42
       rampmeter why results/plan-compare --transport dcpim --flow 42
