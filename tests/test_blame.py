@@ -239,11 +239,11 @@ class TestPictures:
         text = page.read_text()
         places = [
             text.find(f'alt="{title}')
-            for title in ("Mean slowdown by flow size", "Who delayed whom", "Difference of the")
+            for title in ("Mean slowdown by flow size", "Waits by flow size", "Difference of the")
         ]
         assert 0 < places[0] < places[1] < places[2]
 
-    def test_plots_without_causes_are_errors_that_say_how(self, small_run: rm.Run) -> None:
+    def test_plots_without_causes_are_errors_with_a_remedy(self, small_run: rm.Run) -> None:
         for plot in (small_run.plot.blame, small_run.plot.blame_matrix):
             with pytest.raises(rm.ResultError, match=r"--set run\.blame=true"):
                 plot()

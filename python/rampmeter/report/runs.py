@@ -34,7 +34,7 @@ from rampmeter.text import toml
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
 CAUSES = {
     "blame": "Mean slowdown by flow size, stacked by cause",
-    "blame_matrix": "Who delayed whom",
+    "blame_matrix": "Waits by flow size and blocker size",
 }
 """Titles of the drawings of runs with `run.blame`."""
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}

@@ -235,7 +235,9 @@ def matrix(blame: FlowTimes) -> ResultTable:
         for name, value in zip(blockers, row, strict=True):
             share = value / total if total > 0 else float("nan")
             rows.append((one.label, one.upper_bytes, count, name, value, share))
-    return ResultTable("blame_matrix", "Who delayed whom", columns, rows, medium="data")
+    return ResultTable(
+        "blame_matrix", "Waits by flow size and blocker size", columns, rows, medium="data"
+    )
 
 
 def matrix_for_readers(blame: FlowTimes) -> ResultTable:
@@ -252,7 +254,7 @@ def matrix_for_readers(blame: FlowTimes) -> ResultTable:
         (label, count, *row)
         for label, count, row in zip(labels, counts, means.tolist(), strict=True)
     ]
-    title = "Who delayed whom: mean time of a flow, µs"
+    title = "Waits by flow size and blocker size: mean time of a flow, µs"
     return ResultTable("blame_matrix", title, columns, rows, (MATRIX_NOTE,), medium="text")
 
 
