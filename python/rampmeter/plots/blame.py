@@ -14,6 +14,8 @@ from rampmeter.plots.intervals import draw_intervals
 from rampmeter.plots.style import (
     NEUTRAL,
     OWN,
+    ROW,
+    WIDTH,
     current_format,
     finish,
     house_style,
@@ -88,7 +90,7 @@ def slowdown_by_cause(panels: Mapping[str, CauseBars], *, ax: Axes | None = None
             figure, axes = new_figure(width=5.2, ax=ax)
             all_axes = [axes]
         else:
-            figure, all_axes = new_panels(len(panels), height=2.8, column_min=2.0)
+            figure, all_axes = new_panels(len(panels), height=2.8, column_min=2.6)
         shown: set[CauseKey] = set()
         for axes, (name, bars) in zip(all_axes, panels.items(), strict=True):
             shown |= _draw_stack(axes, bars, styles)
@@ -146,7 +148,7 @@ def cause_differences(panels: Sequence[CauseDifferences], label: str) -> Figure:
     names = [key.name for key in keys]
     with house_style():
         height = 0.75 + 0.17 * (len(keys) + 1)
-        figure, all_axes = new_panels(len(panels), height=height, column_min=1.9, is_exact=True)
+        figure, all_axes = new_panels(len(panels), height=height, column_min=1.7, is_exact=True)
         for axes, panel in zip(all_axes, panels, strict=True):
             axes.axvline(0.0, color=NEUTRAL, linewidth=0.7)
             axes.axhline(len(keys) - 0.5, color=NEUTRAL, linewidth=0.5)
@@ -288,14 +290,27 @@ def _patch(key: CauseKey, style: tuple[str, str]) -> Patch:
 
 
 def _legend(figure: Figure, axes: Axes, handles: Sequence[Patch]) -> None:
-    """Adds a legend on the right, in the order of the stack; within the axes of a caller."""
+    """Adds a legend in the order of the stack: on the right, or above narrow axes.
+
+    Within the axes of a caller it belongs to these.
+    """
     if figure.get_label() != OWN:
         axes.legend(handles=list(handles))
         return
+    width, height = (float(inches) for inches in figure.get_size_inches())
+    is_narrow = width < WIDTH
+    if is_narrow:
+        rows = -(-len(handles) // 2)
+        figure.set_size_inches(width, height + ROW * current_format().scale * rows)
     figure.legend(
-        handles=list(handles), loc="outside right upper", handlelength=1.2, handletextpad=0.5,
+        handles=list(handles),
+        loc="outside upper left" if is_narrow else "outside right upper",
+        ncols=2 if is_narrow else 1,
+        handlelength=1.2,
+        handletextpad=0.5,
+        columnspacing=1.3,
         borderpad=0.2,
-    )  # fmt: skip
+    )
 
 
 def _label_outer(all_axes: Sequence[Axes], x_label: str, y_label: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.plan.manifest import without_nulls
-from rampmeter.plots import figure_format
 from rampmeter.plots.colours import looks
 from rampmeter.report.links import link_to
 from rampmeter.report.model import (
@@ -91,8 +90,7 @@ def drawings(plots: PlotList, titles: Mapping[str, str]) -> Iterator[SvgImage]:
     for name, title in titles.items():
         if name in available:
             file = BytesIO()
-            with figure_format("page"):
-                available[name]().savefig(file, format="svg")
+            available[name]().savefig(file, format="svg")
             yield SvgImage(title, file.getvalue().decode())
 
 
