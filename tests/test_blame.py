@@ -1,6 +1,7 @@
 """Causes of flows' times: exact sums, tables, pictures, and the command `why`."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,11 +13,14 @@ from matplotlib.patches import Rectangle
 import rampmeter as rm
 from rampmeter.cli import main
 from rampmeter.plan import schema
+from rampmeter.plots.blame import COLOURS
 from rampmeter.results.blame import CAUSES, Blame
 from rampmeter.results.blame_tables import ORDER, WAITS, cause_name, causes_by_size, wait_matrix
 from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
+
+from .conftest import ROOT
 
 PLAN = """\
 seed = 3
@@ -197,8 +201,14 @@ class TestTables:
         assert done.exit_code == 0, done.output
         assert "permission: matching" in out.read_text()
 
-    def test_names_of_causes_are_complete(self) -> None:
-        assert set(ORDER) == set(CAUSES)
+    def test_every_cause_of_the_simulator_has_a_name_and_a_colour(self, run: rm.Run) -> None:
+        assert set(ORDER) == set(CAUSES) == set(COLOURS)
+        metadata = blame_of(run).parts.schema.field("cause").metadata or {}
+        meaning = metadata[b"meaning"].decode()
+        listed = set(re.findall(r"[a-z-]+", meaning.removeprefix("Cause:"))) - {"or"}
+        assert {"permission", "queueing"} <= listed <= set(CAUSES)
+        page = (ROOT / "docs/howto/why.md").read_text(encoding="utf-8")
+        assert all(f"| `{cause}` |" in page for cause in CAUSES)
         assert cause_name("permission", "token") == "permission: token"
 
     def test_runs_without_causes_have_no_tables(self, small_run: rm.Run, compared: Path) -> None:

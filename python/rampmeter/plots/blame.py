@@ -35,6 +35,7 @@ COLOURS: Final[Mapping[str, tuple[str, str]]] = {
     "paused": ("#CC79A7", "\\\\\\\\"),
     "loss": ("#1A1A1A", ""),
     "retransmission": ("#882255", "xxxx"),
+    "ordering": ("#009E73", "----"),
 }
 """Colour and hatching of each cause; greys are those of a flow alone."""
 DARKEST, LIGHTEST = "#08306B", "#5DA5DA"

@@ -25,6 +25,7 @@ CAUSES: Final[Mapping[str, str]] = {
     "paused": "waited at a paused port or a failed link",
     "loss": "had been sent, and a loss was not yet repaired",
     "retransmission": "sent bytes again",
+    "ordering": "had arrived, and the receiver waited for earlier bytes",
 }
 """Sentences about a flow without their subject, by cause, in the order of figures from below."""
 PICOSECONDS_PER_US: Final = 1e6

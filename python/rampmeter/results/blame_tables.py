@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ORDER: Final = (
     *("serialisation", "propagation", "switching", "cut-through", "sender-link", "permission"),
     *("permission-in-flight", "queueing", "paused", "loss", "retransmission"),
+    "ordering",
 )
 """The order of causes in tables and figures, from below."""
 LABELS: Final[Mapping[str, str]] = {
