@@ -114,7 +114,10 @@ def test_captures_are_compared_too(tmp_path: Path) -> None:
     assert found(tmp_path / "a", tmp_path / "b", code=0)["packets"] == "capture"
     packet = found(tmp_path / "a", tmp_path / "c")["first_packet"]
     assert packet["source"] == "capture"
-    assert packet["first"] != packet["second"]
+    texts = packet["first"], packet["second"]
+    assert texts[0] != texts[1]
+    bytes_of = [text.rpartition(": ")[2] for text in texts]
+    assert bytes_of[0][:2] != bytes_of[1][:2]
 
 
 def test_the_distribution_counts_each_flow_once(runs: dict[str, Path]) -> None:

@@ -15,6 +15,8 @@ from rampmeter.timeline import Timeline
 PacketEvent: TypeAlias = tuple[int, str, str]
 """Time in picoseconds, place, and description."""
 ARGUMENTS: Final = ("flow", "offset", "bytes", "reason")
+BYTES_SHOWN: Final = 16
+"""Bytes that describe a captured packet, from the first one that differs."""
 SUFFIX: Final = " drops, marks, outages"
 
 
@@ -60,12 +62,30 @@ def _first_difference(
     for a, b in zip_longest(one, two):
         if a != b:
             at = min(event[0] for event in (a, b) if event is not None)
-            return PacketDifference(source, at / 1e6, _text(a), _text(b))
+            same = 0
+            if source == "capture" and a is not None and b is not None:
+                same = _common_length(a[2], b[2])
+            return PacketDifference(source, at / 1e6, _text(a, same), _text(b, same))
     return None
 
 
-def _text(event: PacketEvent | None) -> str | None:
-    return None if event is None else f"{event[0] / 1e6:.6f} us, {event[1]}: {event[2]}"
+def _common_length(one: str, two: str) -> int:
+    """Returns the number of first characters that are equal."""
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((idx for idx, (a, b) in pairs if a != b), min(len(one), len(two)))
+
+
+def _text(event: PacketEvent | None, same: int) -> str | None:
+    """Returns time, place and description; of captured bytes those from the first that differs."""
+    if event is None:
+        return None
+    at, place, text = event
+    way, _, data = text.partition(" ")
+    if same > len(way):
+        first = (same - len(way) - 1) // 2
+        rest = data[2 * first : 2 * (first + BYTES_SHOWN)]
+        text = f"{way}, {len(data) // 2} bytes, from byte {first}: {rest}"
+    return f"{at / 1e6:.6f} us, {place}: {text}"
 
 
 def _events(run: Run, source: str) -> list[PacketEvent]:
