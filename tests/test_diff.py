@@ -23,7 +23,7 @@ name = "dcpim"
 pattern = "all-to-all"
 sizes = "imc10"
 load = 0.5
-flows = 120
+flows = 40
 [run]
 blame = true
 trace = "run.perfetto-trace"
@@ -63,7 +63,7 @@ def found(*arguments: str | Path, code: int = 1) -> dict[str, Any]:
 
 def test_two_runs_of_one_plan_are_equal(runs: dict[str, Path]) -> None:
     text = diff(runs["one"], runs["same"], code=0)
-    assert "Equal: 120 flows with the same times, and the same packets by their timeline." in text
+    assert "Equal: 40 flows with the same times, and the same packets by their timeline." in text
     of = found(runs["one"], runs["same"], code=0)
     assert of["is_equal"]
     assert (of["first_flow"], of["first_packet"], of["keys"]) == (None, None, [])
@@ -103,7 +103,7 @@ def test_the_first_packet_is_no_later_than_the_first_flow(runs: dict[str, Path])
     text = diff(*_two(runs, "rounds"))
     assert "First packet that differs (timeline)" in text
     without = diff(*_two(runs, "plain"), code=0)
-    assert "Equal: 120 flows with the same times." in without
+    assert "Equal: 40 flows with the same times." in without
 
 
 def test_captures_are_compared_too(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_captures_are_compared_too(tmp_path: Path) -> None:
 def test_the_distribution_counts_each_flow_once(runs: dict[str, Path]) -> None:
     of = found(*_two(runs, "rounds"))
     *sizes, everything = of["tables"]["differences"]
-    assert sum(row["flows"] for row in sizes) == everything["flows"] == 120
+    assert sum(row["flows"] for row in sizes) == everything["flows"] == 40
     assert sum(row["differing"] for row in sizes) == everything["differing"]
     assert everything["p1_us"] <= everything["p50_us"] <= everything["p99_us"]
     causes = of["tables"]["blame_difference"]
