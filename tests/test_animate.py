@@ -440,3 +440,17 @@ def test_pages_of_the_site_embed_animations(tmp_path: Path) -> None:
     words = re.sub(r"<[^>]*>", "", text)
     assert "rampmeter animate one.toml --to 20us --set workload.load=0.7" in words
     assert "rampmeter animate plans/incast8.toml --transports ideal" in words
+
+
+def test_the_command_records_the_causes_of_each_flow(tmp_path: Path) -> None:
+    out, results = tmp_path / "page.html", tmp_path / "results"
+    command("animate", PLAN, "--out", out, "--results", results, "--quiet")
+    (shown,) = unpack(out.read_text())["runs"]
+    times = dict(zip(shown["flows"]["flow"], shown["flows"]["fct"], strict=True))
+    assert {int(flow) for flow in shown["blame"]} == times.keys()
+    for flow, parts in shown["blame"].items():
+        assert sum(time for _, time in parts) == times[int(flow)]
+    assert "serialisation" in {name for parts in shown["blame"].values() for name, _ in parts}
+    without = tmp_path / "without.html"
+    command("animate", PLAN, "--out", without, "--set", "run.blame=false", "--quiet")
+    assert unpack(without.read_text())["runs"][0]["blame"] == {}

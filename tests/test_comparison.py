@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
-from rampmeter.results.comparison import ONE_SAMPLE, Comparison, Overlay
+from rampmeter.results.comparison import ONE_SAMPLE, Comparison
 from rampmeter.results.comparison_tables import comparison_tables
+from rampmeter.results.overlay import Overlay
 
 from .conftest import SMALL, write_results
 

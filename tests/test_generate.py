@@ -11,6 +11,7 @@ from rampmeter.plan import schema
 from rampmeter.plan.base import Transport
 from tools.generate import files as generate
 from tools.generate.notes import notes
+from tools.generate.stages import stage_pages
 
 RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 
@@ -26,6 +27,7 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
         generate.README,
         generate.NODES,
         *(generate.PLANS / f"{name}.md" for name in ("fabric", "run", "sweep")),
+        *(page for page, _ in stage_pages(generate.ROOT)),
         *notes(generate.ROOT),
     ],
     ids=lambda file: str(file.relative_to(generate.ROOT)),

@@ -231,7 +231,17 @@ class TestExport:
 
 class TestCommands:
     def test_commands_with_tables_have_formats(self) -> None:
-        without = {"convert", "examples", "explain", "export", "migrate", "plot", "report"}
+        without = {
+            "animate",
+            "convert",
+            "examples",
+            "explain",
+            "export",
+            "migrate",
+            "plot",
+            "report",
+        }
+        without |= {"why"}
         for name in set(COMMANDS) - without - {"schema"}:
             command = main.get_command(None, name)  # type: ignore[arg-type]
             assert command is not None

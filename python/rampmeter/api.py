@@ -35,7 +35,8 @@ from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.plan_tables import *  # noqa: F403 (their list is `plan_tables.__all__`)
 from rampmeter.results import notebook as _notebook
-from rampmeter.results.comparison import Comparison, Overlay
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.overlay import Overlay
 from rampmeter.results.run import Run
 from rampmeter.running.api import compare, run, run_async
 from rampmeter.running.conversion import convert

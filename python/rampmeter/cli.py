@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "Check a plan; print it with all defaults and derived values.",
     "compare": "Run the same flows through several transports; table and plot.",
     "convert": "Convert a trace or a topology of another tool.",
+    "diff": "Compare two runs of the same flows, from the first difference.",
     "examples": "List the examples, or copy them to FOLDER.",
     "explain": "Explain the CODE of a warning or error, or list all codes.",
     "export": "Write tables or flows of results as CSV, LaTeX, Markdown, JSON.",

@@ -234,6 +234,8 @@ class Link(PlanTable):
 class RunOptions(PlanTable):
     """The `run` table: when a run ends, and what it records.
 
+    - `blame`: Writes the causes of the time of each flow, in `blame.parquet` and
+      `blockers.parquet`. Default: none.
     - `capture`: Name of a file in the folder of results for captured packets, such as `run.pcapng`.
       Default: none.
     - `capture_hosts`: Captured hosts by number or name; arbiters are numbered after hosts. All if
@@ -267,6 +269,7 @@ class RunOptions(PlanTable):
     Details: docs/plans/run.md.
     """
 
+    blame: bool | None = None
     capture: str | None = None
     capture_hosts: Sequence[int | str] | None = None
     capture_packets: int | None = None

@@ -10,6 +10,7 @@
   `docs/reference/rampd.md`;
 - the table that compares transports in `docs/protocols.md`;
 - the table of metrics in `docs/howto/figures.md`;
+- the tables of stages in `docs/protocols/`;
 - the totals of the ledger in `README.md`;
 - sentences in notes of figures whose measured values are older than results.
 
@@ -36,6 +37,7 @@ from tools.generate.docstrings import class_docstring, field_text
 from tools.generate.notes import notes
 from tools.generate.plan_tables import plan_tables
 from tools.generate.reference import key_tables, node_tables
+from tools.generate.stages import BLOCK, stage_pages
 
 COMMAND: Final = "python -m tools.generate"
 ROOT: Final = Path(__file__).parents[2]
@@ -93,6 +95,7 @@ def files() -> dict[Path, str]:
             PLANS / f"{name}.md": replace_blocks(PLANS / f"{name}.md", blocks)
             for name, blocks in key_tables().items()
         },
+        **{page: replace_block(page, BLOCK, table) for page, table in stage_pages(ROOT)},
         **notes(ROOT),
     }
 

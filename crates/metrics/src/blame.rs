@@ -14,7 +14,7 @@ rows! {
         /// Number of the part among those of the flow, in the order in which they began.
         [""] part: u32,
         /// Cause: permission, permission-in-flight, sender-link, serialisation, retransmission,
-        /// loss, queueing, paused, cut-through, propagation or switching.
+        /// loss, queueing, paused, cut-through, ordering, propagation or switching.
         [""] cause: Cow<'static, str>,
         /// Stage of the transport if the cause is permission or permission-in-flight; timeout,
         /// packet or open if it is loss; else empty.

@@ -397,6 +397,9 @@ where
             if A::FEEDBACK {
                 self.notify_source(event);
             }
+            if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
+                self.report_causes(event);
+            }
             if let Some(record) = self.ledger.on_event((self.now, self.wheel.highest_rank()), event)
             {
                 self.probe.on_flow(&record);

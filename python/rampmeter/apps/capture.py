@@ -42,22 +42,37 @@ class Arrivals:
     @classmethod
     def of(cls, run: Run, host: int) -> Arrivals:
         """Reads the data packets that arrived at a host of a run with a capture."""
-        name = run.manifest["plan"].get("run", {}).get("capture")
-        if not name:
+        file = capture_of(run)
+        if file is None:
             raise Location(run.path).result_error(expected="a run with a capture")
-        return read_arrivals(run.path / name, host)
+        return read_arrivals(file, host)
 
 
-def read_arrivals(file: Path, host: int) -> Arrivals:
-    """Reads the data packets that arrive at a host for the first time, without duplicates."""
+@dataclass(frozen=True)
+class Frame:
+    """A captured packet."""
+
+    time_ps: int
+    interface: str
+    """The host or arbiter, such as `h0`."""
+    is_arrival: bool
+    """True if it arrived there, false if it was sent."""
+    data: bytes
+
+
+def capture_of(run: Run) -> Path | None:
+    """Returns the file of a run's captured packets; `None` unless `run.capture` was set."""
+    name = run.manifest["plan"].get("run", {}).get("capture")
+    return run.path / name if name else None
+
+
+def read_frames(file: Path) -> Iterator[Frame]:
+    """Yields the packets of a capture; raises `ResultError` if it cannot be read."""
     try:
         data = file.read_bytes()
     except OSError as error:
         raise Location(file).result_error(str(error.strerror or error)) from None
     names: list[str] = []
-    times: list[int] = []
-    flows: list[tuple[int, int]] = []
-    seen: set[tuple[int, int, int]] = set()
     for kind, start, end in _blocks(data, file):
         if kind == INTERFACE:
             names.append(_option(data, start + 8, end, INTERFACE_NAME).decode())
@@ -66,15 +81,29 @@ def read_arrivals(file: Path, host: int) -> Arrivals:
         interface, high, low, captured = struct.unpack_from("<4I", data, start)
         frame = start + 20
         direction = data[frame + (captured + 3) // 4 * 4 + 4] & 3
-        if names[interface] != f"h{host}" or direction != ARRIVES:
+        yield Frame(
+            high << 32 | low,
+            names[interface],
+            direction == ARRIVES,
+            data[frame : frame + captured],
+        )
+
+
+def read_arrivals(file: Path, host: int) -> Arrivals:
+    """Reads the data packets that arrive at a host for the first time, without duplicates."""
+    times: list[int] = []
+    flows: list[tuple[int, int]] = []
+    seen: set[tuple[int, int, int]] = set()
+    for frame in read_frames(file):
+        if frame.interface != f"h{host}" or not frame.is_arrival:
             continue
-        if data[frame + ENVELOPE + 3] in DATA:
+        if frame.data[ENVELOPE + 3] in DATA:
             source, message, offset = (
-                struct.unpack_from(">I", data, frame + ENVELOPE + at)[0] for at in (8, 24, 28)
+                struct.unpack_from(">I", frame.data, ENVELOPE + at)[0] for at in (8, 24, 28)
             )
             if (source, message, offset) not in seen:
                 seen.add((source, message, offset))
-                times.append(high << 32 | low)
+                times.append(frame.time_ps)
                 flows.append((source, message))
     numbers = {flow: number for number, flow in enumerate(dict.fromkeys(flows))}
     return Arrivals(

@@ -100,8 +100,8 @@ def _of_folder(folder: Path) -> Comparison | Run:
 
 
 def _tracing(plan: Plan, window: Window) -> list[Override]:
-    """Returns the keys by which a run records the timeline of a window."""
-    keys: list[Override] = []
+    """Returns the keys by which a run records the timeline of a window, and causes."""
+    keys: list[Override] = [] if plan.get("run.blame") is not None else [("run.blame", True)]
     if window.start_ps:
         keys.append(("run.trace-from-us", window.start_ps / 1e6))
     if window.end_ps is not None:

@@ -22,6 +22,7 @@ VERSIONS: Final[Mapping[str, int]] = {
     "check": 1,
     "compare": 1,
     "convert": 1,
+    "diff": 1,
     "error": 1,
     "examples": 1,
     "explain": 1,

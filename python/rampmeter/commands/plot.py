@@ -10,7 +10,8 @@ import click
 from rampmeter import plots
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER, FORMATS
-from rampmeter.results.comparison import COMPARISON, Comparison, ComparisonPlots, Overlay
+from rampmeter.results.comparison import COMPARISON, Comparison, ComparisonPlots
+from rampmeter.results.overlay import Overlay
 from rampmeter.results.run import Plots, Run
 from rampmeter.sweeps.dataset import IDENTITY
 from rampmeter.sweeps.plots import SweepPlots

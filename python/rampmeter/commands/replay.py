@@ -153,7 +153,7 @@ def replay(
             )
         base = Plan.load(plan) if plan else Plan("seed = 1\n", origin="--set")
         terms = (ends_at, ideal, from_us or 0.0)
-        _replay_file(Path(recording), base, _column_names(columns), terms, request)
+        _replay_file(Path(recording), base, column_names(columns), terms, request)
         return
     of_files: dict[str, object] = {"--plan": plan, "--column": columns, "--ends-at": ends_at}
     of_files |= {"--ideal": ideal, "--from-us": from_us}
@@ -295,7 +295,7 @@ def _reference_folder(folder: Path | None) -> Path:
     return found
 
 
-def _column_names(columns: Sequence[str]) -> dict[str, str]:
+def column_names(columns: Sequence[str]) -> dict[str, str]:
     """Returns columns of the file by the names of traces."""
     mapped = {}
     for text in columns:

@@ -2,7 +2,8 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -12,23 +13,29 @@ import click
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
 from rampmeter.plan.schema import transports
-from rampmeter.results.blame import CAUSES, Blame, FlowCauses, Part
-from rampmeter.results.run import Run
+from rampmeter.results.blame import CAUSES, Blame, Blocker, FlowCauses, Part
+from rampmeter.results.blame_tables import cause_name
+from rampmeter.results.comparison import COMPARISON, Comparison
+from rampmeter.results.run import Run, blame_of
+from rampmeter.text.arguments import choice_argument
 from rampmeter.text.locations import Location
-from rampmeter.text.numbers import byte_size
+from rampmeter.text.numbers import byte_size, counted
 
-WIDTH: Final = 64
+COLUMNS: Final = 80
+HARD_SPACE: Final = "\u00a0"
+BAR: Final = 76
 """Characters of the bar of a flow's time."""
+INDENT: Final = " " * 27
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-SHOWN_BLOCKERS: Final = 4
+SHOWN_FROM: Final = 0.0005
+"""Least share of a flow's time of a part that has a line; `--json` has all."""
+SHOWN_BLOCKERS: Final = 3
 """Flows that had the link, named in a line; `--json` has all."""
+ALONE: Final = ("serialisation", "propagation", "switching")
+"""Causes of the time of a flow that is alone in the network."""
+LEAST: Final = 0.01
+"""Least share of a flow's time of delays that are explained."""
 UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20}
-LINKS: Final = {
-    "permission": "the receiver's link",
-    "sender-link": "the link",
-    "queueing": "the port",
-}
-"""Links that others had meanwhile, by the cause."""
 
 
 @click.command()
@@ -40,25 +47,31 @@ LINKS: Final = {
 @click.option(
     "--size", metavar="RANGE", help="Flows of these sizes, e.g. 1-2bdp, 10kb-1mb, '>4bdp'."
 )
+@click.option("--transport", metavar="NAME", help="Transport of a comparison.")
 @json_option
 def why(
-    folder: Path, flows: Sequence[int], slowest: int | None, size: str | None, *, as_json: bool
+    folder: Path,
+    flows: Sequence[int],
+    slowest: int | None,
+    size: str | None,
+    transport: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Explain why flows of a run were slow, and who delayed them.
 
-    The run needs `run.blame = true` in its plan. The parts of a flow's time sum to it.
+    The run needs `run.blame = true` in its plan. The parts of a flow's time sum to it. RESULTS may
+    be the folder of a comparison, whose first seed is explained.
 
     \b
     Examples:
-      rampmeter run plan.toml --set run.blame=true
+      rampmeter run plan.toml --set run.blame=true --out results/plan
       rampmeter why results/plan --slowest 10 --size 1-2bdp
       rampmeter why results/plan --flow 42
+      rampmeter why results/plan-compare --transport dcpim --flow 42
     """
-    run = Run(folder)
-    blame = run.blame
-    if blame is None:
-        expected = "results of a plan with run.blame = true"
-        raise Location(folder).result_error(expected=expected, got="a run without it")
+    run = _run(folder, transport)
+    blame = blame_of(run)
     if flows and (slowest is not None or size is not None):
         message = "--flow names the flows: expected neither --slowest nor --size"
         raise click.UsageError(message)
@@ -71,15 +84,35 @@ def why(
             expected = "a size that delivered flows have"
             raise Location(key="--size").result_error(expected=expected, got=size or "no flow")
     if as_json:
-        emit("why", {"folder": folder, "flows": [_json(flow) for flow in found]})
+        emit("why", {"folder": run.path, "flows": [_json(flow) for flow in found]})
         return
-    stages = {name: text for info in transports() for name, text in info["stages"]}
-    own = {n: t for info in transports() if info["name"] == _name(run) for n, t in info["stages"]}
-    click.echo("\n\n".join("\n".join(_lines(flow, {**stages, **own})) for flow in found))
+    stages = _stages(run)
+    click.echo("\n\n".join("\n".join(_lines(flow, stages)) for flow in found))
 
 
-def _name(run: Run) -> str:
-    return str(run.manifest.get("plan", {}).get("transport", {}).get("name", ""))
+def _run(folder: Path, transport: str | None) -> Run:
+    """Returns the run in a folder, or that of a transport of a comparison."""
+    if (folder / COMPARISON).is_file():
+        runs = Comparison.load(folder).runs
+        if transport is None:
+            expected = f"--transport with one of {', '.join(runs)}"
+            raise Location(folder).error(expected=expected, got="a comparison")
+        choice_argument("--transport", transport, list(runs))
+        return runs[transport][0]
+    if transport is not None:
+        raise Location(key="--transport").error(expected="a comparison", got=f"the run {folder}")
+    run = Run(folder)
+    if not run.summary:
+        raise Location(folder).result_error(expected="results of a run", got="none")
+    return run
+
+
+def _stages(run: Run) -> dict[str, str]:
+    """Returns the meanings of stages; those of the run's transports are preferred."""
+    tables = run.manifest["plan"]["transport"]
+    own = [of["name"] for of in (tables if isinstance(tables, list) else [tables])]
+    infos = sorted(transports(), key=lambda info: info["name"] in own)
+    return {name: meaning for info in infos for name, meaning in info["stages"]}
 
 
 def _json(flow: FlowCauses) -> dict[str, object]:
@@ -112,26 +145,67 @@ def _unit(name: str, text: str, blame: Blame) -> float:
     raise Location(key="--size").error(expected=expected, got=text)
 
 
-def _lines(flow: FlowCauses, stages: dict[str, str]) -> Iterator[str]:
+def _lines(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     """Yields the lines about a flow, at most 80 characters wide."""
-    yield (
-        f"flow {flow.flow}: {byte_size(flow.size_bytes)} from host {flow.src} to host {flow.dst}, "
-        f"submitted at {flow.arrival_us:.3f} us"
+    yield from _wrapped(
+        f"Flow {flow.flow}: {byte_size(flow.size_bytes)} from {flow.src_name} to {flow.dst_name}, "
+        f"submitted at {flow.arrival_us:.3f} us."
     )
-    yield (
-        f"slowdown {flow.slowdown:.2f}: it took {flow.fct_us:.3f} us; "
-        f"alone and without protocol {flow.ideal_us:.3f} us"
+    yield from _wrapped(
+        f"It took {flow.fct_us:.3f} us, {flow.slowdown:.2f} times its ideal of "
+        f"{flow.ideal_us:.3f} us."
     )
+    yield from (line for text in _reasons(flow, stages) for line in _wrapped(text))
     yield ""
-    yield f"  |{_bar(flow)}|"
+    yield f" |{_bar(flow)}|"
+    shown = [part for part in flow.parts if part.time_us >= SHOWN_FROM * flow.fct_us]
     for letter, part in zip(_letters(flow.parts), flow.parts, strict=True):
-        share = part.time_us / flow.fct_us
-        text = f"{CAUSES[part.cause]}{_detail(part)}"
-        head = f"  {letter} {part.time_us:12.3f} us {share:6.1%}  "
-        yield from textwrap.wrap(text, 80, initial_indent=head, subsequent_indent=" " * 28)
-        for line in _explanations(part, flow, stages):
-            indent = " " * 28
-            yield from textwrap.wrap(line, 80, initial_indent=indent, subsequent_indent=indent)
+        if part in shown:
+            head = f" {letter} {part.time_us:12.3f} us {part.time_us / flow.fct_us:6.1%}  "
+            text = f"{CAUSES[part.cause]}{_detail(part)}"
+            yield from _wrapped(text, head.replace("%", " %"), INDENT)
+            yield from (line for text in _waits(part, flow) for line in _wrapped(text, INDENT))
+    if rest := len(flow.parts) - len(shown):
+        time = flow.fct_us - sum(part.time_us for part in shown)
+        yield f"   {time:12.3f} us          in {counted(rest, 'part')} below 0.05 %"
+
+
+def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
+    rest = first if rest is None else rest
+    lines = textwrap.wrap(text, COLUMNS, initial_indent=first, subsequent_indent=rest)
+    return [line.replace(HARD_SPACE, " ") for line in lines]
+
+
+def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
+    """Yields sentences on the longest avoidable part, and on the flow that delayed it most."""
+    avoidable = [part for part in flow.parts if part.cause not in ALONE]
+    if sum(part.time_us for part in avoidable) < LEAST * flow.fct_us:
+        yield "Nothing delayed it: at least 99 % is time of bits on links and of switches."
+        return
+    longest = max(avoidable, key=lambda part: part.time_us)
+    share = f"{longest.time_us / flow.fct_us:.0%}".replace("%", " %")
+    stage = longest.stage if longest.cause.startswith("permission") else ""
+    name = cause_name(longest.cause, stage)
+    yield f"Longest delay: {name}, {longest.time_us:.3f} us ({share})."
+    if longest.cause == "permission" and longest.stage in stages:
+        yield f"In this stage: {stages[longest.stage]}"
+    times: dict[int, float] = defaultdict(float)
+    known: dict[int, Blocker] = {}
+    for of in (of for part in flow.parts for of in part.blockers):
+        if of.flow is not None:
+            times[of.flow] += of.time_us
+            known[of.flow] = of
+    if times:
+        most = max(times, key=lambda number: times[number])
+        yield (
+            f"Delayed most by {_name(known[most])}, which had links that it waited for during "
+            f"{times[most]:.3f} us."
+        )
+
+
+def _name(of: Blocker) -> str:
+    size = byte_size(of.size_bytes or 0)
+    return f"flow {of.flow} ({size} from {of.src_name} to {of.dst_name})"
 
 
 def _letters(parts: Sequence[Part]) -> str:
@@ -143,7 +217,7 @@ def _bar(flow: FlowCauses) -> str:
     bar, end = "", 0.0
     for letter, part in zip(_letters(flow.parts), flow.parts, strict=True):
         end += part.time_us
-        bar += letter * (round(WIDTH * end / flow.fct_us) - len(bar))
+        bar += letter * (round(BAR * end / flow.fct_us) - len(bar))
     return bar
 
 
@@ -156,19 +230,13 @@ def _detail(part: Part) -> str:
     return f": {details}" if details else ""
 
 
-def _explanations(part: Part, flow: FlowCauses, stages: dict[str, str]) -> Iterator[str]:
-    """Yields what the stage means, and who had the link."""
-    if part.cause == "permission" and part.stage in stages:
-        yield stages[part.stage]
-    named = [of for of in part.blockers if of.flow is not None]
+def _waits(part: Part, flow: FlowCauses) -> Iterator[str]:
+    """Yields who had the link meanwhile."""
+    named = [of for of in part.blockers if of.flow is not None][:SHOWN_BLOCKERS]
     if not named:
         return
-    link = LINKS.get(part.cause, "the link")
-    if part.cause == "permission":
-        link = f"the link of host {flow.dst}"
-    shown = ", ".join(f"flow {of.flow} {of.time_us:.3f} us" for of in named[:SHOWN_BLOCKERS])
-    rest = sum(of.time_us for of in part.blockers) - sum(
-        of.time_us for of in named[:SHOWN_BLOCKERS]
-    )
-    others = f", others {rest:.3f} us" if rest > 0 else ""
-    yield f"meanwhile {link} had {shown}{others}"
+    link = {"permission": f"link to {flow.dst_name}", "sender-link": f"link of {flow.src_name}"}
+    times = [f"flow {of.flow} {of.time_us:.3f} us".replace(" ", HARD_SPACE) for of in named]
+    rest = sum(of.time_us for of in part.blockers) - sum(of.time_us for of in named)
+    times += [f"others {rest:.3f} us".replace(" ", HARD_SPACE)] if rest >= SHOWN_FROM else []
+    yield f"{link.get(part.cause, 'port')} used by {', '.join(times)}"

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
         operating_points,
         probes,
     )
+    from rampmeter.plots.blame import (
+        CauseBars,
+        CauseDifferences,
+        CauseKey,
+        cause_differences,
+        slowdown_by_cause,
+        wait_matrices,
+    )
     from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
     from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
     from rampmeter.plots.heat import heat_maps
@@ -37,6 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SLOWDOWN",
+    "CauseBars",
+    "CauseDifferences",
+    "CauseKey",
     "Curve",
     "DetectionSeries",
     "GroupSeries",
@@ -50,6 +61,7 @@ __all__ = [
     "SlowdownSpread",
     "Tradeoff",
     "by_load",
+    "cause_differences",
     "crashes",
     "curves",
     "fct_cdf",
@@ -64,6 +76,7 @@ __all__ = [
     "queue_cdf",
     "replicated",
     "sizes_by_panel",
+    "slowdown_by_cause",
     "slowdown_by_size",
     "spread",
     "sustainable_share",
@@ -73,6 +86,7 @@ __all__ = [
     "topology",
     "tradeoff",
     "utilisation",
+    "wait_matrices",
 ]
 
 _NAMES: Final = {
@@ -83,6 +97,14 @@ _NAMES: Final = {
         "curves",
         "operating_points",
         "probes",
+    ),
+    "blame": (
+        "CauseBars",
+        "CauseDifferences",
+        "CauseKey",
+        "cause_differences",
+        "slowdown_by_cause",
+        "wait_matrices",
     ),
     "bound": ("SlowdownSpread", "Tradeoff", "spread", "sustainable_share", "tradeoff"),
     "distribution": ("fct_cdf", "fct_cdfs", "queue_cdf"),

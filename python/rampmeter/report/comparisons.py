@@ -9,11 +9,14 @@ from rampmeter.results.comparison import Comparison
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.run import FLOWS
 
+DIFFERENCE = "Difference of the first two transports, cause by cause"
+
 
 def section(folder: Path, beside: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter compare` has made."""
     comparison = Comparison.load(folder)
     parts: list[SectionPart] = [*runs.warnings(comparison.warnings())]
+    parts += runs.drawings(comparison.plot, {**runs.CAUSES, "blame_difference": DIFFERENCE})
     for name, y_label in runs.STATISTICS.items():
         groups = {
             label: [(g.label, getattr(g, name)) for g in comparison.slowdowns(label)]

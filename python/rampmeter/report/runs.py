@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,22 @@ from rampmeter.report.model import (
     Section,
     SectionPart,
     Series,
+    SvgImage,
 )
 from rampmeter.results import tables
 from rampmeter.results.names import size_ranges, transport_name
+from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
 from rampmeter.results.slowdown import Group, slowdown_groups
 from rampmeter.results.table import ResultTable
 from rampmeter.text import toml
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
+CAUSES = {
+    "blame": "Mean slowdown by flow size, stacked by cause",
+    "blame_matrix": "Waits by flow size and blocker size",
+}
+"""Titles of the drawings of runs with `run.blame`."""
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
 
 
@@ -41,6 +49,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         for name, y in STATISTICS.items()
     }
     parts: list[SectionPart] = [*warnings(run.warnings)]
+    parts += drawings(run.plot, CAUSES)
     parts += [chart for chart in sizes.values() if chart.series]
     parts += grids(tables.run_tables(run))
     parts += [plan_of(run), files_of(run, beside)]
@@ -73,6 +82,16 @@ def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) 
             )
         )
     return Chart(y_label, "Flow size", y_label, series, "y", False, list(ranges.values()))
+
+
+def drawings(plots: PlotList, titles: Mapping[str, str]) -> Iterator[SvgImage]:
+    """Yields the drawings of some plots, those for which there is data."""
+    available = plots.available()
+    for name, title in titles.items():
+        if name in available:
+            file = BytesIO()
+            available[name]().savefig(file, format="svg")
+            yield SvgImage(title, file.getvalue().decode())
 
 
 def grids(result_tables: Iterable[ResultTable]) -> Iterator[DataTable]:

@@ -1,14 +1,16 @@
 """Animations of runs: one page that plays their packets."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rampmeter.animation import Animation, events_of, network_of, page_of
-from rampmeter.animation.events import check_size, last_event_ps
+from rampmeter.animation.events import RunEvents, check_size, last_event_ps
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.plots.colours import looks
 from rampmeter.results import pictures
+from rampmeter.results.blame_tables import FlowTimes, cause_name, stage_times
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -21,6 +23,10 @@ class Run(pictures.Run, Protocol):
     @property
     def flows(self) -> "pa.Table":
         """A row for each flow."""
+
+    @property
+    def blame(self) -> FlowTimes | None:
+        """The causes of the times of flows, if they were recorded."""
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -53,11 +59,26 @@ def animate(
     network = network_of(drawings[0], links, chosen)
     until = _window(runs.values(), window, last_event_ps(timelines.values()))
     found = [
-        events_of(label, look.colour, timelines[label], run.flows, network, until)
+        _with_causes(
+            events_of(label, look.colour, timelines[label], run.flows, network, until), run.blame
+        )
         for (label, run), look in zip(runs.items(), looks(list(runs)), strict=True)
     ]
     check_size(found, until)
     return page_of(title or " and ".join(runs), network, found, until)
+
+
+def _with_causes(events: RunEvents, blame: FlowTimes | None) -> RunEvents:
+    """Returns events with the causes of the times of their flows, if these are known."""
+    if blame is None:
+        return events
+    place = dict(zip(blame.numbers.tolist(), range(len(blame.numbers)), strict=True))
+    times = {cause_name(*key): values for key, values in stage_times(blame).items()}
+    causes = {}
+    for flow in events.flows["flow"]:
+        parts = ((name, int(values[place[flow]])) for name, values in times.items())
+        causes[flow] = [(name, time) for name, time in parts if time]
+    return replace(events, blame={flow: parts for flow, parts in causes.items() if parts})
 
 
 def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:

@@ -1,30 +1,33 @@
 """Causes of flows' times: why a flow was slow, and which flows delayed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np, pa
+from rampmeter.results import blame_tables
+from rampmeter.results.table import ResultTable
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CAUSES: Final[Mapping[str, str]] = {
+    "serialisation": "was put on links bit by bit",
+    "propagation": "travelled along links",
+    "switching": "was processed by switches and hosts",
+    "cut-through": "waited for its own tail in cut-through switches",
+    "sender-link": "had permission, and the sender's link was busy",
     "permission": "waited for permission of the transport",
     "permission-in-flight": "permission was on its way to the sender",
-    "sender-link": "had permission, and the sender's link was busy",
-    "loss": "had been sent, and a loss was not yet repaired",
-    "retransmission": "sent bytes again",
     "queueing": "queued behind others",
     "paused": "waited at a paused port or a failed link",
-    "cut-through": "waited for its own tail in cut-through switches",
-    "serialisation": "was put on links bit by bit",
-    "switching": "was processed by switches and hosts",
-    "propagation": "travelled along links",
+    "loss": "had been sent, and a loss was not yet repaired",
+    "retransmission": "sent bytes again",
+    "ordering": "had arrived, and the receiver waited for earlier bytes",
 }
-"""What a flow did, by the cause of the part of its time, in the order of figures."""
-
+"""Sentences about a flow without their subject, by cause, in the order of figures from below."""
 PICOSECONDS_PER_US: Final = 1e6
 
 
@@ -35,6 +38,10 @@ class Blocker:
     flow: int | None
     """Its number; `None` for control packets and all flows beyond the 16 with the longest times."""
     time_us: float
+    src_name: str | None
+    """Its sender, as that of `FlowCauses`."""
+    dst_name: str | None
+    size_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,9 @@ class FlowCauses:
     flow: int
     src: int
     dst: int
+    src_name: str
+    """The custom name of the sender; `host 3` without one."""
+    dst_name: str
     size_bytes: int
     arrival_us: float
     fct_us: float
@@ -78,34 +88,98 @@ class FlowCauses:
         return self.fct_us / self.ideal_us
 
 
+@dataclass(frozen=True)
+class SizeClass:
+    """A class of flow sizes."""
+
+    label: str
+    """Its label in summaries, such as `<2 BDP`."""
+    upper_bytes: int | None
+    """The largest size; `None` for the last class."""
+
+
 class Blame:
     """The causes of the times of all flows of a run with `run.blame`."""
 
     def __init__(
-        self, parts: "pa.Table", blockers: "pa.Table", flows: "pa.Table", bdp_bytes: float | None
+        self,
+        parts: "pa.Table",
+        blockers: "pa.Table",
+        flows: "pa.Table",
+        sizes: Sequence[SizeClass],
+        counted: "NDArray[np.bool_]",
+        host_names: Sequence[str] = (),
     ) -> None:
-        """Takes the tables `blame`, `blockers` and `flows` of a run, and its BDP if it is known."""
+        """Takes the tables `blame`, `blockers` and `flows` of a run, the last by number.
+
+        `sizes` are the size classes of its statistics, and `counted` the flows that these cover.
+        """
         self.parts = parts
         """A row for each flow and cause: `flow`, `cause`, `stage`, `tier`, `time_ps`."""
         self.blockers = blockers
         """A row for each flow, cause and flow that had the link, which `blocker` names."""
-        self.bdp_bytes = bdp_bytes
-        order = np.argsort(flows["flow"].to_numpy(), kind="stable")
-        self._flows = flows.take(pa.array(order))
-        self.numbers: NDArray[np.int64] = self._flows["flow"].to_numpy().astype(np.int64)
+        self.size_classes = tuple(sizes)
+        """The size classes of statistics."""
+        self.counted = counted
+        """True for the flows that statistics cover, in the order of `numbers`."""
+        self._flows, self._host_names = flows, host_names
+        self.numbers: NDArray[np.int64] = flows["flow"].to_numpy().astype(np.int64)
         """Numbers of all flows, in order."""
-        self._fct = _floats(self._flows["fct_ps"])
-        self._ideal = _floats(self._flows["ideal_ps"])
-        self.sizes: NDArray[np.int64] = self._flows["size_bytes"].to_numpy().astype(np.int64)
+        self._fct = _floats(flows["fct_ps"])
+        self.ideals = _floats(flows["ideal_ps"])
+        """Ideal times of all flows in picoseconds."""
+        self.sizes: NDArray[np.int64] = flows["size_bytes"].to_numpy().astype(np.int64)
         """Lengths of all flows in bytes."""
 
     def __repr__(self) -> str:
         return f"Blame({len(self.numbers)} flows, {self.parts.num_rows} parts)"
 
     @property
+    def bdp_bytes(self) -> float | None:
+        """Bytes of one bandwidth-delay product; `None` if it is not known."""
+        upper = self.size_classes[0].upper_bytes if self.size_classes else None
+        return None if upper is None else upper + 1.0
+
+    @property
+    def class_of(self) -> "NDArray[np.int64]":
+        """The index of each flow's size class."""
+        uppers = [one.upper_bytes for one in self.size_classes if one.upper_bytes is not None]
+        found: NDArray[np.int64] = np.searchsorted(np.array(uppers, np.int64), self.sizes)
+        return found
+
+    def counting(self, counted: "NDArray[np.bool_]") -> "Blame":
+        """Returns the same causes with statistics over other flows: those of true numbers."""
+        other = copy(self)
+        is_in = self.numbers < len(counted)
+        other.counted = np.zeros(len(is_in), bool)
+        other.counted[is_in] = counted[self.numbers[is_in]]
+        return other
+
+    def place(self, column: Any) -> "NDArray[np.int64]":
+        """Returns the indices in `numbers` of a column of flows' numbers."""
+        found: NDArray[np.int64] = np.searchsorted(self.numbers, column.to_numpy().astype(np.int64))
+        return found
+
+    def by_size(self) -> ResultTable:
+        """Returns the mean slowdown by flow size and cause, a row for each size and cause.
+
+        The slowdowns of a size sum to its mean slowdown. `time_us` is the mean time.
+        """
+        return blame_tables.by_size(self)
+
+    def matrix(self) -> ResultTable:
+        """Returns the mean time in microseconds that flows of a size waited for those of another.
+
+        A row has the size of the flows that waited, and that of their blockers. `blocker_size` is
+        `others` for control packets and blockers beyond the first 16, and `none` for the time in
+        which no other flow had the link.
+        """
+        return blame_tables.matrix(self)
+
+    @property
     def slowdowns(self) -> "NDArray[np.float64]":
         """The slowdown of each flow; NaN of those that were not delivered."""
-        return self._fct / self._ideal
+        return self._fct / self.ideals
 
     def flow(self, number: int) -> FlowCauses:
         """Returns the causes of one flow.
@@ -141,11 +215,13 @@ class Blame:
                 flow=row["flow"],
                 src=row["src"],
                 dst=row["dst"],
+                src_name=self._name(row["src"]),
+                dst_name=self._name(row["dst"]),
                 size_bytes=row["size_bytes"],
                 arrival_us=row["arrival_ps"] / PICOSECONDS_PER_US,
                 fct_us=row["fct_ps"] / PICOSECONDS_PER_US,
                 ideal_us=row["ideal_ps"] / PICOSECONDS_PER_US,
-                parts=tuple(_part(part, own) for part in parts.get(row["flow"], [])),
+                parts=tuple(self._part(part, own) for part in parts.get(row["flow"], [])),
             )
 
     def times(self, by: Sequence[str] = ("cause",)) -> dict[tuple[str, ...], "NDArray[np.float64]"]:
@@ -154,17 +230,40 @@ class Blame:
         `by` has the columns that distinguish causes: `cause`, `stage`, `tier`. The arrays of a flow
         that was delivered sum to its completion time.
         """
-        place = np.searchsorted(self.numbers, self.parts["flow"].to_numpy())
-        time = self.parts["time_ps"].to_numpy().astype(np.float64)
-        texts = [np.asarray(self.parts[name].to_pylist(), dtype=object) for name in by]
-        keys = list(zip(*texts, strict=True))
-        codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-        code = np.fromiter((codes[key] for key in keys), np.int64, len(keys))
+        code = np.zeros(self.parts.num_rows, np.int64)
+        keys: list[tuple[str, ...]] = [()]
+        for name in by:
+            column = self.parts[name].combine_chunks().dictionary_encode()
+            texts = column.dictionary.to_pylist()
+            code = code * len(texts) + column.indices.to_numpy()
+            keys = [(*key, str(text)) for key in keys for text in texts]
         n = len(self.numbers)
-        return {
-            key: np.bincount(place[code == own], time[code == own], minlength=n)
-            for key, own in codes.items()
-        }
+        cell = code * n + self.place(self.parts["flow"])
+        weights = self.parts["time_ps"].to_numpy().astype(np.float64)
+        sums = np.bincount(cell, weights, minlength=len(keys) * n).reshape(len(keys), n)
+        used = set(np.unique(code).tolist())
+        return {key: sums[idx] for idx, key in enumerate(keys) if idx in used}
+
+    def _part(self, part: Mapping[str, Any], blockers: Sequence[Mapping[str, Any]]) -> Part:
+        names = ("cause", "stage", "tier")
+        own = [of for of in blockers if all(of[name] == part[name] for name in names)]
+        return Part(
+            part["cause"],
+            part["stage"],
+            part["tier"],
+            part["time_ps"] / PICOSECONDS_PER_US,
+            tuple(self._blocker(of["blocker"], of["time_ps"] / PICOSECONDS_PER_US) for of in own),
+        )
+
+    def _blocker(self, number: int | None, time_us: float) -> Blocker:
+        if number is None:
+            return Blocker(None, time_us, None, None, None)
+        idx = int(np.searchsorted(self.numbers, number))
+        src, dst, size = (self._flows[name][idx].as_py() for name in ("src", "dst", "size_bytes"))
+        return Blocker(number, time_us, self._name(src), self._name(dst), size)
+
+    def _name(self, host: int) -> str:
+        return self._host_names[host] if self._host_names else f"host {host}"
 
 
 def _floats(column: Any) -> "NDArray[np.float64]":
@@ -179,14 +278,3 @@ def _by_flow(table: "pa.Table", wanted: set[int]) -> dict[int, list[dict[str, An
     for row in table.filter(pa.array(is_wanted)).to_pylist():
         rows.setdefault(row["flow"], []).append(row)
     return rows
-
-
-def _part(part: Mapping[str, Any], blockers: Sequence[Mapping[str, Any]]) -> Part:
-    names = ("cause", "stage", "tier")
-    key = tuple(part[name] for name in names)
-    own = [of for of in blockers if tuple(of[name] for name in names) == key]
-    return Part(
-        *key,
-        part["time_ps"] / PICOSECONDS_PER_US,
-        tuple(Blocker(of["blocker"], of["time_ps"] / PICOSECONDS_PER_US) for of in own),
-    )

@@ -1,6 +1,6 @@
 """The table of flows that had the links for which others waited."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np, pa
 
@@ -15,7 +15,7 @@ def with_causes(blockers: "pa.Table", parts: "pa.Table") -> "pa.Table":
     """Returns a table of blockers with the columns `cause`, `stage` and `tier` of their parts."""
     keys = _keys(parts)
     order = np.argsort(keys)
-    rows = pa.array(order[np.searchsorted(keys[order], _keys(blockers))])
+    rows: Any = pa.array(order[np.searchsorted(keys[order], _keys(blockers))])
     for name in ("cause", "stage", "tier"):
         blockers = blockers.append_column(name, parts[name].take(rows))
     return blockers

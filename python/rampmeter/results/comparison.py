@@ -19,24 +19,24 @@ from rampmeter import plots
 from rampmeter.analysis.confidence import Interval, interval
 from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa
-from rampmeter.results import animations, pictures
+from rampmeter.results import animations, blame_difference, blame_plots, pictures
+from rampmeter.results.blame import Blame
+from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.names import interval_name, transport_name
+from rampmeter.results.overlay import runs_of
 from rampmeter.results.plot_list import PlotList, needs
-from rampmeter.results.run import Run, has_table
+from rampmeter.results.run import Run, blame_of, has_table
 from rampmeter.results.same_flows import FAILURES, Failures, Floats, SameFlows
 from rampmeter.results.slowdown import (
     STATISTICS,
     Group,
     Slowdowns,
-    series_of_groups,
     series_of_slowdowns,
-    slowdown_groups,
 )
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
 from rampmeter.text.arguments import (
-    argument_error,
     choice_argument,
     mapping_argument,
     path_argument,
@@ -76,7 +76,7 @@ class Comparison:
         mapping_argument("runs", runs, "labels to runs")
         self.failures: Failures = failures
         self.runs: dict[str, list[Run]] = {
-            label: _runs_of(one, f"runs[{label!r}]") for label, one in runs.items()
+            label: runs_of(one, f"runs[{label!r}]") for label, one in runs.items()
         }
         numbers = {len(of) for of in self.runs.values()}
         if len(numbers) != 1 or 0 in numbers:
@@ -158,6 +158,40 @@ class Comparison:
             (label, label, run, has_faults(run.manifest.get("plan", {}).get("faults")))
             for label, runs in self.runs.items()
             for run in runs
+        )
+
+    def blame(self) -> ResultTable:
+        """Returns the differences of mean slowdown cause by cause, of the first transport minus
+        each other one, with 95 % intervals.
+
+        They are over the same flows, so intervals are those of paired differences: by batch means,
+        or over seeds. A row has a pair of transports, a size and a cause; the cause `all` is their
+        sum. Raises `ResultError` without `run.blame`.
+        """
+        return blame_difference.table(self.blame_differences())
+
+    def blame_differences(self) -> "dict[tuple[str, str], list[SizeDifference]]":
+        """Returns the differences of `blame` by pairs of transports, then by size, all last."""
+        first, *others = self.blames or self.labels
+        return {(first, other): self._difference(first, other) for other in others}
+
+    @cached_property
+    def blames(self) -> dict[str, Blame]:
+        """The causes of the flows that count, of the first seed of each transport that has them."""
+        flows = self._seeds[0]
+        return {
+            label: run.blame.counting(flows.counted & flows.is_delivered(label))
+            for label, (run, *_) in self.runs.items()
+            if run.blame is not None
+        }
+
+    def _difference(self, first: str, other: str) -> "list[SizeDifference]":
+        runs = zip(self.runs[first], self.runs[other], self._seeds, strict=True)
+        return blame_difference.differences(
+            [
+                (blame_of(one), blame_of(two), flows.counted & flows.is_delivered(first, other))
+                for one, two, flows in runs
+            ]
         )
 
     def notes(self) -> list[str]:
@@ -309,6 +343,33 @@ class ComparisonPlots(PlotList):
         note = interval_name([self._of.n_seeds])
         return plots.slowdown_by_size(series, interval=note, ax=ax)
 
+    @needs("blame")
+    def blame(self) -> "Figure":
+        """Draws mean slowdown by flow size, stacked by cause, a panel for each transport.
+
+        It has the first seed. Raises `ResultError` without `run.blame`.
+        """
+        return blame_plots.slowdown_by_cause(self._blames)
+
+    @needs("blame")
+    def blame_matrix(self) -> "Figure":
+        """Draws who delayed whom by the sizes of flows, a panel for each transport."""
+        return blame_plots.waits(self._blames)
+
+    @needs("blame")
+    def blame_difference(self, other: str | None = None) -> "Figure":
+        """Draws the difference of the first transport and another one, cause by cause.
+
+        `other` is by default the second one; see `Comparison.blame`.
+        """
+        first, *others = self._of.blames or self._of.labels
+        if not others:
+            raise Location(key="transports").error(expected="at least two with causes", got=first)
+        chosen = others[0] if other is None else other
+        choice_argument("other", chosen, others)
+        names = (transport_name(first), transport_name(chosen))
+        return blame_plots.differences(names, self._of._difference(first, chosen))
+
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times of the flows that count, of all seeds."""
         curves = {transport_name(label): self._of_all(label) for label in self._of.labels}
@@ -349,57 +410,21 @@ class ComparisonPlots(PlotList):
         return pictures.link(self._first, pictures.Window.parse(start, end), port, ax)
 
     def _has(self, table: str) -> bool:
-        return all(has_table(run, table) for run in self._first.values())
+        of_each = (has_table(run, table) for run in self._first.values())
+        return any(of_each) if table == "blame" else all(of_each)
 
     @property
     def _first(self) -> dict[str, Run]:
         """The run of the first seed of each transport, by the name of the transport."""
         return {transport_name(label): runs[0] for label, runs in self._of.runs.items()}
 
+    @property
+    def _blames(self) -> dict[str, Blame]:
+        found = {transport_name(label): of for label, of in self._of.blames.items()}
+        return found or {name: blame_of(run) for name, run in self._first.items()}
+
     def _of_all(self, label: str) -> "Floats":
         return np.concatenate([flows.fct(label) for flows in self._of._seeds])
-
-
-class Overlay(PlotList):
-    """Plots of several runs, each by its own flows: runs of one plan or of different ones.
-
-    >>> Overlay({"load .3": run, "load .8": other}).fct_cdf()  # doctest: +SKIP
-    """
-
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        mapping_argument("runs", runs, "names to runs")
-        if not runs:
-            raise Location(key="runs").error(expected="at least one")
-        for name, run in runs.items():
-            _runs_of(run, f"runs[{name!r}]")
-        self._runs = dict(runs)
-
-    def __repr__(self) -> str:
-        return f"<plots of {', '.join(self._runs)}: {', '.join(self.names())}>"
-
-    def slowdown_by_size(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draws the mean and 99th percentile of slowdown by flow size, of each run."""
-        series = [
-            series_of_groups(name, slowdown_groups(run.summary)) for name, run in self._runs.items()
-        ]
-        return plots.slowdown_by_size(series, ax=ax)
-
-    def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
-        """Draws the distributions of completion times; flows that were not delivered never end."""
-        curves = {}
-        for name, run in self._runs.items():
-            fct = run.columns("fct_ps")["fct_ps"].to_numpy().astype(np.float64)
-            curves[name] = np.where(np.isnan(fct), math.inf, fct)
-        return plots.fct_cdfs(curves, ax=ax)
-
-
-def _runs_of(value: Any, name: str) -> list[Run]:
-    """Returns one run or several as a list; raises `PlanError` for anything else."""
-    runs = list(value) if isinstance(value, list | tuple) else [value]
-    for run in runs:
-        if not isinstance(run, Run):
-            raise argument_error(name, "a run or several", run, "`rm.Run(folder)` opens one")
-    return runs
 
 
 def _distinct_warnings(runs: Sequence[Run]) -> Iterator[Caution]:

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from rampmeter.analysis.confidence import Interval
+from rampmeter.results import blame_difference, blame_tables
 from rampmeter.results.operations import operation_tables
 from rampmeter.results.records import RunRecord
 from rampmeter.results.slowdown import STATISTICS, Slowdowns
@@ -49,6 +51,15 @@ class ComparedRuns(Protocol):
     def nfct(self, label: str) -> Interval:
         """Returns the mean completion time over the mean ideal."""
 
+    @property
+    def blames(self) -> "Mapping[str, blame_tables.FlowTimes]":
+        """The causes of the flows that count, of each transport that has them."""
+
+    def blame_differences(
+        self,
+    ) -> "Mapping[tuple[str, str], Sequence[blame_difference.SizeDifference]]":
+        """Returns differences of causes by pairs of transports."""
+
     def has_one_window(self) -> bool:
         """Returns true if all transports have the same measured windows."""
 
@@ -72,6 +83,25 @@ def comparison_tables(comparison: ComparedRuns) -> Iterator[ResultTable]:
     yield slowdown_by_size(comparison)
     yield _by_size(comparison, "mean_by_size", "Mean slowdown by flow size", lambda of: of.mean)
     yield _by_size(comparison, "p99_by_size", "p99 slowdown by flow size", lambda of: of.p99)
+    yield from _causes(comparison)
+
+
+def _causes(comparison: ComparedRuns) -> Iterator[ResultTable]:
+    """Yields the causes of slowdown of each transport, and their differences."""
+    blames = comparison.blames
+    if not blames:
+        return
+    tables = {label: blame_tables.by_size(blame) for label, blame in blames.items()}
+    for label, blame in blames.items():
+        for_readers = blame_tables.by_size_for_readers(blame)
+        yield replace(for_readers, title=f"{label}: {for_readers.title.lower()}")
+    first = next(iter(tables.values()))
+    rows = [(label, *row) for label, table in tables.items() for row in table.rows]
+    yield replace(first, columns=(TRANSPORT, *first.columns), rows=rows)
+    if pairs := comparison.blame_differences():
+        n_seeds = len(next(iter(comparison.runs.values())))
+        yield from blame_difference.tables_for_readers(pairs, n_seeds)
+        yield blame_difference.table(pairs)
 
 
 def slowdown_by_size(comparison: ComparedRuns) -> ResultTable:

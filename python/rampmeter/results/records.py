@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rampmeter.on_demand import pq
+from rampmeter.results.blame_tables import FlowTimes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,6 +37,10 @@ class RunRecord(Protocol):
     @property
     def host_names(self) -> Sequence[str]:
         """The custom names of hosts."""
+
+    @property
+    def blame(self) -> FlowTimes | None:
+        """The causes of the times of flows."""
 
     def columns(self, *names: str) -> "pa.Table":
         """Reads columns of the table of flows."""

@@ -14,11 +14,12 @@ from rampmeter._core import PlanError
 from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
-from rampmeter.results import animations, pictures
-from rampmeter.results.blame import Blame
+from rampmeter.results import animations, blame_plots, pictures
+from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import with_causes
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
+from rampmeter.results.scope import counted_flows
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.tables import run_tables
@@ -165,14 +166,18 @@ class Run:
 
     @cached_property
     def blame(self) -> Blame | None:
-        """The causes of the time of each flow; `None` unless `run.blame` was set."""
+        """The causes of the time of each flow; `None` unless `run.blame` was set.
+
+        The transport `ideal`, which has no packets, has none.
+        """
         parts, blockers = self._optional(BLAME), self._optional(BLOCKERS)
-        if parts is None or blockers is None:
+        if parts is None or blockers is None or not parts.num_rows:
             return None
         names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
-        bins = slowdown_groups(self.summary)
-        named = with_causes(blockers, parts)
-        return Blame(parts, named, self.columns(*names), bins[0].upper_bytes)
+        flows = self.columns(*names).sort_by("flow")
+        sizes = [SizeClass(one.label, one.upper_bytes) for one in slowdown_groups(self.summary)]
+        counted = counted_flows(self.summary, self.manifest, flows)
+        return Blame(parts, with_causes(blockers, parts), flows, sizes, counted, self.host_names)
 
     @cached_property
     def drops(self) -> "pa.Table | None":
@@ -281,6 +286,17 @@ class Run:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
 
 
+def blame_of(run: Run) -> Blame:
+    """Returns the causes of the times of a run; raises `ResultError` without `run.blame`."""
+    if run.blame is None:
+        raise Location(run.path).result_error(
+            expected="the causes of flows' times",
+            got="a run without `run.blame`, or of no packets",
+            hint="`rampmeter run PLAN --set run.blame=true` records them",
+        )
+    return run.blame
+
+
 def has_table(run: Run, name: str) -> bool:
     """Returns true if a run has a table, or a timeline that is quickly read."""
     if name != "timeline":
@@ -312,6 +328,19 @@ class Plots(PlotList):
         groups = slowdown_groups(self._run.summary, ideal, bins)
         series = series_of_groups("measured", groups)
         return plots.slowdown_by_size([series], interval=interval_name([1]), ax=ax)
+
+    @needs("blame")
+    def blame(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws mean slowdown by flow size, stacked by cause; see `Run.blame`.
+
+        Raises `ResultError` without `run.blame`.
+        """
+        return blame_plots.slowdown_by_cause({"": blame_of(self._run)}, ax)
+
+    @needs("blame")
+    def blame_matrix(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws who delayed whom, by the sizes of flows: mean times in microseconds."""
+        return blame_plots.waits({"": blame_of(self._run)}, ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distribution of flow completion times, with that of an idle network."""

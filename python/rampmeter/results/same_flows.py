@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from rampmeter import _core
 from rampmeter.on_demand import np, pa
 from rampmeter.results.run import Run
+from rampmeter.results.scope import counted_until, warm_up_flows
 from rampmeter.results.slowdown import Group, overall_slowdown, slowdown_groups
 from rampmeter.text.locations import Location
 
@@ -40,7 +41,8 @@ class SameFlows:
             self._fct[label] = _by_number(n, at, table["fct_ps"])
             self._ideal[label] = _by_number(n, at, table["ideal_ps"])
             arrival = _by_number(n, at, table["arrival_ps"])
-            excluded |= arrival + self._fct[label] >= _mark(runs[label], arrival)
+            until = counted_until(runs[label].manifest, arrival)
+            excluded |= arrival + self._fct[label] >= until
         self.first = max(map(_warm_up, runs.values()))
         excluded[: self.first] = True
         if failures == "excluded":
@@ -49,6 +51,11 @@ class SameFlows:
         # Negative sizes are computations, on which others depend, and no flows.
         excluded |= self.sizes < 0
         self.counted: NDArray[np.bool_] = ~excluded
+
+    def is_delivered(self, *labels: str) -> "NDArray[np.bool_]":
+        """Returns true for the flows that all of some transports delivered, by number."""
+        found: NDArray[np.bool_] = ~np.any([np.isnan(self._fct[one]) for one in labels], axis=0)
+        return found
 
     def fct(self, label: str) -> Floats:
         """Returns completion times of the flows that count, in picoseconds."""
@@ -118,18 +125,7 @@ def _fill(
 
 
 def _warm_up(run: Run) -> int:
-    """Returns the number of first flows that the statistics of a run omit."""
-    if "warmup" in run.summary:
-        return int(run.summary["warmup"]["flows"])
-    measure = run.manifest.get("plan", {}).get("measure", {})
-    return int(measure.get("warmup-flows", 0))
-
-
-def _mark(run: Run, arrival: Floats) -> float:
-    """Returns the instant until which flows must finish to count."""
-    measure = run.manifest.get("plan", {}).get("measure", {})
-    number = measure.get("finished-before-arrival")
-    return math.inf if number is None or number > arrival.size else float(arrival[number - 1])
+    return warm_up_flows(run.summary, run.manifest)
 
 
 def _group(slowdown: Floats, label: str, upper_bytes: int | None, *, is_steady: bool) -> Group:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import rich_box, rich_table
+from rampmeter.results.blame_tables import blame_tables
 from rampmeter.results.operations import run_operations
 from rampmeter.results.records import RunRecord
 from rampmeter.results.rounds import call_tables, round_tables
@@ -46,6 +47,7 @@ def run_tables(run: RunRecord) -> Iterator[ResultTable]:
     """Yields all tables of one run: its overview first, then slowdown, ports, jobs and outages."""
     yield overview(run)
     yield slowdown_by_size(run.summary)
+    yield from blame_tables(run.blame)
     yield from tenants(run)
     yield tiers(run.summary)
     yield from round_tables(run.summary)

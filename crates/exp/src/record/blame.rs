@@ -33,6 +33,7 @@ fn names(cause: Cause, tiers: &[String]) -> [Cow<'static, str>; 3] {
         Cause::Queueing(at) => ("queueing", none(), tier(at)),
         Cause::Paused(at) => ("paused", none(), tier(at)),
         Cause::CutThrough(at) => ("cut-through", none(), tier(at)),
+        Cause::Ordering => ("ordering", none(), none()),
         Cause::Propagation => ("propagation", none(), none()),
         Cause::Switching => ("switching", none(), none()),
     };

@@ -39,7 +39,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
         capture: plan.capture.as_ref().zip(plan.transport.wire()),
         trace: plan.trace.as_ref(),
         has_paths: plan.plan().run.paths,
-        has_blame: plan.plan().run.blame,
+        has_blame: plan.plan().run.blame && plan.transport.ready.has_packets(),
         sim: &plan.sim,
         names: &plan.names,
         segmentation: plan.segmentation,

@@ -3,6 +3,7 @@
 //!
 //! `RAMPMETER_PLANS` is how many are tried; 2000 if it is not set.
 
+mod causes;
 mod draw;
 mod progress;
 mod threads;
@@ -30,6 +31,14 @@ impl Observer for Limit {
     }
 }
 
+/// Adds a key to the table `run` of a plan.
+fn with_run_key(text: &str, key: &str) -> String {
+    match text.contains("[run]\n") {
+        true => text.replacen("[run]\n", &format!("[run]\n{key}\n"), 1),
+        false => format!("{text}\n[run]\n{key}\n"),
+    }
+}
+
 #[test]
 fn random_plans_are_refused_or_run_to_an_end() {
     let n = std::env::var("RAMPMETER_PLANS").ok();
@@ -40,6 +49,7 @@ fn random_plans_are_refused_or_run_to_an_end() {
     let refused = Cell::new(0);
     each_seed(here!(), "random_plans_are_refused_or_run_to_an_end", 0..n, |seed| {
         let (text, has_faults) = random_plan(seed, &transports, &schema);
+        let text = if seed % 3 == 0 { with_run_key(&text, "blame = true") } else { text };
         let plan = Plan::from_toml(&text, "plan", &registry)
             .and_then(|plan| plan.check("plan", Path::new(".")));
         let plan = match plan {
@@ -72,6 +82,7 @@ fn random_plans_are_refused_or_run_to_an_end() {
             assert!(over >= 1.0, "{round:?}\n{text}");
         }
         progress::check(&summary, out.path(), &text);
+        causes::check(out.path(), &text);
         let name = plan.plan().transport.name().to_owned();
         *ran.borrow_mut().entry(name).or_default() += 1;
     });

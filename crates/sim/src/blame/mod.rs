@@ -9,8 +9,8 @@
 //!
 //! The present way follows the *completing packet*, the one with the last missing byte. Its times
 //! at ports divide the time since its departure ([`links`]). Before the departure its message was
-//! at its sender. There the state of the message divides the time ([`timeline`]): a packet of it was
-//! on the link, or it had permission and the link was busy, or it waited for permission at a
+//! at its sender. There the state of the message divides the time ([`timeline`]): its packet was on
+//! the link, or it had permission and the link was busy, or it waited for permission at a
 //! [`Stage`](rampmeter_core::Stage) of its transport, or all had been sent and a loss was not yet
 //! repaired. Each instant has one state, so the parts sum to the time.
 //!
@@ -28,6 +28,7 @@ mod timeline;
 
 use std::collections::VecDeque;
 
+use rampmeter_core::collections::IdMap;
 use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 pub(crate) use links::Transits;
@@ -74,6 +75,8 @@ pub enum Cause {
     Paused(u8),
     /// The completing packet waited for its own tail, in a fabric of cut-through switches.
     CutThrough(u8),
+    /// All bytes had arrived, and the receiver waited for earlier ones of the connection.
+    Ordering,
     /// Bits travelled along links.
     Propagation,
     /// Switches and hosts processed the completing packet.
@@ -131,6 +134,9 @@ pub(crate) struct Blame {
     ports: Vec<(u32, u32)>,
     /// True if interfaces of hosts may queue packets.
     has_queues: bool,
+    /// Messages whose bytes have arrived and that their receivers have not delivered, by number,
+    /// with the time of the arrival.
+    arrived: IdMap<u32, (Time, FlowBlame)>,
 }
 
 /// The packet with the last missing byte of a message.
@@ -165,6 +171,7 @@ impl Blame {
             numbers: Vec::new(),
             ports,
             has_queues,
+            arrived: IdMap::default(),
         }
     }
 
@@ -244,25 +251,36 @@ impl Blame {
         }
     }
 
-    /// Returns the causes of a message whose last missing byte has arrived.
+    /// The last missing byte of a message has arrived.
     pub(crate) fn on_complete(
         &mut self,
         now: Time,
         packet: &CompletingPacket,
         transits: &Transits,
         port: impl Fn(u32) -> PortFacts,
-    ) -> Option<FlowBlame> {
+    ) {
         let msg = packet.msg;
-        let idx = msg.get().checked_sub(self.first)?;
-        let message = self.messages.get_mut(idx as usize)?.take()?;
+        let idx = msg.get().checked_sub(self.first);
+        let message = idx.and_then(|idx| self.messages.get_mut(idx as usize));
+        let Some(message) = message.and_then(Option::take) else { return };
         let of_host = &mut self.by_host[message.src.idx()];
         of_host.retain(|&(_, other)| other != msg.get());
         let number = self.numbers[msg.get() as usize];
         let parts = message.finish(now, packet, transits, port);
         let blame = parts.into_blame(number, |msg| self.numbers[msg as usize]);
+        self.arrived.insert(msg.get(), (now, blame));
         while self.messages.front().is_some_and(Option::is_none) {
             self.messages.pop_front();
             self.first += 1;
+        }
+    }
+
+    /// Returns the causes of a message that its receiver delivers.
+    pub(crate) fn on_delivered(&mut self, now: Time, msg: MsgId) -> Option<FlowBlame> {
+        let (at, mut blame) = self.arrived.remove(&msg.get())?;
+        if now > at {
+            blame.time += now - at;
+            blame.parts.push((Cause::Ordering, now - at));
         }
         Some(blame)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Stage, Time};
+use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 use super::links::{CONTROL, LinkLogs, Transits};
 use super::message::Parts;
@@ -229,8 +229,12 @@ impl Timeline {
         self.parts.add(cause, rest);
         let Some(port) = port else { return };
         links.for_each_between(port, part, |msg, time| {
-            let is_other = msg != self.msg.get() && msg != CONTROL;
-            if is_other || state == State::Granted {
+            let is_other = msg != self.msg.get();
+            let counts = is_other && (msg != CONTROL || state == State::Granted);
+            // What is left after packets of this message that an interface had queued.
+            let time = time.min(rest);
+            if counts && time > Span::ZERO {
+                rest = rest - time;
                 self.parts.block(cause, msg, time);
             }
         });

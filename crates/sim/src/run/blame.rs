@@ -1,6 +1,8 @@
 //! Causes of messages' times: what the run loop notes for them.
 
-use rampmeter_core::{Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Transport};
+use rampmeter_core::{
+    Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Transport,
+};
 
 use super::Sim;
 use crate::arrival::Arrival;
@@ -101,17 +103,24 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// The last byte of a message may have arrived in a packet.
     pub(super) fn blame_completion(&mut self, handle: Handle) {
-        let Self { blame: Some(blame), fabric, now, ledger, probe, .. } = self else { return };
+        let Self { blame: Some(blame), fabric, now, ledger, .. } = self else { return };
         let msg = fabric.pool.get(handle).payload.msg;
         if let Some(transits) = &fabric.watch.transits
             && ledger.has_all(msg)
         {
             let sent = fabric.pool.sent(handle);
             let of = CompletingPacket { msg, handle, sent };
-            let found = blame.on_complete(*now, &of, transits, |port| fabric.port_facts(port));
-            if let Some(found) = found {
-                probe.on_blame(&found);
-            }
+            blame.on_complete(*now, &of, transits, |port| fabric.port_facts(port));
+        }
+    }
+
+    /// Shows the probe the causes of a message that has been delivered.
+    pub(super) fn report_causes(&mut self, event: Event) {
+        if let Event::Delivered { msg, .. } = event
+            && let Some(blame) = &mut self.blame
+            && let Some(causes) = blame.on_delivered(self.now, msg)
+        {
+            self.probe.on_blame(&causes);
         }
     }
 

@@ -9,8 +9,8 @@ use rampmeter_exp::{
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
 
-use super::Limit;
 use super::draw::random_plan;
+use super::{Limit, with_run_key};
 
 /// Tables of results that every run has.
 const FILES: [&str; 4] = ["flows.parquet", "series.parquet", "queues.parquet", "summary.json"];
@@ -22,10 +22,7 @@ fn results(
     n_threads: usize,
     observer: &mut dyn Observer,
 ) -> Result<(Summary, Vec<Vec<u8>>, bool), PlanError> {
-    let text = match text.contains("[run]\n") {
-        true => text.replacen("[run]\n", &format!("[run]\nthreads = {n_threads}\n"), 1),
-        false => format!("{text}\n[run]\nthreads = {n_threads}\n"),
-    };
+    let text = with_run_key(text, &format!("threads = {n_threads}"));
     let plan = Plan::from_toml(&text, "plan", registry)?.check("plan", Path::new("."))?;
     let out = tempfile::tempdir().unwrap();
     let summary = run(&plan, out.path(), observer).unwrap();

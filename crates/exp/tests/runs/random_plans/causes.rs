@@ -1,0 +1,36 @@
+//! Causes of flows' times in random plans.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rampmeter_metrics::blame::{BlameRow, BlockerRow};
+use rampmeter_metrics::columns::read_rows;
+use rampmeter_metrics::read_flows;
+
+/// Checks that the parts of each flow that was delivered sum to its time, and that those who had a
+/// link had it for at most the part. Nothing is checked in runs without causes.
+pub(super) fn check(out: &Path, text: &str) {
+    let file = out.join("blame.parquet");
+    if !file.exists() {
+        return;
+    }
+    let (mut sums, mut parts) = (BTreeMap::new(), BTreeMap::new());
+    for row in read_rows::<BlameRow>(&file).unwrap().0.rows() {
+        *sums.entry(row.flow).or_insert(0) += row.time_ps;
+        let is_new = parts.insert((row.flow, row.part), row.time_ps).is_none();
+        assert!(is_new, "flow {} has two parts {}\n{text}", row.flow, row.part);
+    }
+    let (flows, _) = read_flows(&out.join("flows.parquet")).unwrap();
+    let times = flows.rows().filter_map(|row| Some((row.flow, row.fct_ps?)));
+    let times: BTreeMap<u64, u64> = times.collect();
+    assert_eq!(sums, times, "{text}");
+    let mut blocked = BTreeMap::new();
+    let blockers = out.join("blockers.parquet");
+    for row in read_rows::<BlockerRow>(&blockers).unwrap().0.rows() {
+        *blocked.entry((row.flow, row.part)).or_insert(0) += row.time_ps;
+    }
+    for (part, time_ps) in blocked {
+        let is_within = parts.get(&part).is_some_and(|&part_ps| time_ps <= part_ps);
+        assert!(is_within, "{part:?}: {time_ps} ps of {:?}\n{text}", parts.get(&part));
+    }
+}

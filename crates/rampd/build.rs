@@ -1,0 +1,1 @@
+../exp/build.rs
