@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_core::{
-    Header, Message, MsgId, NodeId, Packet, Planes, Receipt, Span, SwitchProgram, Time, Transport,
+    Message, MsgId, NodeId, Planes, Receipt, Span, SwitchProgram, Time, Transport,
 };
 
 use crate::blame::{Blame, PermissionInput};
@@ -31,12 +31,13 @@ use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, even
 use crate::engine::{EventKey, EventLimit, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
-use crate::probe::{Direction, InterfacePacket, Probe};
+use crate::probe::{Direction, Probe};
 use crate::source::Source;
 use crate::topo::Topology;
 
 mod blame;
 mod outages;
+mod packets;
 mod partition;
 mod progress;
 mod rails;
@@ -47,6 +48,7 @@ mod view;
 mod window_totals;
 pub(crate) mod windows;
 use super::arrival::Arrival;
+use packets::{check_codec, check_receipt, leaving, observe};
 use stations::{Station, Stations};
 pub use window_totals::WindowTotals;
 
@@ -483,50 +485,4 @@ where
         }
         status
     }
-}
-
-/// Shows the probe a packet, if it wants to see packets.
-#[inline]
-fn observe<P: Probe, H: Header>(
-    probe: &mut P,
-    ledger: &Ledger,
-    now: Time,
-    station: u32,
-    direction: Direction,
-    packet: &Packet<H>,
-) {
-    if P::PACKETS {
-        let message = ledger.size(packet.payload.msg);
-        let end = NodeId::new(station);
-        probe.on_packet(&InterfacePacket { now, end, direction, packet, message });
-    }
-}
-
-/// Callback that reports a packet that departs from `station` to the probe.
-#[inline]
-fn leaving<P: Probe, H: Header>(
-    probe: &mut P,
-    ledger: &Ledger,
-    now: Time,
-    station: u32,
-) -> impl FnOnce(&Packet<H>) {
-    move |packet| observe(probe, ledger, now, station, Direction::Sent, packet)
-}
-
-/// Paranoid mode: what the wire would carry is what the endpoint meant.
-fn check_receipt<H: Header>(packet: &Packet<H>, has_arrived: bool, receipt: Receipt) {
-    match receipt {
-        Receipt::Fresh => assert!(!has_arrived, "fresh, and has arrived: {packet:?}"),
-        Receipt::Duplicate => assert!(has_arrived, "a duplicate has not arrived: {packet:?}"),
-        Receipt::Control | Receipt::Ignored => {}
-    }
-}
-
-fn check_codec<H: Header>(packet: &Packet<H>) {
-    let mut bytes = [0; 256];
-    let header = &packet.header;
-    let written = header.encode(&mut bytes).expect("headers are shorter than 256 bytes");
-    assert_eq!(written, header.wire_len(), "wire_len of {header:?}");
-    let (decoded, read) = H::decode(&bytes[..written]).expect("an encoded header decodes");
-    assert_eq!((decoded, read), (*header, written), "codec round trip");
 }

@@ -28,7 +28,8 @@ use crate::traffic::source::PlanSource;
 /// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
 /// `links.parquet`, `drops.parquet`, `hosts.parquet` and `outages.parquet` if they have rows.
 /// Capture, timeline, `paths.parquet`, `blame.parquet` and `blockers.parquet` are written if the
-/// plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped keeps its results so far.
+/// plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped
+/// keeps its results so far.
 ///
 /// # Errors
 /// If results cannot be written.

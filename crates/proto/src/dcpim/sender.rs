@@ -3,9 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::{IdMap, SeqSet};
-use rampmeter_core::{
-    Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rng, Span, Stage, Time,
-};
+use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
@@ -13,6 +11,9 @@ use super::order::order;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output, paused_probe_interval};
+
+mod permission;
+pub(crate) use permission::STAGES;
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;
@@ -55,27 +56,6 @@ struct Permit {
     /// The receiver's slot and the token's number; `None` for a short flow.
     token: Option<(u32, u32)>,
 }
-
-/// Stage at which messages wait.
-pub(crate) const ANNOUNCEMENT: &Stage = &Stage {
-    name: "announcement",
-    meaning: "The receiver has not answered the notification of the flow (§3.2).",
-};
-
-/// Stage at which messages wait.
-pub(crate) const MATCHING: &Stage = &Stage {
-    name: "matching",
-    meaning: "The receiver has not been matched with this sender in the phase (§3.1).",
-};
-
-/// Stage at which messages wait.
-pub(crate) const TOKEN: &Stage = &Stage {
-    name: "token",
-    meaning: "The receiver is matched, and the flow has no token (§3.2).",
-};
-
-/// Stages at which messages wait for permission to send.
-pub(crate) const STAGES: &[&Stage] = &[ANNOUNCEMENT, MATCHING, TOKEN];
 
 /// The sender of one host.
 #[derive(Debug)]
@@ -134,21 +114,6 @@ impl Sender {
             let value = packets.get(&slot).copied().unwrap_or_default();
             each(Gauge { name: "token_packets", peer: flow.dst, msg: Some(flow.msg), value });
         }
-    }
-
-    /// Returns the permission of a message to send its next packet.
-    pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
-        let state = &self.flows[self.flows.slot(msg)?].state;
-        let is_valid = |permit: &Permit| permit.msg == msg && permit.expires >= now;
-        if state.is_queued || self.permits.iter().any(is_valid) {
-            return Some(Permission::Granted);
-        }
-        let is_matched = |phase: u32| phase.wrapping_sub(self.phase) as i32 >= 0;
-        Some(Permission::Awaited(match state.token_phase {
-            _ if state.awaited_response == AwaitedResponse::Any => ANNOUNCEMENT,
-            Some(phase) if is_matched(phase) => TOKEN,
-            _ => MATCHING,
-        }))
     }
 
     #[inline]
@@ -251,24 +216,6 @@ impl Sender {
             expires,
             token: Some((rx_slot, number)),
         });
-    }
-
-    /// Returns the expiry of a token of the receiver's `phase` that arrives now: a grace period
-    /// after the end of that phase (§3.2). With local rounds the phases of a receiver may be far
-    /// from those of this host. Then the token is for this host's phase.
-    fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
-        let ahead = phase.wrapping_sub(self.phase) as i32;
-        let away = dcpim.phase() * u64::from(ahead.unsigned_abs());
-        let end = match ahead {
-            0.. => self.phase_end.saturating_add(away),
-            _ => Time::from_ps(self.phase_end.as_ps().saturating_sub(away.as_ps())),
-        };
-        let is_apart = end.saturating_add(dcpim.grace) < now || ahead > 1;
-        let end = match dcpim.config.round_view {
-            Rounds::Local if is_apart => self.phase_end,
-            Rounds::Local | Rounds::Strict => end,
-        };
-        end.saturating_add(dcpim.grace)
     }
 
     /// Completes a flow that the receiver has in full.

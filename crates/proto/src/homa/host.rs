@@ -141,7 +141,8 @@ impl Endpoint for HomaHost {
     type Config = Homa;
 
     sides! {
-        counters, permission, message_counts, arriving, data, reconfigure(homa), wants_transmit, poll_event,
+        counters, permission, message_counts, arriving, data, reconfigure(homa), wants_transmit,
+        poll_event,
     }
 
     fn new(config: Arc<Homa>, node: NodeId, _rng: Rng, _now: Time) -> Self {

@@ -38,7 +38,8 @@ impl Endpoint for HpccHost {
     type Config = Hpcc;
 
     sides! {
-        counters, permission, gauges, message_counts, arriving, data, poll_control, wants_transmit, poll_event,
+        counters, permission, gauges, message_counts, arriving, data, poll_control,
+        wants_transmit, poll_event,
     }
 
     fn new(config: Arc<Hpcc>, node: NodeId, _rng: Rng, _now: Time) -> Self {

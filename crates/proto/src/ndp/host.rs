@@ -52,8 +52,8 @@ impl Endpoint for NdpHost {
     type Config = Ndp;
 
     sides! {
-        counters, permission, gauges, message_counts, arriving, data, reconfigure(ndp), wants_transmit,
-        poll_timeout, poll_event,
+        counters, permission, gauges, message_counts, arriving, data, reconfigure(ndp),
+        wants_transmit, poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Ndp>, node: NodeId, rng: Rng, _now: Time) -> Self {

@@ -59,8 +59,8 @@ impl Endpoint for PhostHost {
     type Config = Phost;
 
     sides! {
-        counters, permission, gauges, message_counts, arriving, data, reconfigure(phost), poll_control,
-        wants_transmit, poll_timeout, poll_event,
+        counters, permission, gauges, message_counts, arriving, data, reconfigure(phost),
+        poll_control, wants_transmit, poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Phost>, node: NodeId, _rng: Rng, _now: Time) -> Self {

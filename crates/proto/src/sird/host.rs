@@ -114,8 +114,8 @@ impl Endpoint for SirdHost {
     type Config = Sird;
 
     sides! {
-        counters, permission, message_counts, arriving, data, reconfigure(sird), wants_transmit, poll_timeout,
-        poll_event,
+        counters, permission, message_counts, arriving, data, reconfigure(sird), wants_transmit,
+        poll_timeout, poll_event,
     }
 
     fn new(config: Arc<Sird>, node: NodeId, _rng: Rng, _now: Time) -> Self {

@@ -314,12 +314,6 @@ impl Connection {
         [("cwnd_bytes", self.window()), ("in_flight_bytes", self.board.in_flight())]
     }
 
-    /// Returns true if all bytes before a message have been sent.
-    pub(super) fn is_next(&self, msg: MsgId) -> bool {
-        let message = self.messages.iter().find(|message| message.msg == msg);
-        message.is_some_and(|message| message.start <= self.board.next())
-    }
-
     /// Returns the congestion window, in bytes.
     fn window(&self) -> u64 {
         match self.recovery {

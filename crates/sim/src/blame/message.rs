@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use rampmeter_core::collections::IdMap;
 use rampmeter_core::{Span, Time};
 
+use super::cause::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, PortFacts};
 use super::links::{CONTROL, LinkLogs};
-use super::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, PortFacts};
 
 /// Parts of a message's time.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,7 @@
 //! The problem: a message is slow for many reasons at once, and most of them overlap. While a
 //! sender waits for a token, its packets queue elsewhere. Sums of all waits exceed the time.
 //!
-//! The simple way compares means: the delay of packets, the length of queues. It tells nothing
+//! The simple way compares means: the delay of packets, the length of queues. It says nothing
 //! about one message, and nothing sums to its time.
 //!
 //! The present way follows the *completing packet*, the one with the last missing byte. Its times
@@ -22,6 +22,7 @@
 //! ([`Endpoint::permission`](rampmeter_core::Endpoint::permission)); a transport that changes them
 //! at other times has wrong stages, though exact sums.
 
+mod cause;
 mod links;
 mod message;
 mod timeline;
@@ -29,96 +30,12 @@ mod timeline;
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
+use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Time};
 
+pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
+pub(crate) use cause::{CompletingPacket, PermissionInput, PortFacts};
 pub(crate) use links::Transits;
 use timeline::Timeline;
-
-use crate::engine::Handle;
-
-/// Maximum number of blockers of a message and cause that are named; the others are a sum.
-const BLOCKERS_MAX: usize = 16;
-
-/// Discovery of a loss after all bytes of a message had been sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossSignal {
-    /// By a deadline of the sender.
-    Timeout,
-    /// By a packet: a negative or duplicate acknowledgement, a token for the packet, a returned
-    /// header.
-    Packet,
-    /// The loss was not yet discovered.
-    Open,
-}
-
-/// Cause of a part of a message's time. Tiers are numbers of [`Fabric::tier_names`].
-///
-/// [`Fabric::tier_names`]: crate::fabric::Fabric::tier_names
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The sender waited for permission, at this stage of the transport.
-    Permission(&'static Stage),
-    /// The packet that ended the stage was on its way to the sender.
-    PermissionInFlight(&'static Stage),
-    /// The sender had permission, and its link was busy or paused.
-    SenderLink,
-    /// Bits of the message were put on a link: at the sender those of all its packets, later those
-    /// of the completing packet and of packets of the message in front of it.
-    Serialisation,
-    /// The sender sent bytes again.
-    Retransmission,
-    /// All bytes had been sent, and a loss was not yet repaired. The tier is that of the last drop.
-    Loss(LossSignal, Option<u8>),
-    /// The completing packet waited behind packets of others.
-    Queueing(u8),
-    /// The completing packet waited at a port that sent nothing: paused, or without a link.
-    Paused(u8),
-    /// The completing packet waited for its own tail, in a fabric of cut-through switches.
-    CutThrough(u8),
-    /// All bytes had arrived, and the receiver waited for earlier ones of the connection.
-    Ordering,
-    /// Bits travelled along links.
-    Propagation,
-    /// Switches and hosts processed the completing packet.
-    Switching,
-}
-
-/// Part of the time of a message during which others had a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Blocker {
-    /// The place of the part among those of the message.
-    pub part: u32,
-    /// The number in the workload of the message that had the link. `None` for control packets, and
-    /// for the sum of messages beyond the first 16.
-    pub flow: Option<u32>,
-    /// Time for which it had the link.
-    pub time: Span,
-}
-
-/// The causes of a message's time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlowBlame {
-    /// The number of the message in the workload.
-    pub number: u32,
-    /// Time from its submission until its last byte arrived.
-    pub time: Span,
-    /// Parts, which sum to `time`.
-    pub parts: Vec<(Cause, Span)>,
-    /// Messages that had the link meanwhile. While a message waits for permission that is the link
-    /// of its receiver.
-    pub blockers: Vec<Blocker>,
-}
-
-/// Input of a sender, after which permissions may change.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum PermissionInput {
-    /// A control packet arrived that was sent at this time.
-    Packet(Time),
-    /// A deadline passed.
-    Deadline,
-    /// The message was submitted, or a packet of it was sent.
-    Own,
-}
 
 /// The causes of all messages of a run.
 #[derive(Debug)]
@@ -134,36 +51,17 @@ pub(crate) struct Blame {
     ports: Vec<(u32, u32)>,
     /// True if interfaces of hosts may queue packets.
     has_queues: bool,
+    /// Tiers of the hosts' links; empty if these are never idle while a message may send.
+    pausing_tiers: Vec<u8>,
     /// Messages whose bytes have arrived and that their receivers have not delivered, by number,
     /// with the time of the arrival.
     arrived: IdMap<u32, (Time, FlowBlame)>,
 }
 
-/// The packet with the last missing byte of a message.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CompletingPacket {
-    pub(crate) msg: MsgId,
-    pub(crate) handle: Handle,
-    /// Time of its departure from the sender.
-    pub(crate) sent: Time,
-}
-
-/// Fields of a port on which parts depend.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PortFacts {
-    pub(crate) tier: u8,
-    /// Propagation and processing.
-    pub(crate) delay: Span,
-    /// Propagation alone.
-    pub(crate) propagation: Span,
-    /// The cause of waits in which the port sends nothing.
-    pub(crate) idle_cause: Cause,
-}
-
 impl Blame {
     /// Creates the causes of a network with these ports from and to hosts, whose interfaces queue
     /// packets if `has_queues`.
-    pub(crate) fn new(ports: Vec<(u32, u32)>, has_queues: bool) -> Self {
+    pub(crate) fn new(ports: Vec<(u32, u32)>, has_queues: bool, pausing_tiers: Vec<u8>) -> Self {
         Self {
             messages: VecDeque::new(),
             first: 0,
@@ -171,6 +69,7 @@ impl Blame {
             numbers: Vec::new(),
             ports,
             has_queues,
+            pausing_tiers,
             arrived: IdMap::default(),
         }
     }
@@ -190,13 +89,14 @@ impl Blame {
     ) {
         debug_assert_eq!(self.numbers.len() as u32, msg.get());
         self.numbers.push(number);
+        let interface = (self.has_queues, self.pausing_tiers.get(src.idx()).copied());
         let ports = (self.ports[src.idx()].0, self.ports[dst.idx()].1);
         self.messages.push_back(Some(Box::new(Timeline::new(
             now,
             msg,
             (src, dst),
             ports,
-            self.has_queues,
+            interface,
             size,
         ))));
         self.by_host[src.idx()].push((dst.get(), msg.get()));

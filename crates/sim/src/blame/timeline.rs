@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
+use super::cause::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
 use super::links::{CONTROL, LinkLogs, Transits};
 use super::message::Parts;
-use super::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
 
 /// Stage of transports that do not report permissions.
 static UNKNOWN: Stage = Stage { name: "permission", meaning: "The transport does not report it." };
@@ -66,6 +66,8 @@ pub(super) struct Timeline {
     receiver_port: u32,
     /// True if its packets may be on the link in any state, as interfaces queue them.
     is_queued: bool,
+    /// Tier of the sender's link if that may be idle though the message may send: it is paused.
+    pausing_tier: Option<u8>,
     size: u64,
     /// Ranges of bytes that have been sent.
     sent: SentRanges,
@@ -85,7 +87,7 @@ impl Timeline {
         msg: MsgId,
         (src, dst): (NodeId, NodeId),
         (sender_port, receiver_port): (u32, u32),
-        is_queued: bool,
+        (is_queued, pausing_tier): (bool, Option<u8>),
         size: u64,
     ) -> Self {
         Self {
@@ -95,6 +97,7 @@ impl Timeline {
             sender_port,
             receiver_port,
             is_queued,
+            pausing_tier,
             size,
             sent: SentRanges::default(),
             submitted: now,
@@ -226,18 +229,23 @@ impl Timeline {
                 }
             });
         }
-        self.parts.add(cause, rest);
-        let Some(port) = port else { return };
+        let Some(port) = port else { return self.parts.add(cause, rest) };
+        let mut unblocked = rest;
         links.for_each_between(port, part, |msg, time| {
             let is_other = msg != self.msg.get();
             let counts = is_other && (msg != CONTROL || state == State::Granted);
             // What is left after packets of this message that an interface had queued.
-            let time = time.min(rest);
+            let time = time.min(unblocked);
             if counts && time > Span::ZERO {
-                rest = rest - time;
+                unblocked = unblocked - time;
                 self.parts.block(cause, msg, time);
             }
         });
+        if let (State::Granted, Some(tier)) = (state, self.pausing_tier) {
+            rest = rest - unblocked;
+            self.parts.add(Cause::Paused(tier), unblocked);
+        }
+        self.parts.add(cause, rest);
     }
 
     /// Returns the parts until `now`, at which the completing packet arrived.

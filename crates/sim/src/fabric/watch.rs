@@ -6,8 +6,8 @@
 
 use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
-use super::{DropReason, Fabric};
-use crate::blame::Transits;
+use super::{DropReason, Fabric, Switching};
+use crate::blame::{Cause, PortFacts, Transits};
 use crate::engine::Handle;
 
 /// Something that happened at a port.
@@ -144,5 +144,68 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.record(port, |fabric| PortChange::QueueLength {
             bytes: fabric.ports[port as usize].queued,
         });
+    }
+
+    /// Returns the facts of a port on which the causes of times depend.
+    pub(crate) fn port_facts(&self, port: u32) -> PortFacts {
+        let (link, _) = self.routes.end(port);
+        let link = self.topology.links()[link as usize];
+        let of = &self.ports[port as usize];
+        PortFacts {
+            tier: of.tier,
+            delay: of.delay,
+            propagation: of.delay.min(link.propagation),
+            idle_cause: match self.config.switching {
+                Switching::CutThrough { .. } => Cause::CutThrough(of.tier),
+                _ if self.waits_idly() => Cause::Paused(of.tier),
+                _ => Cause::Queueing(of.tier),
+            },
+        }
+    }
+
+    /// Returns true if a port may send nothing though packets wait: it is paused, its link is down,
+    /// or packets wait for their tails or for tokens.
+    fn may_wait_idly(&self) -> bool {
+        self.config.has_pauses()
+            || self.config.switching != Switching::StoreAndForward
+            || self.ports.iter().any(|port| port.is_irregular)
+    }
+
+    /// Returns the tier of each host's link if links may be idle while hosts may send. With several
+    /// links a host, one may be idle while others are busy.
+    pub(crate) fn pausing_tiers(&self) -> Vec<u8> {
+        if !self.may_wait_idly() || self.rails > 1 {
+            return Vec::new();
+        }
+        self.ports[..self.topology.n_hosts() as usize].iter().map(|port| port.tier).collect()
+    }
+
+    fn waits_idly(&self) -> bool {
+        self.watch.transits.as_ref().is_some_and(|transits| transits.waits_idly())
+    }
+
+    /// Returns an empty log of transmissions, for ports from and to hosts.
+    pub(crate) fn new_transits(&self, of_hosts: &[(u32, u32)]) -> Transits {
+        let waits_idly = self.may_wait_idly();
+        let mut keeps_all = vec![waits_idly; self.ports.len()];
+        for &(from, to) in of_hosts {
+            keeps_all[from as usize] = true;
+            if let Some(keeps) = keeps_all.get_mut(to as usize) {
+                *keeps = true;
+            }
+        }
+        Transits::new(keeps_all, waits_idly)
+    }
+
+    /// Returns the port of each host's first link, and the first port that leads to the host.
+    pub(crate) fn ports_of_hosts(&self) -> Vec<(u32, u32)> {
+        let n_hosts = self.topology.n_hosts();
+        let mut ports: Vec<(u32, u32)> = (0..n_hosts).map(|host| (host, u32::MAX)).collect();
+        for (number, port) in self.ports.iter().enumerate() {
+            if let Some(of_host) = ports.get_mut(port.far_end as usize) {
+                of_host.1 = of_host.1.min(number as u32);
+            }
+        }
+        ports
     }
 }

@@ -19,8 +19,9 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         self.fabric.watch.is_on = notes_ports;
         if records_causes {
             let ports = self.fabric.ports_of_hosts();
+            let tiers = self.fabric.pausing_tiers();
             self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits(&ports)));
-            self.blame = Some(Box::new(Blame::new(ports, self.n_pull_fast_hosts == 0)));
+            self.blame = Some(Box::new(Blame::new(ports, self.n_pull_fast_hosts == 0, tiers)));
         }
         self
     }

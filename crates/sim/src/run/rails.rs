@@ -3,7 +3,8 @@
 
 use rampmeter_core::Transport;
 
-use super::{Sim, check_codec, leaving};
+use super::Sim;
+use super::packets::{check_codec, leaving};
 use crate::probe::Probe;
 use crate::source::Source;
 

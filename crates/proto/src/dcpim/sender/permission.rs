@@ -1,0 +1,62 @@
+//! Permission to send: the stages at which messages wait for it, and the expiry of tokens.
+
+use rampmeter_core::{MsgId, Permission, Stage, Time};
+
+use super::{AwaitedResponse, Permit, Sender};
+use crate::dcpim::config::{Dcpim, Rounds};
+
+/// Stage at which messages wait.
+pub(crate) const ANNOUNCEMENT: &Stage = &Stage {
+    name: "announcement",
+    meaning: "The receiver has not answered the notification of the flow (§3.2).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const MATCHING: &Stage = &Stage {
+    name: "matching",
+    meaning: "The receiver has not been matched with this sender in the phase (§3.1).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const TOKEN: &Stage = &Stage {
+    name: "token",
+    meaning: "The receiver is matched, and the flow has no token (§3.2).",
+};
+
+/// Stages at which messages wait for permission to send.
+pub(crate) const STAGES: &[&Stage] = &[ANNOUNCEMENT, MATCHING, TOKEN];
+
+impl Sender {
+    /// Returns the permission of a message to send its next packet.
+    pub(in crate::dcpim) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let state = &self.flows[self.flows.slot(msg)?].state;
+        let is_valid = |permit: &Permit| permit.msg == msg && permit.expires >= now;
+        if state.is_queued || self.permits.iter().any(is_valid) {
+            return Some(Permission::Granted);
+        }
+        let is_matched = |phase: u32| phase.wrapping_sub(self.phase) as i32 >= 0;
+        Some(Permission::Awaited(match state.token_phase {
+            _ if state.awaited_response == AwaitedResponse::Any => ANNOUNCEMENT,
+            Some(phase) if is_matched(phase) => TOKEN,
+            _ => MATCHING,
+        }))
+    }
+
+    /// Returns the expiry of a token of the receiver's `phase` that arrives now: a grace period
+    /// after the end of that phase (§3.2). With local rounds the phases of a receiver may be far
+    /// from those of this host. Then the token is for this host's phase.
+    pub(super) fn expiry(&self, now: Time, phase: u32, dcpim: &Dcpim) -> Time {
+        let ahead = phase.wrapping_sub(self.phase) as i32;
+        let away = dcpim.phase() * u64::from(ahead.unsigned_abs());
+        let end = match ahead {
+            0.. => self.phase_end.saturating_add(away),
+            _ => Time::from_ps(self.phase_end.as_ps().saturating_sub(away.as_ps())),
+        };
+        let is_apart = end.saturating_add(dcpim.grace) < now || ahead > 1;
+        let end = match dcpim.config.round_view {
+            Rounds::Local if is_apart => self.phase_end,
+            Rounds::Local | Rounds::Strict => end,
+        };
+        end.saturating_add(dcpim.grace)
+    }
+}

@@ -1,0 +1,61 @@
+//! Stages at which messages wait for permission to send.
+
+use rampmeter_core::{MsgId, Permission, Stage, Time};
+
+use super::Sender;
+use crate::tcp::connection::Grant;
+
+/// Stage at which messages wait.
+pub(crate) const HANDSHAKE: &Stage =
+    &Stage { name: "handshake", meaning: "The connection is not open (RFC 9293, section 3.5)." };
+
+/// Stage at which messages wait.
+pub(crate) const CONNECTION: &Stage = &Stage {
+    name: "connection",
+    meaning: "Earlier messages of the connection have not been sent.",
+};
+
+/// Stage at which messages wait.
+pub(crate) const CONTROLLER: &Stage = &Stage {
+    name: "controller",
+    meaning: "A controller has stopped the message, or not yet admitted it.",
+};
+
+/// Stage at which messages wait.
+pub(crate) const RECEIVE_WINDOW: &Stage = &Stage {
+    name: "receive-window",
+    meaning: "The receiver has no room (RFC 9293, section 3.8.6).",
+};
+
+/// Stage at which messages wait.
+pub(crate) const PACING: &Stage =
+    &Stage { name: "pacing", meaning: "The pace of the connection allows the next packet later." };
+
+/// Stage at which messages wait.
+pub(crate) const WINDOW: &Stage = &Stage {
+    name: "window",
+    meaning: "As many bytes are in flight as the congestion window allows.",
+};
+
+/// Stages at which messages wait for permission to send, without controllers.
+pub(crate) const STAGES: &[&Stage] = &[HANDSHAKE, CONNECTION, RECEIVE_WINDOW, PACING, WINDOW];
+
+impl Sender {
+    /// Returns the permission of a message to send its next packet.
+    pub(in crate::tcp) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        let slot = *self.by_message.get(&msg.get())?;
+        let connection = &self.connections[slot];
+        let sent = connection.sent_end();
+        let is_next = connection.messages.iter().any(|of| of.msg == msg && of.start <= sent);
+        let is_ready = self.ready.get(&self.positions, slot).is_some();
+        Some(match () {
+            () if !is_next => Permission::Awaited(CONNECTION),
+            () if is_ready => Permission::Granted,
+            () if !connection.is_open => Permission::Awaited(HANDSHAKE),
+            () if connection.grant == Grant::Stopped => Permission::Awaited(CONTROLLER),
+            () if connection.is_window_closed() => Permission::Awaited(RECEIVE_WINDOW),
+            () if connection.paced_until > now => Permission::Awaited(PACING),
+            () => Permission::Awaited(WINDOW),
+        })
+    }
+}

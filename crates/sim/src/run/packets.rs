@@ -1,0 +1,53 @@
+//! Packets at interfaces: what probes see, and what paranoid runs check.
+
+use rampmeter_core::{Header, NodeId, Packet, Receipt, Time};
+
+use crate::ledger::Ledger;
+use crate::probe::{Direction, InterfacePacket, Probe};
+
+/// Shows the probe a packet, if it wants to see packets.
+#[inline]
+pub(super) fn observe<P: Probe, H: Header>(
+    probe: &mut P,
+    ledger: &Ledger,
+    now: Time,
+    station: u32,
+    direction: Direction,
+    packet: &Packet<H>,
+) {
+    if P::PACKETS {
+        let message = ledger.size(packet.payload.msg);
+        let end = NodeId::new(station);
+        probe.on_packet(&InterfacePacket { now, end, direction, packet, message });
+    }
+}
+
+/// Callback that reports a packet that departs from `station` to the probe.
+#[inline]
+pub(super) fn leaving<P: Probe, H: Header>(
+    probe: &mut P,
+    ledger: &Ledger,
+    now: Time,
+    station: u32,
+) -> impl FnOnce(&Packet<H>) {
+    move |packet| observe(probe, ledger, now, station, Direction::Sent, packet)
+}
+
+/// Paranoid mode: the receipt of a packet is what the endpoint said about it before.
+pub(super) fn check_receipt<H: Header>(packet: &Packet<H>, has_arrived: bool, receipt: Receipt) {
+    match receipt {
+        Receipt::Fresh => assert!(!has_arrived, "fresh, and has arrived: {packet:?}"),
+        Receipt::Duplicate => assert!(has_arrived, "a duplicate has not arrived: {packet:?}"),
+        Receipt::Control | Receipt::Ignored => {}
+    }
+}
+
+/// Paranoid mode: what the wire would carry is what the endpoint meant.
+pub(super) fn check_codec<H: Header>(packet: &Packet<H>) {
+    let mut bytes = [0; 256];
+    let header = &packet.header;
+    let written = header.encode(&mut bytes).expect("headers are shorter than 256 bytes");
+    assert_eq!(written, header.wire_len(), "wire_len of {header:?}");
+    let (decoded, read) = H::decode(&bytes[..written]).expect("an encoded header decodes");
+    assert_eq!((decoded, read), (*header, written), "codec round trip");
+}
