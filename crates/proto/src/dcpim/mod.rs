@@ -66,7 +66,7 @@ impl RegisteredTransport for DcpimTransport {
     const SUMMARY: &'static str =
         "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
     const WIRE: TransportId = TransportId(1);
-    const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const STAGES: &'static [&'static Stage] = sender::permission::STAGES;
 
     fn segmentation(keys: &DcpimConfig) -> Segmentation {
         let &DcpimConfig { payload, header, padding, .. } = keys;

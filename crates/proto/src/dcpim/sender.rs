@@ -12,8 +12,7 @@ use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output, paused_probe_interval};
 
-mod permission;
-pub(crate) use permission::STAGES;
+pub(crate) mod permission;
 
 /// Rank of packets of short flows: above all tokens (§3.2).
 const SHORT_RANK: u8 = 1;

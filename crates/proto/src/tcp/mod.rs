@@ -36,7 +36,7 @@ mod tests;
 pub use config::{Tcp, TcpConfig};
 pub(crate) use connection::Grant;
 pub use host::TcpHost;
-pub(crate) use sender::{
+pub(crate) use sender::permission::{
     CONNECTION, CONTROLLER, HANDSHAKE, PACING, RECEIVE_WINDOW, STAGES, WINDOW,
 };
 pub use stats::TcpStats;

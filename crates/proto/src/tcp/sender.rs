@@ -16,10 +16,7 @@ use super::stats::TcpStats;
 use super::wire::TcpHeader;
 use crate::toolkit::{NextNumber, OutgoingMessage, Output, RetransmitQueue, Timers};
 
-mod permission;
-pub(crate) use permission::{
-    CONNECTION, CONTROLLER, HANDSHAKE, PACING, RECEIVE_WINDOW, STAGES, WINDOW,
-};
+pub(crate) mod permission;
 
 /// The sender of one host.
 #[derive(Debug)]

@@ -118,7 +118,7 @@ impl RegisteredTransport for TcpTransport {
     const TITLE: &'static str = "TCP";
     const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
     const WIRE: TransportId = TransportId(6);
-    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
+    const STAGES: &'static [&'static Stage] = super::sender::permission::STAGES;
 
     fn segmentation(keys: &TcpConfig) -> Segmentation {
         keys.segmentation()
@@ -146,7 +146,7 @@ impl RegisteredTransport for DctcpTransport {
     const TITLE: &'static str = "DCTCP";
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
     const WIRE: TransportId = TransportId(7);
-    const STAGES: &'static [&'static Stage] = super::sender::STAGES;
+    const STAGES: &'static [&'static Stage] = super::sender::permission::STAGES;
 
     fn segmentation(keys: &DctcpConfig) -> Segmentation {
         keys.0.segmentation()

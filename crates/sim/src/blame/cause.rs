@@ -28,7 +28,7 @@ pub enum Cause {
     Permission(&'static Stage),
     /// The packet that ended the stage was on its way to the sender.
     PermissionInFlight(&'static Stage),
-    /// The sender had permission, and its link was busy or paused.
+    /// The sender had permission, and its link was busy.
     SenderLink,
     /// Bits of the message were put on a link: at the sender those of all its packets, later those
     /// of the completing packet and of packets of the message in front of it.
@@ -39,7 +39,8 @@ pub enum Cause {
     Loss(LossSignal, Option<u8>),
     /// The completing packet waited behind packets of others.
     Queueing(u8),
-    /// The completing packet waited at a port that sent nothing: paused, or without a link.
+    /// The completing packet waited at a port that sent nothing, or the sender had permission and
+    /// its link was idle: paused, or failed.
     Paused(u8),
     /// The completing packet waited for its own tail, in a fabric of cut-through switches.
     CutThrough(u8),

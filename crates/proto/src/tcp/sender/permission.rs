@@ -2,8 +2,7 @@
 
 use rampmeter_core::{MsgId, Permission, Stage, Time};
 
-use super::Sender;
-use crate::tcp::connection::Grant;
+use super::{Grant, Sender};
 
 /// Stage at which messages wait.
 pub(crate) const HANDSHAKE: &Stage =
