@@ -28,7 +28,7 @@ pub(crate) const STAGES: &[&Stage] = &[ANNOUNCEMENT, MATCHING, TOKEN];
 
 impl Sender {
     /// Returns the permission of a message to send its next packet.
-    pub(in crate::dcpim) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+    pub(crate) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         let state = &self.flows[self.flows.slot(msg)?].state;
         let is_valid = |permit: &Permit| permit.msg == msg && permit.expires >= now;
         if state.is_queued || self.permits.iter().any(is_valid) {

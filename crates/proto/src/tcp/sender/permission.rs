@@ -41,7 +41,7 @@ pub(crate) const STAGES: &[&Stage] = &[HANDSHAKE, CONNECTION, RECEIVE_WINDOW, PA
 
 impl Sender {
     /// Returns the permission of a message to send its next packet.
-    pub(in crate::tcp) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+    pub(crate) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         let slot = *self.by_message.get(&msg.get())?;
         let connection = &self.connections[slot];
         let sent = connection.sent_end();
