@@ -11,13 +11,21 @@ Runs = Callable[[str], rm.Run]
 """Returns the run in a folder below `results`."""
 
 
-def wait(run: rm.Run, *causes: str, flow: int | None = None, stage: str | None = None) -> float:
+def wait(
+    run: rm.Run,
+    *causes: str,
+    flow: int | None = None,
+    stage: str | None = None,
+    tier: str | None = None,
+) -> float:
     """Returns the time of these causes, of one flow or per flow, in microseconds."""
     assert run.blame is not None
     table = run.blame.parts.to_pandas()
     found = table["cause"].isin(causes)
     if stage is not None:
         found &= table["stage"] == stage
+    if tier is not None:
+        found &= table["tier"] == tier
     if flow is not None:
         found &= table["flow"] == flow
     total = float(table.loc[found, "time_ps"].sum()) / 1e6
@@ -230,8 +238,8 @@ def pauses(runs: Runs) -> list[str]:
         f"takes {us(times(dropped)[4])} instead of {us(times(paused)[4])}",
         f"The port to host 5 drops {drops(dropped)} packets, and the last flow of the incast "
         f"takes {us(last['drops'])} instead of {us(last['pauses'])}",
-        f"so {us(wait(paused, 'sender-link', flow=4))} are a wait for the host's link",
-        f"It was {us(wait(paused, 'paused', flow=4))} at paused ports",
+        f"{us(wait(paused, 'paused', flow=4))} at paused ports, "
+        f"{us(wait(paused, 'paused', flow=4, tier='host-up'))} of them at its own host",
     ]
 
 

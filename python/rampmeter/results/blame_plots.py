@@ -48,7 +48,7 @@ def differences(names: tuple[str, str], by_size: Sequence[SizeDifference]) -> "F
     return plots.cause_differences(panels, label)
 
 
-def _bars(run: FlowTimes) -> plots.CauseBars:
+def _bars(run: FlowTimes) -> "plots.CauseBars":
     groups = causes_by_size(run)
     labels = size_ranges([one.label for one in groups])
     parts = {
