@@ -402,9 +402,9 @@ class Tcp(Transport):
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno),
       5000 (reference).
-    - `rto_max_us`: Largest retransmission timeout in microseconds; 256 times the smallest, one
-      minute at most, if left out. Unit: µs; values: 1 to 120000000; default: derived (cubic),
-      derived (new-reno), 1000000 (reference).
+    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
+      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+      values: 1 to 120000000; default: derived (cubic), derived (new-reno), 1000000 (reference).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
       trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived (cubic),
       derived (new-reno), 5000 (reference).
@@ -530,9 +530,9 @@ class Dctcp(Transport):
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000 (reference),
       200000 (ns-2).
-    - `rto_max_us`: Largest retransmission timeout in microseconds; 256 times the smallest, one
-      minute at most, if left out. Unit: µs; values: 1 to 120000000; default: derived (rfc8257),
-      1000000 (reference), 1000000 (ns-2).
+    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
+      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+      values: 1 to 120000000; default: derived (rfc8257), 1000000 (reference), 1000000 (ns-2).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
       trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived (rfc8257),
       5000 (reference), 200000 (ns-2).
@@ -670,10 +670,10 @@ class Pias(Transport):
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
       (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 200000 (reference).
-    - `rto_max_us`: Largest retransmission timeout in microseconds; 256 times the smallest, one
-      minute at most, if left out. Unit: µs; values: 1 to 120000000; default: derived
-      (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
-      (data-mining-0.8), 1000000 (reference).
+    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
+      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+      values: 1 to 120000000; default: derived (web-search-0.5), derived (web-search-0.8), derived
+      (data-mining-0.5), derived (data-mining-0.8), 1000000 (reference).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
       trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived
       (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
@@ -798,7 +798,8 @@ class Capton(Transport):
     - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; as in the network if
       left out. Values: 1 to 100000; default: derived.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; that of TCP if left out. The
-      paper's study has 200000 (table 3). Unit: µs; values: 1 to 60000000; default: derived.
+      paper's study has 200000 (table 3). The largest is four times as long, 256 round trips at
+      least. Unit: µs; values: 1 to 60000000; default: derived.
     - `reordering_window_rtts`: Reordering window before a segment counts as lost, in shortest round
       trips, rounded to quarters. Values: 0.25 to 16; default: 4.0.
     - `queue`: Packet memory of a port in full packets. If left out, two bandwidth-delay products,

@@ -168,6 +168,8 @@ impl Eq for Stage {}
 pub enum Permission {
     /// It may send a packet as soon as the link of its host is free for it.
     Granted,
+    /// The same until this time. Then it waits at this stage, without an input.
+    GrantedUntil(Time, &'static Stage),
     /// It waits at this stage.
     Awaited(&'static Stage),
 }

@@ -8,11 +8,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 use thiserror::Error;
 
 /// Reason for which a table cannot be written or read.
@@ -86,11 +87,17 @@ impl TableWriter {
         partial.push(".partial");
         let partial = PathBuf::from(partial);
         let out = File::create(&partial).map_err(|source| io(&partial, source))?;
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP))
-            .build();
-        let writer = ArrowWriter::try_new(out, schema, Some(properties))
+            .set_dictionary_enabled(false);
+        // Names have few values. Dictionaries of numbers take long and make files hardly smaller.
+        let names = schema.fields().iter().filter(|field| *field.data_type() == DataType::Utf8);
+        for field in names {
+            let column = ColumnPath::from(field.name().as_str());
+            properties = properties.set_column_dictionary_enabled(column, true);
+        }
+        let writer = ArrowWriter::try_new(out, schema, Some(properties.build()))
             .map_err(|error| broken(&partial, error))?;
         Ok(Self { writer, partial, file: file.to_owned() })
     }

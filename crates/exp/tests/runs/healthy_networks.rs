@@ -182,3 +182,19 @@ fn flows_finish_in_healthy_networks() {
         }
     });
 }
+
+/// Timeouts that are shorter than a round trip: a packet takes 12 us at 1 Gbit/s.
+#[test]
+fn flows_finish_with_the_shortest_timeouts() {
+    let registry = Registry::builtin();
+    for name in ["tcp", "dctcp", "pias", "hyline", "capton"] {
+        let text = format!(
+            "[topology]\nkind = 'star'\nhosts = 4\naccess-gbps = 1.0\n\
+             [transport]\nname = '{name}'\nrto-min-us = 1\n\
+             [workload]\npattern = 'incast'\nfan = 3\nrounds = 1\nflow-bytes = 6000\n\
+             [run]\nsample-us = 0.0\n"
+        );
+        let found = fault(&text, Path::new("."), &registry);
+        assert!(found.is_none(), "{name}: {}", found.unwrap_or_default());
+    }
+}

@@ -14,7 +14,7 @@ use crate::central::{Settings, TimeoutSettings};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};
 use crate::registered::{Deployment, Peers, Site};
 use crate::tcp::TcpConfig;
-use crate::tcp::config::{LossDetection, PeerStarts, Timeout};
+use crate::tcp::config::{LossDetection, PeerStarts, RTO_DOUBLED, Timeout};
 use crate::tcp::control::{Algorithm, ControlParams};
 use crate::toolkit::Padding;
 
@@ -73,7 +73,7 @@ pub struct CaptonConfig {
     #[schemars(range(min = 1, max = 100_000))]
     pub rack_hosts: Option<u32>,
     /// Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
-    /// has 200000 (table 3).
+    /// has 200000 (table 3). The largest is four times as long, 256 round trips at least.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
     /// Reordering window before a segment counts as lost, in shortest round trips, rounded to
@@ -137,7 +137,10 @@ impl CaptonConfig {
     }
 
     /// Returns the TCP below: Cubic as hosts have it, on connections that are there (§IV.C).
-    fn tcp(&self) -> TcpConfig {
+    fn tcp(&self, facts: &FabricFacts) -> TcpConfig {
+        let shortest = facts.data_rtt * RTO_DOUBLED;
+        let rto_max =
+            |rto_min_us: u64| (4 * rto_min_us).max(shortest.div_floor(Span::from_us(1)) + 1);
         let &Self { rto_min_us, rack_quarters, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::Cubic,
@@ -147,7 +150,7 @@ impl CaptonConfig {
             handshake: false,
             rto_min_us,
             rto_initial_us: rto_min_us,
-            rto_max_us: rto_min_us.map(|us| (4 * us).min(120_000_000)),
+            rto_max_us: rto_min_us.map(|us| rto_max(us).min(120_000_000)),
             padding,
             payload,
             header,
@@ -180,7 +183,7 @@ impl CaptonConfig {
         let facts = &site.facts;
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
-        let mut tcp = config.tcp().derive(facts, Vec::new())?;
+        let mut tcp = config.tcp(facts).derive(facts, Vec::new())?;
         tcp.start.granted = config.granted_window(facts);
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;

@@ -22,15 +22,12 @@ pub(super) const DATA: Priority = Priority::new(1);
 /// first one's receiver has no slot.
 const REPEATED: usize = 2;
 
-/// Stage at which messages wait.
 pub(crate) const RESERVATION: &Stage = &Stage {
     name: "reservation",
-    meaning: "The message has no slot: its request, or a reservation for it, is on its way (§3.2).",
+    meaning: "The message has no slot: its request, or a reservation for it, is in flight (§3.2).",
 };
 
-/// Stage at which messages wait.
-pub(crate) const SLOT: &Stage =
-    &Stage { name: "slot", meaning: "The turn of its slots has not come (§3.3)." };
+pub(crate) const SLOT: &Stage = &Stage { name: "slot", meaning: "Its slots are not due (§3.3)." };
 
 /// Stages at which messages wait for permission to send.
 pub(crate) const STAGES: &[&Stage] = &[RESERVATION, SLOT];

@@ -72,6 +72,11 @@ impl Flows {
         self.flows.len()
     }
 
+    /// Returns the slot of a message.
+    pub(super) fn slot(&self, msg: MsgId) -> Option<u32> {
+        self.flows.slot(msg)
+    }
+
     pub(super) fn get(&self, slot: u32) -> Option<&TxFlow> {
         self.flows.get(slot)
     }

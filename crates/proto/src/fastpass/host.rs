@@ -35,10 +35,9 @@ pub struct FastpassHost {
 /// schedule. Their flows may end meanwhile, and no timeout counts their packets as lost.
 const DUE_MAX: usize = 64;
 
-/// Stage at which messages wait.
 pub(crate) const SLOT: &Stage = &Stage {
     name: "slot",
-    meaning: "The arbiter has given no slot to a packet of the flow, or its time has not come.",
+    meaning: "The arbiter has given no slot to a packet of the flow, or the slot is not due.",
 };
 
 /// Stages at which messages wait for permission to send.
@@ -274,6 +273,7 @@ impl Endpoint for FastpassHost {
     }
 
     fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.flows.slot(msg)?;
         let is_due = self.due.iter().any(|packet| packet.payload.msg == msg);
         Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
     }

@@ -72,7 +72,6 @@ impl TxState {
     }
 }
 
-/// Stage at which messages wait.
 pub(crate) const GRANT: &Stage = &Stage {
     name: "grant",
     meaning: "Unscheduled packets have been sent, and the receiver has granted no more.",

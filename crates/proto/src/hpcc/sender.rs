@@ -97,11 +97,9 @@ impl Window for FlowWindow {
 /// path may be a busier one.
 const FIRST_TIMES: u64 = 4;
 
-/// Stage at which messages wait.
 pub(crate) const WINDOW: &Stage =
     &Stage { name: "window", meaning: "As many bytes are in flight as the window allows (§3.3)." };
 
-/// Stage at which messages wait.
 pub(crate) const PACING: &Stage = &Stage {
     name: "pacing",
     meaning: "The pace of the flow allows the next packet later (§4.2).",

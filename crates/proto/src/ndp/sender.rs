@@ -109,7 +109,6 @@ impl Window {
     }
 }
 
-/// Stage at which messages wait.
 pub(crate) const PULL: &Stage = &Stage {
     name: "pull",
     meaning: "The first window has been sent, and the receiver has not pulled the next packet.",

@@ -85,13 +85,11 @@ fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
     timeouts >= pfabric.config.starving_after && pfabric.config.starving == TimeoutReaction::Probe
 }
 
-/// Stage at which messages wait.
 pub(crate) const WINDOW: &Stage = &Stage {
     name: "window",
     meaning: "As many packets are in flight as the window allows (§4.3).",
 };
 
-/// Stage at which messages wait.
 pub(crate) const PROBE: &Stage = &Stage {
     name: "probe",
     meaning: "The flow starves, and no probe of it has been answered (§4.3).",

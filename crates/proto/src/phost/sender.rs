@@ -81,7 +81,6 @@ fn make_rts(
     PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission }
 }
 
-/// Stage at which messages wait.
 pub(crate) const TOKEN: &Stage =
     &Stage { name: "token", meaning: "The destination has given no token that is valid (§3.2)." };
 
@@ -129,9 +128,12 @@ impl Sender {
     /// Returns the permission of a message to send its next packet.
     pub(super) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         let state = &self.flows[self.flows.slot(msg)?].state;
-        let has_free = state.free_next < state.free_end && state.free_expires_at >= now;
-        let has_token = has_free || state.tokens.iter().any(|token| token.expires >= now);
-        Some(if has_token { Permission::Granted } else { Permission::Awaited(TOKEN) })
+        let free = (state.free_next < state.free_end).then_some(state.free_expires_at);
+        let valid = state.tokens.iter().map(|token| token.expires).chain(free);
+        Some(match valid.max().filter(|&expires| expires >= now) {
+            Some(expires) => Permission::GrantedUntil(expires, TOKEN),
+            None => Permission::Awaited(TOKEN),
+        })
     }
 
     #[inline]

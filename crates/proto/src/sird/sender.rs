@@ -59,7 +59,6 @@ struct Peer {
     ready: KeyedHeap<Key>,
 }
 
-/// Stage at which messages wait.
 pub(crate) const CREDIT: &Stage =
     &Stage { name: "credit", meaning: "The receiver has given no credit for the next packet." };
 

@@ -120,8 +120,8 @@ pub struct TcpConfig {
     /// out.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Largest retransmission timeout in microseconds; 256 times the smallest, one minute at most,
-    /// if left out.
+    /// Largest retransmission timeout in microseconds, a round trip or more; 256 times the smallest
+    /// or a round trip, whichever is longer, one minute at most, if left out.
     #[schemars(range(min = 1, max = 120_000_000))]
     pub rto_max_us: Option<u64>,
     /// Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
@@ -189,8 +189,9 @@ const RTO_ROUND_TRIPS: u64 = 64;
 const RTO_MIN_LIMIT: Span = Span::from_us(200_000);
 /// Upper limit of the derived timeout before there is a sample (RFC 6298 §2).
 const RTO_INITIAL_LIMIT: Span = Span::from_us(1_000_000);
-/// Largest timeout over the smallest, and its upper limit (RFC 6298 §2.5).
-const RTO_DOUBLED: u64 = 256;
+/// Largest timeout over the smallest, or over a round trip if that is longer, and its upper limit
+/// (RFC 6298 §2.5).
+pub(crate) const RTO_DOUBLED: u64 = 256;
 const RTO_MAX_LIMIT: Span = Span::from_us(60_000_000);
 
 impl Default for TcpConfig {
@@ -321,31 +322,14 @@ impl TcpConfig {
     /// A parameter out of range.
     pub fn derive(self, facts: &FabricFacts, thresholds: Vec<u64>) -> Result<Tcp, BadKey> {
         check_ranges(&self)?;
-        let least = |us: Option<u64>, most| {
-            us.map_or((facts.data_rtt * RTO_ROUND_TRIPS).min(most), Span::from_us)
-        };
-        let rto_min = least(self.rto_min_us, RTO_MIN_LIMIT).max(Span::from_ps(1));
-        let rto_initial = least(self.rto_initial_us, RTO_INITIAL_LIMIT).max(rto_min);
-        let derived = || (rto_min * RTO_DOUBLED).min(RTO_MAX_LIMIT).max(rto_initial);
-        let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
         let attempt_limit = AttemptLimit::with_doubling(self.attempts_max, facts);
-        let rto_max = attempt_limit.double_interval(rto_max, rto_initial.max(facts.data_rtt * 4));
-        if rto_max < rto_min {
-            let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
-            return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
-        }
+        let [rto_min, rto_initial, rto_max] = self.timeouts(&attempt_limit, facts)?;
         if self.window_initial > self.window_max {
             let expected = format!("at most {} (window-max)", self.window_max);
             return Err(BadKey::new("window-initial", expected, self.window_initial));
         }
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
-        }
-        // Timeouts that do not grow end before the first answer, regardless of their number.
-        if self.rto == Timeout::Fixed && rto_min < facts.data_rtt {
-            let round_trip = facts.data_rtt.as_us_f64();
-            let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
-            return Err(BadKey::new("rto-min-us", expected, rto_min.as_us_f64()));
         }
         let mss = self.payload.get();
         let max = u64::from(self.window_max) * mss;
@@ -385,6 +369,35 @@ impl TcpConfig {
             thresholds,
             config: self,
         })
+    }
+
+    /// Returns the smallest timeout, the one before there is a sample, and the largest.
+    fn timeouts(&self, limit: &AttemptLimit, facts: &FabricFacts) -> Result<[Span; 3], BadKey> {
+        let least = |us: Option<u64>, most| {
+            us.map_or((facts.data_rtt * RTO_ROUND_TRIPS).min(most), Span::from_us)
+        };
+        let rto_min = least(self.rto_min_us, RTO_MIN_LIMIT).max(Span::from_ps(1));
+        let rto_initial = least(self.rto_initial_us, RTO_INITIAL_LIMIT).max(rto_min);
+        let shortest = rto_min.max(facts.data_rtt);
+        let derived = || (shortest * RTO_DOUBLED).min(RTO_MAX_LIMIT).max(rto_initial);
+        let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
+        let rto_max = limit.double_interval(rto_max, rto_initial.max(facts.data_rtt * 4));
+        if rto_max < rto_min {
+            let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
+            return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
+        }
+        // Connections whose timeouts stay shorter than a round trip fail before the first answer.
+        if rto_max < facts.data_rtt {
+            let expected = format!("a round trip ({:.1}) or more", facts.data_rtt.as_us_f64());
+            return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
+        }
+        // Timeouts that do not grow end before the first answer, regardless of their number.
+        if self.rto == Timeout::Fixed && rto_min < facts.data_rtt {
+            let round_trip = facts.data_rtt.as_us_f64();
+            let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
+            return Err(BadKey::new("rto-min-us", expected, rto_min.as_us_f64()));
+        }
+        Ok([rto_min, rto_initial, rto_max])
     }
 }
 

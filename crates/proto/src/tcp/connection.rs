@@ -117,7 +117,7 @@ pub(super) struct Connection {
     end: u64,
     /// True if a FIN follows the last message.
     has_fin: bool,
-    board: Scoreboard,
+    pub(super) board: Scoreboard,
     control: Control,
     rtt: RttEstimator,
     /// The first byte that the receiver does not take.

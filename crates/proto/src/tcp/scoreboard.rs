@@ -205,6 +205,12 @@ impl Scoreboard {
         segment.sent_at = now;
     }
 
+    /// Returns true if bytes between two places of the stream are lost.
+    pub(super) fn has_lost(&self, start: u64, end: u64) -> bool {
+        let is_in = |segment: &&Segment| segment.start < end && segment.end() > start;
+        self.lost > 0 && self.segments.iter().filter(is_in).any(|of| of.fate == Fate::Lost)
+    }
+
     /// Returns the first segment that is lost.
     pub(super) fn next_lost(&mut self) -> Option<Segment> {
         if self.lost == 0 {

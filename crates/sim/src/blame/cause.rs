@@ -26,14 +26,14 @@ pub enum LossSignal {
 pub enum Cause {
     /// The sender waited for permission, at this stage of the transport.
     Permission(&'static Stage),
-    /// The packet that ended the stage was on its way to the sender.
+    /// The packet that ended the stage was in flight to the sender.
     PermissionInFlight(&'static Stage),
     /// The sender had permission, and its link was busy.
     SenderLink,
     /// Bits of the message were put on a link: at the sender those of all its packets, later those
     /// of the completing packet and of packets of the message in front of it.
     Serialisation,
-    /// The sender sent bytes again.
+    /// The sender retransmitted bytes.
     Retransmission,
     /// All bytes had been sent, and a loss was not yet repaired. The tier is that of the last drop.
     Loss(LossSignal, Option<u8>),

@@ -14,7 +14,7 @@ pub(super) const CONTROL: u32 = u32::MAX;
 const CLEANING_INTERVAL: u32 = 1 << 15;
 
 /// Ports on the way of a packet whose times are next to one another in memory.
-const NEAR_PORTS: usize = 8;
+const NEAR_PORTS: usize = 5;
 
 /// Packets of one message, back to back on a link.
 #[derive(Clone, Copy, Debug)]
@@ -35,25 +35,23 @@ impl Transmission {
     }
 }
 
-/// Transmissions of each port, since the horizon.
-#[derive(Debug)]
-pub(crate) struct LinkLogs {
-    /// The last transmission of each port.
-    last: Vec<Transmission>,
+/// Transmissions of a port since the horizon, in one line of a processor's cache.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct LinkLog {
+    last: Transmission,
     /// Those before, without those that nobody waited for.
-    earlier: Vec<VecDeque<Transmission>>,
-    /// True of ports whose transmissions are all kept.
-    keeps_all: Vec<bool>,
-    /// True if control packets are logged.
-    logs_control: bool,
+    earlier: VecDeque<Transmission>,
+    /// True if all transmissions are kept.
+    keeps_all: bool,
 }
 
-impl LinkLogs {
+impl LinkLog {
     /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
     /// before.
     #[inline]
-    fn push(&mut self, port: u32, msg: u32, (from, until): (Time, Time)) {
-        let last = &mut self.last[port as usize];
+    fn push(&mut self, msg: u32, (from, until): (Time, Time)) {
+        let last = &mut self.last;
         let follows = last.until() == from;
         if follows
             && last.msg == msg
@@ -62,21 +60,26 @@ impl LinkLogs {
             last.length = length;
             return;
         }
-        let before = *last;
-        if follows || self.keeps_all[port as usize] {
-            self.earlier[port as usize].push_back(before);
+        if follows || self.keeps_all {
+            self.earlier.push_back(*last);
         }
         let mut from = from;
         while (until - from).as_ps() > u64::from(u32::MAX) {
             // One of more than four milliseconds is several.
             let part = Transmission { from, length: u32::MAX, msg };
-            self.earlier[port as usize].push_back(part);
+            self.earlier.push_back(part);
             from = part.until();
         }
         let length = (until - from).as_ps() as u32;
-        self.last[port as usize] = Transmission { from, length, msg };
+        self.last = Transmission { from, length, msg };
     }
+}
 
+/// Transmissions of each port.
+#[derive(Debug)]
+pub(crate) struct LinkLogs(Vec<LinkLog>);
+
+impl LinkLogs {
     /// Calls `each` with the messages that had the link of `port` between two times, and for how
     /// long, in order.
     pub(super) fn for_each_between(
@@ -85,7 +88,7 @@ impl LinkLogs {
         (from, until): (Time, Time),
         mut each: impl FnMut(u32, Span),
     ) {
-        let (earlier, last) = (&self.earlier[port as usize], &self.last[port as usize]);
+        let LinkLog { earlier, last, .. } = &self.0[port as usize];
         let start = earlier.partition_point(|one| one.until() <= from);
         let mut from = from;
         for one in earlier.range(start..).chain([last]) {
@@ -101,9 +104,9 @@ impl LinkLogs {
     }
 
     fn remove_before(&mut self, horizon: Time) {
-        for log in &mut self.earlier {
-            while log.front().is_some_and(|one| one.until() <= horizon) {
-                log.pop_front();
+        for LinkLog { earlier, .. } in &mut self.0 {
+            while earlier.front().is_some_and(|one| one.until() <= horizon) {
+                earlier.pop_front();
             }
         }
     }
@@ -119,16 +122,33 @@ pub(super) struct PortTimes {
     pub(super) flight: Span,
 }
 
+/// The way of a data packet, in two lines of a processor's cache.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Way {
+    /// Number of ports passed.
+    n_ports: u32,
+    /// Times at the first of them.
+    near: [PortTimes; NEAR_PORTS],
+}
+
+impl Way {
+    const NEW: Self = {
+        let none = PortTimes { start: Time::ZERO, port: 0, flight: Span::ZERO };
+        Self { n_ports: 0, near: [none; NEAR_PORTS] }
+    };
+}
+
 /// The ways of the data packets in a fabric.
 #[derive(Debug)]
 pub(crate) struct Transits {
-    /// Times at the first ports, by handle.
-    near: Vec<[PortTimes; NEAR_PORTS]>,
-    /// Times at further ports.
+    /// Ways by handle.
+    ways: Vec<Way>,
+    /// Times at further ports, by handle.
     far: IdMap<u32, Vec<PortTimes>>,
-    /// Number of ports passed, by handle.
-    n_ports: Vec<u32>,
     pub(super) links: LinkLogs,
+    /// True if control packets are logged.
+    logs_control: bool,
     /// Data packets that were dropped or trimmed since the last look: message and tier.
     pub(crate) drops: Vec<(u32, u8)>,
     /// End of the transmission that began last.
@@ -140,13 +160,13 @@ impl Transits {
     /// Creates the log of a fabric. All transmissions are kept of ports with `keeps_all`. Control
     /// packets are logged if `logs_control`, for ports that may send nothing though packets wait.
     pub(crate) fn new(keeps_all: Vec<bool>, logs_control: bool) -> Self {
-        let n_ports = keeps_all.len();
-        let (last, earlier) = (vec![Transmission::NONE; n_ports], vec![VecDeque::new(); n_ports]);
+        let log =
+            |keeps_all| LinkLog { last: Transmission::NONE, earlier: VecDeque::new(), keeps_all };
         Self {
-            near: Vec::new(),
+            ways: Vec::new(),
             far: IdMap::default(),
-            n_ports: Vec::new(),
-            links: LinkLogs { last, earlier, keeps_all, logs_control },
+            links: LinkLogs(keeps_all.into_iter().map(log).collect()),
+            logs_control,
             drops: Vec::new(),
             last_until: Time::ZERO,
             n_started: 0,
@@ -156,8 +176,9 @@ impl Transits {
     /// Calls `each` with the times of a packet at ports, in order. It may just have left the
     /// fabric.
     pub(super) fn for_each_port(&self, handle: Handle, each: impl FnMut(&PortTimes)) {
-        let n_ports = self.n_ports[handle as usize] as usize;
-        let near = &self.near[handle as usize][..n_ports.min(NEAR_PORTS)];
+        let way = &self.ways[handle as usize];
+        let n_ports = way.n_ports as usize;
+        let near = &way.near[..n_ports.min(NEAR_PORTS)];
         let far = self.far.get(&handle).filter(|_| n_ports > NEAR_PORTS);
         near.iter().chain(far.into_iter().flatten()).for_each(each);
     }
@@ -166,12 +187,10 @@ impl Transits {
     #[inline]
     pub(crate) fn on_enter(&mut self, handle: Handle) {
         let idx = handle as usize;
-        if self.n_ports.len() <= idx {
-            let none = PortTimes { start: Time::ZERO, port: 0, flight: Span::ZERO };
-            self.n_ports.resize(idx + 1, 0);
-            self.near.resize(idx + 1, [none; NEAR_PORTS]);
+        if self.ways.len() <= idx {
+            self.ways.resize(idx + 1, Way::NEW);
         }
-        self.n_ports[idx] = 0;
+        self.ways[idx].n_ports = 0;
     }
 
     /// A data packet is doubled on a link. The twin is `delay` longer on the way.
@@ -185,10 +204,10 @@ impl Transits {
 
     /// A data packet is longer on its way to the next node.
     pub(crate) fn delay_last(&mut self, handle: Handle, delay: Span) {
-        let idx = handle as usize;
-        let last = match self.n_ports[idx] as usize {
+        let way = &mut self.ways[handle as usize];
+        let last = match way.n_ports as usize {
             0 => return,
-            n if n <= NEAR_PORTS => Some(&mut self.near[idx][n - 1]),
+            n if n <= NEAR_PORTS => Some(&mut way.near[n - 1]),
             _ => self.far.get_mut(&handle).and_then(|far| far.last_mut()),
         };
         if let Some(last) = last {
@@ -198,10 +217,10 @@ impl Transits {
 
     #[inline]
     fn push(&mut self, handle: Handle, times: PortTimes) {
-        let n_ports = &mut self.n_ports[handle as usize];
-        let place = *n_ports as usize;
-        *n_ports += 1;
-        match self.near[handle as usize].get_mut(place) {
+        let way = &mut self.ways[handle as usize];
+        let place = way.n_ports as usize;
+        way.n_ports += 1;
+        match way.near.get_mut(place) {
             Some(near) => *near = times,
             None => {
                 let far = self.far.entry(handle).or_default();
@@ -225,15 +244,15 @@ impl Transits {
         self.n_started += 1;
         if msg.is_some() {
             self.push(handle, PortTimes { start, port, flight });
-        } else if !self.links.logs_control {
+        } else if !self.logs_control {
             return;
         }
-        self.links.push(port, msg.unwrap_or(CONTROL), (from, until));
+        self.links.0[port as usize].push(msg.unwrap_or(CONTROL), (from, until));
     }
 
     /// Returns true if ports may send nothing though packets wait.
     pub(crate) fn waits_idly(&self) -> bool {
-        self.links.logs_control
+        self.logs_control
     }
 
     /// Returns the end of the transmission that began last.

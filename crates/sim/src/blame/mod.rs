@@ -14,11 +14,12 @@
 //! [`Stage`](rampmeter_core::Stage) of its transport, or all had been sent and a loss was not yet
 //! repaired. Each instant has one state, so the parts sum to the time.
 //!
-//! Whoever had the link meanwhile is a *blocker*. Logs of the transmissions of each port name them.
+//! A message that had the link meanwhile is a *blocker*. Logs of the transmissions of each port
+//! name them.
 //!
 //! Hazards: the completing packet is known only when it arrives. So logs are kept as far back as
 //! the departure of the oldest packet in the fabric (the *horizon*), and older times are added up.
-//! Endpoints are asked for permissions only after certain inputs
+//! Permissions of endpoints are read only after certain inputs
 //! ([`Endpoint::permission`](rampmeter_core::Endpoint::permission)); a transport that changes them
 //! at other times has wrong stages, though exact sums.
 
@@ -110,10 +111,10 @@ impl Blame {
     }
 
     /// Returns true if a message has permission to send, as far as it is known.
-    pub(crate) fn is_granted(&self, msg: MsgId) -> bool {
+    pub(crate) fn is_granted(&self, now: Time, msg: MsgId) -> Option<bool> {
         let idx = msg.get().checked_sub(self.first);
         let message = idx.and_then(|idx| self.messages.get(idx as usize));
-        message.and_then(Option::as_ref).is_none_or(|message| message.is_granted())
+        message.and_then(Option::as_ref).map(|message| message.is_granted(now))
     }
 
     /// Takes the permission of a message after an input of its sender.

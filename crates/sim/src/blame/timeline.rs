@@ -22,35 +22,49 @@ enum State {
     Granted,
     /// It waits for permission at this stage.
     Awaited(&'static Stage),
-    /// The packet that ended this stage is on its way.
+    /// The packet that ended this stage is in flight.
     InFlight(&'static Stage),
     /// All bytes have been sent at least once.
     Sent(LossSignal),
 }
 
-/// Ranges of bytes, in order.
+/// Bytes that have been sent.
 #[derive(Debug, Default)]
-struct SentRanges(Vec<(u64, u64)>);
+struct SentRanges {
+    /// All bytes before this one.
+    until: u64,
+    /// Ranges behind, in order.
+    later: Vec<(u64, u64)>,
+}
 
 impl SentRanges {
     /// Adds a range. Returns true if any of it is new.
     fn insert(&mut self, from: u64, end: u64) -> bool {
-        let first = self.0.partition_point(|range| range.1 < from);
-        let after = self.0.partition_point(|range| range.0 <= end);
-        if first == after {
-            self.0.insert(first, (from, end));
-            return true;
+        if from > self.until {
+            return self.insert_later(from, end);
         }
-        let (start, stop) = (self.0[first].0, self.0[after - 1].1);
-        let is_new = after - first > 1 || from < start || end > stop;
-        self.0[first] = (start.min(from), stop.max(end));
-        self.0.drain(first + 1..after);
+        let is_new = end > self.until;
+        self.until = self.until.max(end);
+        let joined = self.later.partition_point(|range| range.0 <= self.until);
+        if let Some(&(_, stop)) = self.later[..joined].last() {
+            self.until = self.until.max(stop);
+            self.later.drain(..joined);
+        }
         is_new
     }
 
-    /// Returns true if all of a message of `size` is in a range.
-    fn has_all(&self, size: u64) -> bool {
-        self.0.first().is_some_and(|&range| range.0 == 0 && range.1 >= size)
+    fn insert_later(&mut self, from: u64, end: u64) -> bool {
+        let first = self.later.partition_point(|range| range.1 < from);
+        let after = self.later.partition_point(|range| range.0 <= end);
+        if first == after {
+            self.later.insert(first, (from, end));
+            return true;
+        }
+        let (start, stop) = (self.later[first].0, self.later[after - 1].1);
+        let is_new = after - first > 1 || from < start || end > stop;
+        self.later[first] = (start.min(from), stop.max(end));
+        self.later.drain(first + 1..after);
+        is_new
     }
 }
 
@@ -77,6 +91,8 @@ pub(super) struct Timeline {
     /// Times before are in `parts`.
     summed_until: Time,
     parts: Parts,
+    /// Time at which its permission lapses, and the stage at which it then waits.
+    lapse: Option<(Time, &'static Stage)>,
     /// Tier at which the last of its packets was dropped.
     pub(super) dropped_at: Option<u8>,
 }
@@ -104,16 +120,34 @@ impl Timeline {
             states: VecDeque::from([(now, State::Granted)]),
             summed_until: now,
             parts: Parts::default(),
+            lapse: None,
             dropped_at: None,
         }
     }
 
     fn state_of(&self, permission: Option<Permission>) -> State {
         match permission {
-            Some(Permission::Granted) => State::Granted,
-            _ if self.sent.has_all(self.size) => State::Sent(LossSignal::Open),
-            Some(Permission::Awaited(stage)) => State::Awaited(stage),
-            None => State::Awaited(&UNKNOWN),
+            Some(Permission::Granted | Permission::GrantedUntil(..)) => State::Granted,
+            Some(Permission::Awaited(stage)) => self.waiting(stage),
+            None => self.waiting(&UNKNOWN),
+        }
+    }
+
+    /// Returns its state while it has no permission.
+    fn waiting(&self, stage: &'static Stage) -> State {
+        match self.sent.until >= self.size {
+            true => State::Sent(LossSignal::Open),
+            false => State::Awaited(stage),
+        }
+    }
+
+    /// Enters the state that follows a permission that has lapsed before `now`.
+    fn lapse(&mut self, now: Time) {
+        let (from, state) = self.last();
+        if let Some((at, stage)) = self.lapse.take_if(|lapse| lapse.0 < now)
+            && state == State::Granted
+        {
+            self.enter(at.max(from), self.waiting(stage));
         }
     }
 
@@ -138,8 +172,9 @@ impl Timeline {
     }
 
     /// Returns true if it may send once what is on the link has been sent.
-    pub(super) fn is_granted(&self) -> bool {
-        self.last().1 == State::Granted
+    pub(super) fn is_granted(&self, now: Time) -> bool {
+        let has_lapsed = self.lapse.is_some_and(|lapse| lapse.0 < now);
+        self.last().1 == State::Granted && !has_lapsed
     }
 
     pub(super) fn on_permission(
@@ -148,8 +183,16 @@ impl Timeline {
         permission: Option<Permission>,
         input: PermissionInput,
     ) {
+        self.lapse(now);
         let (from, before) = self.last();
         let state = self.state_of(permission);
+        self.lapse = match permission {
+            Some(Permission::GrantedUntil(at, stage)) => Some((at, stage)),
+            _ => None,
+        };
+        if state == before {
+            return;
+        }
         let at = from.max(now);
         match (before, state, input) {
             (State::Awaited(stage), State::Granted, PermissionInput::Packet(sent))
@@ -182,6 +225,7 @@ impl Timeline {
 
     /// A packet is handed over. If its link was free, it is on the link until `until`.
     pub(super) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
+        self.lapse(now);
         let is_new = self.sent.insert(payload.offset, payload.offset + u64::from(payload.len));
         let (from, state) = self.last();
         if state == State::Sent(LossSignal::Open) {
@@ -195,6 +239,7 @@ impl Timeline {
 
     /// Adds up the states before `until`.
     pub(super) fn advance(&mut self, until: Time, links: &LinkLogs) {
+        self.lapse(until);
         while let Some(&(from, state)) = self.states.front() {
             let next = self.states.get(1).map_or(Time::NEVER, |&(next, _)| next);
             let part = (from.max(self.summed_until), next.min(until));

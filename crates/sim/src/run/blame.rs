@@ -1,12 +1,13 @@
 //! Causes of messages' times: what the run loop notes for them.
 
 use rampmeter_core::{
-    Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Transport,
+    Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Time, Transport,
 };
 
 use super::Sim;
 use crate::arrival::Arrival;
 use crate::blame::{Blame, CompletingPacket, PermissionInput};
+use crate::clock::HostClock;
 use crate::engine::Handle;
 use crate::fabric::Fabric;
 use crate::probe::Probe;
@@ -64,9 +65,10 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         let open = (0..).map_while(|idx| blame.open_of(station, idx));
         for (dst, msg) in open {
             let permission = state.endpoint.permission(local, dst, msg);
+            let is_granted = !matches!(permission, None | Some(Permission::Awaited(_)));
             assert!(
-                permission != Some(Permission::Granted) || blame.is_granted(msg),
-                "seed {}: message {} of host {station} has got permission unnoticed at {}",
+                blame.is_granted(self.now, msg).is_none_or(|known| known == is_granted),
+                "seed {}: message {} of host {station} got or lost permission unnoticed at {}",
                 self.seed,
                 msg.get(),
                 self.now
@@ -83,6 +85,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         let Some(blame) = &mut self.blame else { return };
         let state = &self.stations[station];
         let permission = state.endpoint.permission(state.clock.local(self.now), dst, msg);
+        let permission = permission.map(|permission| in_global_time(permission, &state.clock));
         blame.on_permission(self.now, msg, permission, input);
     }
 
@@ -141,7 +144,8 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         let state = &self.stations[station];
         let local = state.clock.local(*now);
         blame.on_sent(*now, payload, until, |dst| {
-            state.endpoint.permission(local, dst, payload.msg)
+            let permission = state.endpoint.permission(local, dst, payload.msg)?;
+            Some(in_global_time(permission, &state.clock))
         });
     }
 
@@ -158,6 +162,16 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             blame.advance(horizon, transits);
             transits.clean(horizon);
         }
+    }
+}
+
+/// Returns a permission of a host with its time by the clock of the run.
+fn in_global_time(permission: Permission, clock: &HostClock) -> Permission {
+    match permission {
+        Permission::GrantedUntil(at, stage) if at != Time::NEVER => {
+            Permission::GrantedUntil(clock.global(at), stage)
+        }
+        other => other,
     }
 }
 

@@ -2,22 +2,19 @@
 
 use rampmeter_core::{MsgId, Permission, Stage, Time};
 
-use super::{AwaitedResponse, Permit, Sender};
+use super::{AwaitedResponse, Sender};
 use crate::dcpim::config::{Dcpim, Rounds};
 
-/// Stage at which messages wait.
 pub(crate) const ANNOUNCEMENT: &Stage = &Stage {
     name: "announcement",
     meaning: "The receiver has not answered the notification of the flow (§3.2).",
 };
 
-/// Stage at which messages wait.
 pub(crate) const MATCHING: &Stage = &Stage {
     name: "matching",
     meaning: "The receiver has not been matched with this sender in the phase (§3.1).",
 };
 
-/// Stage at which messages wait.
 pub(crate) const TOKEN: &Stage = &Stage {
     name: "token",
     meaning: "The receiver is matched, and the flow has no token (§3.2).",
@@ -30,9 +27,12 @@ impl Sender {
     /// Returns the permission of a message to send its next packet.
     pub(crate) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         let state = &self.flows[self.flows.slot(msg)?].state;
-        let is_valid = |permit: &Permit| permit.msg == msg && permit.expires >= now;
-        if state.is_queued || self.permits.iter().any(is_valid) {
+        if state.is_queued {
             return Some(Permission::Granted);
+        }
+        let own = self.permits.iter().filter(|permit| permit.msg == msg);
+        if let Some(expires) = own.map(|permit| permit.expires).max().filter(|&at| at >= now) {
+            return Some(Permission::GrantedUntil(expires, MATCHING));
         }
         let is_matched = |phase: u32| phase.wrapping_sub(self.phase) as i32 >= 0;
         Some(Permission::Awaited(match state.token_phase {

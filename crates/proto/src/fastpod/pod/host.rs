@@ -24,10 +24,9 @@ use crate::fastpod::wire::{Ack, FastpodHeader, POD_FLAG};
 use crate::toolkit::{Announcement, Output, sides};
 use open_slot::OpenSlot;
 
-/// Stage at which messages wait.
 pub(crate) const SLOT: &Stage = &Stage {
     name: "slot",
-    meaning: "The arbiter has given no slot to a cell of the message, or its time has not come.",
+    meaning: "The arbiter has given no slot to a cell of the message, or the slot is not due.",
 };
 
 /// Stages at which messages wait for permission to send.
@@ -345,6 +344,7 @@ impl Endpoint for FastpodHost {
     }
 
     fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.queues.slot(msg)?;
         let is_data = |packet: &Packet<FastpodHeader>| packet.payload.len > 0;
         let is_due = self.ready.iter().any(|(_, p)| is_data(p) && p.payload.msg == msg);
         Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })

@@ -135,6 +135,11 @@ impl Queues {
         }
     }
 
+    /// Returns the slot of a message.
+    pub(crate) fn slot(&self, msg: MsgId) -> Option<u32> {
+        self.flows.slot(msg)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.flows.len()
     }

@@ -4,33 +4,27 @@ use rampmeter_core::{MsgId, Permission, Stage, Time};
 
 use super::{Grant, Sender};
 
-/// Stage at which messages wait.
 pub(crate) const HANDSHAKE: &Stage =
     &Stage { name: "handshake", meaning: "The connection is not open (RFC 9293, section 3.5)." };
 
-/// Stage at which messages wait.
 pub(crate) const CONNECTION: &Stage = &Stage {
     name: "connection",
     meaning: "Earlier messages of the connection have not been sent.",
 };
 
-/// Stage at which messages wait.
 pub(crate) const CONTROLLER: &Stage = &Stage {
     name: "controller",
-    meaning: "A controller has stopped the message, or not yet admitted it.",
+    meaning: "A controller has stopped the message, or has not yet admitted it.",
 };
 
-/// Stage at which messages wait.
 pub(crate) const RECEIVE_WINDOW: &Stage = &Stage {
     name: "receive-window",
-    meaning: "The receiver has no room (RFC 9293, section 3.8.6).",
+    meaning: "The receiver's buffer is full (RFC 9293, section 3.8.6).",
 };
 
-/// Stage at which messages wait.
 pub(crate) const PACING: &Stage =
     &Stage { name: "pacing", meaning: "The pace of the connection allows the next packet later." };
 
-/// Stage at which messages wait.
 pub(crate) const WINDOW: &Stage = &Stage {
     name: "window",
     meaning: "As many bytes are in flight as the congestion window allows.",
@@ -44,11 +38,14 @@ impl Sender {
     pub(crate) fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         let slot = *self.by_message.get(&msg.get())?;
         let connection = &self.connections[slot];
-        let sent = connection.sent_end();
-        let is_next = connection.messages.iter().any(|of| of.msg == msg && of.start <= sent);
-        let is_ready = self.ready.get(&self.positions, slot).is_some();
+        let (board, sent) = (&connection.board, connection.board.next());
+        let message = connection.messages.iter().find(|message| message.msg == msg)?;
+        let (start, end) = (message.start, message.end());
+        // What a connection sends next may be the FIN behind its last message.
+        let has_bytes = end > sent || board.has_lost(start, end);
+        let is_ready = has_bytes && self.ready.get(&self.positions, slot).is_some();
         Some(match () {
-            () if !is_next => Permission::Awaited(CONNECTION),
+            () if start > sent => Permission::Awaited(CONNECTION),
             () if is_ready => Permission::Granted,
             () if !connection.is_open => Permission::Awaited(HANDSHAKE),
             () if connection.grant == Grant::Stopped => Permission::Awaited(CONTROLLER),

@@ -26,6 +26,7 @@ use super::config::{LossDetection, TcpConfig};
 use super::seq::wrap;
 use super::wire::{List, SackBlock, TcpHeader};
 use super::{TcpHost, TcpStats};
+use crate::keys::BadKey;
 
 const MSS: u64 = 1_000;
 const HOST: NodeId = NodeId::new(0);
@@ -41,6 +42,18 @@ fn config() -> TcpConfig {
         payload: Bytes::new(MSS),
         window_initial: 4,
         ..TcpConfig::new_reno()
+    }
+}
+
+/// The network of most scripts.
+fn facts() -> FabricFacts {
+    FabricFacts {
+        n_hosts: 2,
+        access_rate: Rate::from_gbps(10),
+        core_rate: None,
+        data_rtt: Span::from_us(10),
+        control_rtt: Span::from_us(8),
+        abort_timeout_min: Span::ZERO,
     }
 }
 
@@ -63,16 +76,8 @@ struct Script {
 
 impl Script {
     fn new(config: TcpConfig) -> Self {
-        let facts = FabricFacts {
-            n_hosts: 2,
-            access_rate: Rate::from_gbps(10),
-            core_rate: None,
-            data_rtt: Span::from_us(10),
-            control_rtt: Span::from_us(8),
-            abort_timeout_min: Span::ZERO,
-        };
         let ecn = config.ecn;
-        let tcp = Arc::new(config.derive(&facts, Vec::new()).unwrap());
+        let tcp = Arc::new(config.derive(&facts(), Vec::new()).unwrap());
         let window = tcp.receive_buffer as u32;
         let rng = Rng::new(1, 0, Purpose::Test);
         let host = TcpHost::new(tcp, HOST, rng, Time::ZERO);

@@ -35,6 +35,20 @@ fn later_samples_count_an_eighth() {
 }
 
 #[test]
+fn a_largest_timeout_is_a_round_trip_or_more() {
+    let largest = |rto_min_us, rto_max_us| {
+        TcpConfig { rto_min_us: Some(rto_min_us), rto_max_us, ..TcpConfig::cubic() }
+            .derive(&facts(), Vec::new())
+            .map(|tcp| tcp.rto_max)
+    };
+    assert_eq!(largest(1, None), Ok(Span::from_us(2_560)));
+    assert_eq!(largest(20, None), Ok(Span::from_us(5_120)));
+    assert_eq!(largest(1, Some(10)), Ok(Span::from_us(10)));
+    let error = BadKey::new("rto-max-us", "a round trip (10.0) or more", 9.0);
+    assert_eq!(largest(1, Some(9)), Err(error));
+}
+
+#[test]
 fn each_timeout_doubles_the_next() {
     let mut script = Script::open(config(), 1_000);
     script.sent();
