@@ -356,7 +356,7 @@ def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
     assert "own " in ok("--all", "--reference", "recordings")
 
 
-def test_the_status_of_papers_has_replays(papers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_of_papers_has_replays(papers: Path) -> None:
     ok("own", "--reference", "recordings", "--enter")
 
     def status(*arguments: str) -> str:

@@ -196,7 +196,7 @@ def test_values_that_are_no_numbers_are_omitted() -> None:
     assert "error_y" not in figure["data"][0]
 
 
-def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
+def test_text_of_results_is_shown_and_not_run() -> None:
     evil = "<script>alert(1)</script>"
     grid = model.DataTable(evil, [model.Column(evil)], [[evil]])
     parts: list[model.SectionPart] = [
@@ -341,7 +341,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> No
 
 
 @pytest.mark.long
-def test_the_printed_report_has_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
+def test_the_printed_report_has_all_charts(open_page: "Chrome") -> None:
     n_charts = run_script(open_page, "return document.querySelectorAll('.chart').length;")
     pdf = open_page.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"]
     assert len(pdf) > 100_000

@@ -194,7 +194,6 @@ MOVE_CONST: Final = 0xB7
 ADD_CONST: Final = 0x07
 SUB: Final = 0x1F
 DIV_CONST: Final = 0x37
-JUMP: Final = 0x05
 IF_EQUAL_CONST: Final = 0x15
 IF_NOT_EQUAL_CONST: Final = 0x55
 IF_AT_MOST_CONST: Final = 0xB5
