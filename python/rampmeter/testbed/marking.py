@@ -20,7 +20,6 @@ import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, NamedTuple
 
 from rampmeter.testbed.command import TestbedError
@@ -102,12 +101,7 @@ class Watch:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Removes them."""
         self._close()
 
