@@ -27,7 +27,9 @@ except TestbedError:
     RAMPD = ""
 """Path of the daemon; empty if it is not built."""
 needs_rampd = pytest.mark.skipif(not RAMPD, reason="rampd is not built: make build")
-needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces and raw packets")
+needs_root = pytest.mark.skipif(
+    not is_privileged(), reason="needs root for namespaces and raw packets"
+)
 
 PORTS: Final = itertools.count(12_000 + 2 * (os.getpid() * 7_919 % 10_000), 2)
 """Ports outside Linux's range of ephemeral ports: free ones stay free until they are used."""
