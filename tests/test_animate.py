@@ -9,23 +9,19 @@ import sys
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter import PlanError, ResultError
 from rampmeter.animation import Network, events, network_of
-from rampmeter.cli import main
 from rampmeter.results import animations
 from rampmeter.timeline import Timeline
 
+from .commands import error_line, ok
 from .conftest import ROOT, SMALL
-
-if TYPE_CHECKING:
-    pass
 
 PLAN = ROOT / "examples/plans/incast8.toml"
 TRANSPORTS = ("tcp", "dctcp", "ndp", "dcpim", "fastpass", "fastpod")
@@ -35,9 +31,7 @@ FLOW = 3
 
 def command(*arguments: str | Path) -> str:
     """Returns the output of a command, which has to succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
+    return ok(*arguments).output
 
 
 @pytest.fixture(scope="module")
@@ -384,9 +378,8 @@ def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
 
 
 def test_options_of_plans_are_refused_for_folders(compared: Path) -> None:
-    result = CliRunner().invoke(main, ["animate", str(compared), "--transports", "tcp"])
-    assert result.exit_code == 2
-    assert "expected a plan with these options" in result.stderr
+    failure = error_line("animate", compared, "--transports", "tcp")
+    assert "expected a plan with these options" in failure
 
 
 SITE = """\

@@ -5,13 +5,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.patches import FancyBboxPatch
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan.base import PlanTable
 from rampmeter.plots import topology
+
+from . import commands
+from .commands import ok
 
 NAMED = """\
 [topology]
@@ -34,9 +35,7 @@ flows = 1000
 
 
 def call(*arguments: str) -> str:
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return ok(*arguments).stdout
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +73,7 @@ def test_check_draws_the_network() -> None:
     call("check", "plan.toml", "--svg", "topology.svg")
     root = ElementTree.parse("topology.svg").getroot()
     assert root.tag.endswith("svg")
-    done = CliRunner().invoke(main, ["check", "plan.toml", "--svg", "topology.gif"])
+    done = commands.call("check", "plan.toml", "--svg", "topology.gif")
     assert "--svg: expected a name that ends in .svg, .pdf or .png, got topology.gif" in done.output
 
 

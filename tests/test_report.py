@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter import ResultError
-from rampmeter.cli import main
 from rampmeter.plots.colours import looks
 from rampmeter.report import find, model, page
 from rampmeter.report.charts import figure_json
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
+from .commands import call, ok
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -38,9 +37,7 @@ VARIED = ["--vary", "workload.load=0.3,0.5", "--vary", "topology.hosts=4,8"]
 
 def command(*arguments: str | Path) -> str:
     """Returns the output of a command, which has to succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
+    return ok(*arguments).output
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +224,7 @@ def test_folders_without_results_are_explained(
         (folder / "report.json").write_text(made)
     with pytest.raises(ResultError, match=re.escape(message)):
         find([folder], tmp_path)
-    result = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "a.html")])
+    result = call("report", folder, "--out", tmp_path / "a.html")
     assert (result.exit_code, (tmp_path / "a.html").exists()) == (2, False)
 
 
