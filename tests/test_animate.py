@@ -18,7 +18,7 @@ import rampmeter as rm
 from rampmeter import PlanError, ResultError
 from rampmeter.animation import Network, events, network_of
 from rampmeter.results import animations
-from rampmeter.timeline import Timeline
+from rampmeter.results.pictures import timeline_of
 
 from .commands import error_line, ok
 from .conftest import ROOT, SMALL
@@ -63,11 +63,6 @@ def data(compared: Path) -> dict[str, Any]:
 def run_of(data: dict[str, Any], compared: Path, name: str) -> tuple[dict[str, Any], rm.Run]:
     """Returns the data of a transport, and its run."""
     return data["runs"][TRANSPORTS.index(name)], rm.Run(compared / name)
-
-
-def timeline_of(run: rm.Run) -> Timeline:
-    assert run.timeline is not None
-    return run.timeline
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
@@ -344,14 +339,11 @@ def test_a_page_needs_no_other_file_and_is_small(compared: Path, tmp_path: Path)
     assert not list(tmp_path.glob("**/*.partial"))
 
 
-def test_the_command_runs_a_plan_and_keeps_only_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_runs_a_plan_and_keeps_only_the_page(here: Path) -> None:
     Path("plan.toml").write_text(SMALL)
     arguments = ("--quiet", "--to", "20us", "--set", "workload.load=0.7")
     assert "page.html: " in command("animate", "plan.toml", *arguments, "--out", "page.html")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "plan.toml"]
+    assert sorted(path.name for path in here.iterdir()) == ["page.html", "plan.toml"]
     shown = unpack(Path("page.html").read_text(encoding="utf-8"))
     assert (shown["title"], shown["window"]) == ("plan", [0, 20_000_000])
     assert [run["label"] for run in shown["runs"]] == ["dcPIM"]

@@ -9,7 +9,7 @@ import pytest
 import rampmeter as rm
 from rampmeter.animation import page
 from rampmeter.results import animations
-from rampmeter.timeline import Timeline
+from rampmeter.results.pictures import timeline_of
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
 from .commands import ok
@@ -32,11 +32,6 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("incast") / "compared"
     ok("compare", PLAN, "--transports", ",".join(SIDE), "--out", out, "--quiet")
     return out
-
-
-def timeline_of(run: rm.Run) -> Timeline:
-    assert run.timeline is not None
-    return run.timeline
 
 
 @pytest.fixture(scope="module")

@@ -25,10 +25,7 @@ from .conftest import FakeCore, progress
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
-
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_reader_that_has_read_enough_is_no_error() -> None:

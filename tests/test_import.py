@@ -27,14 +27,13 @@ paths = true
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(here: Path) -> Path:
     """Files of HPCC's ns-3 in which node 0 is the switch."""
-    monkeypatch.chdir(tmp_path)
     links = "".join(f"0 {node} 25Gbps 1us 0\n" for node in (1, 2, 3))
     Path("topology.txt").write_text(f"4 1 3\n0\n{links}")
     Path("flow.txt").write_text("1\n1 3 3 100 200000 0\n")
     Path("plan.toml").write_text(PLAN)
-    return tmp_path
+    return here
 
 
 def call(*arguments: str) -> str:
@@ -203,8 +202,8 @@ Downlink_Latency_ns 500
 """
 
 
-def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_failures_of_htsim_become_outages() -> None:
     Path("fat.topo").write_text(FAT_TREE)
     failure = "failure switch_type AGG switch_id 1 link_id {}\n"
     matrix = "Nodes 8\nConnections 1\nFailures 1\n0->7 start 5000 size 100\n"
@@ -223,10 +222,8 @@ def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.Mo
         ("gpu-a,leaf,25\ngpu-b,other,25\n", "gpu-a"),
     ],
 )
-def test_networks_that_cannot_be_built_are_not_converted(
-    links: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_networks_that_cannot_be_built_are_not_converted(links: str, message: str) -> None:
     Path("links.csv").write_text(f"from,to,gbps\n{links}")
     assert message in error_line("convert", "links.csv", "links.toml")
     assert not Path("links.toml").exists()
@@ -240,10 +237,8 @@ workload = { pattern = "trace", file = "FILE" }
 """
 
 
-def test_results_of_hosts_with_numbers_for_names_are_written_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_results_of_hosts_with_numbers_for_names_are_written_by_name() -> None:
     columns = "arrival_us,src,dst,size_bytes,tenant,deadline_us"
     Path("flows.csv").write_text(f"{columns}\n0,1,2,1000,0,\n1,2,0,500,1,7\n")
     tables: list[list[dict[str, object]]] = []
@@ -261,10 +256,8 @@ def test_results_of_hosts_with_numbers_for_names_are_written_by_name(
     assert ",1,2," in Path("again.csv").read_text().splitlines()[1]
 
 
-def test_a_trace_of_one_burst_has_no_intervals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_trace_of_one_burst_has_no_intervals() -> None:
     rows = "".join(f"5,{n % 3},3,{1000 + n}\n" for n in range(300))
     Path("flows.csv").write_text(f"arrival_us,src,dst,size_bytes\n{rows}")
     plan = NAMED.replace("FILE", "flows.csv").replace("hosts = 3", "hosts = 4")

@@ -31,9 +31,8 @@ seeds = 2
 
 
 @pytest.fixture(autouse=True)
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def plan(here: Path) -> Path:
     """Returns a plan in the working folder."""
-    monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN)
     return Path("plan.toml")
 

@@ -39,9 +39,8 @@ def call(*arguments: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(NAMED)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(NAMED)
 
 
 def test_check_prints_mean_size_and_load_by_tier() -> None:

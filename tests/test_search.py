@@ -257,11 +257,8 @@ class TestFigure:
         jobs = papers.probes_of(figure, Mode(), [1], Batch(stopped, None, 0.0), out)
         assert jobs == []
 
-    def test_the_reduced_figure_has_no_searches_and_is_not_judged(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        folder(tmp_path)
-        monkeypatch.chdir(tmp_path)
+    def test_the_reduced_figure_has_no_searches_and_is_not_judged(self, here: Path) -> None:
+        folder(here)
         result = ok("papers", "p", "1", "--quick", "--jobs", "1")
         assert "1 probe of searches" in result.output
         assert "dcpim at load 0.5 seed 1: finished" in result.output

@@ -44,9 +44,8 @@ workload.sizes = ["imc10", { fixed = 1460 }]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(SMALL.replace("flows = 200", "flows = 120") + TABLE)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(SMALL.replace("flows = 200", "flows = 120") + TABLE)
 
 
 def call(*arguments: object) -> Result:

@@ -34,9 +34,8 @@ workload.load = [0.2, 0.6]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(SMALL + PLAN)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(SMALL + PLAN)
 
 
 @pytest.fixture(scope="module")

@@ -95,15 +95,12 @@ class TestFreeMemory:
         assert free_memory() == 2e6
 
 
+@pytest.mark.usefixtures("here")
 class TestSweep:
     def sweep(self, *options: str) -> Any:
         Path("plan.toml").write_text(SMALL)
         command = ["sweep", "plan.toml", "--seeds", "2", "--out", "here", *options]
         return call(*command)
-
-    @pytest.fixture(autouse=True)
-    def in_a_folder_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
 
     def test_threads_reach_the_simulator(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found: list[int] = []

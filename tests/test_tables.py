@@ -271,10 +271,8 @@ class TestCommands:
             elif format_ == "json":
                 assert json.loads(text)["tables"]
 
-    def test_values_of_a_figure_are_data(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
+    @pytest.mark.usefixtures("here")
+    def test_values_of_a_figure_are_data(self) -> None:
         page = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
         text = ok("papers", "dcpim", "3", "--from-ledger", "--format", "csv")
         values, claims = text.split("\n\n")

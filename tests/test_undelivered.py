@@ -17,10 +17,7 @@ from .conftest import SMALL, FakeCore, write_results
 
 ONE_LOST: list[tuple[int, int, float | None, int]] = [(0, 1460, 5.0, 5), (10, 1460, None, 5)]
 
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class TestCounts:

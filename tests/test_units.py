@@ -84,8 +84,8 @@ def test_classes_accept_units() -> None:
         ).check()
 
 
-def test_overrides_and_sweeps_accept_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_overrides_and_sweeps_accept_units() -> None:
     Path("plan.toml").write_text(PLAIN)
     done = call("check", "plan.toml", "--set", "run.drain-us=5ms")
     assert "drain-us = 5000" in done.output
