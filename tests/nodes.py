@@ -14,23 +14,22 @@ from typing import Any, Final
 import pytest
 
 from rampmeter.hosts import AttachError, Message, Port, SendError, Ticket
-from rampmeter.testbed import Fabric, TestbedError
+from rampmeter.testbed import Fabric, TestbedError, is_privileged
 from rampmeter.testbed.experiment import find_rampd
 
 SERVICE = 7
 TIMEOUT = 30.0
 
 
-def rampd() -> str | None:
-    """Returns the path of the daemon, if it is built."""
-    try:
-        return find_rampd()
-    except TestbedError:
-        return None
-
-
-RAMPD = rampd()
-
+try:
+    RAMPD = find_rampd()
+except TestbedError:
+    RAMPD = ""
+"""Path of the daemon; empty if it is not built."""
+needs_rampd = pytest.mark.skipif(not RAMPD, reason="rampd is not built: make build")
+needs_root = pytest.mark.skipif(
+    not is_privileged(), reason="needs root for namespaces and raw packets"
+)
 
 PORTS: Final = itertools.count(12_000 + 2 * (os.getpid() * 7_919 % 10_000), 2)
 """Ports outside Linux's range of ephemeral ports: free ones stay free until they are used."""
@@ -75,7 +74,6 @@ class Network:
         self.fabric: Fabric | None = None
 
     def _keygen(self, file: str) -> str:
-        assert RAMPD is not None
         argv = [RAMPD, "keygen", str(self.folder / file)]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -89,7 +87,6 @@ class Network:
 
     def status(self, node: int) -> dict[str, Any]:
         """Returns the output of `rampd status`."""
-        assert RAMPD is not None
         argv = [RAMPD, "status", "--json", str(self.folder / f"{node}.toml")]
         done = subprocess.run(argv, check=True, capture_output=True, text=True)
         status: dict[str, Any] = json.loads(done.stdout)
@@ -146,7 +143,6 @@ class Network:
     def start(self, node: int, *, listening: socket.socket | None = None) -> None:
         """Starts a node or an arbiter, as a service manager that has opened its socket does."""
         file = self._configure(node)
-        assert RAMPD is not None
         argv = [RAMPD, "arbiter" if node >= self.n_hosts else "node", str(file)]
         if listening is not None:
             script = f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$@" 3<&{listening.fileno()}'
@@ -239,7 +235,6 @@ LATE: Final = 0.5
 
 def described(network: Network, node: int) -> dict[str, float]:
     """Returns the numbers that `rampd check` derives, by name."""
-    assert RAMPD is not None
     argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
     lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
     derived = [line.strip().removesuffix(" us") for line in lines if line.endswith(" us")]

@@ -9,23 +9,19 @@ import sys
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter import PlanError, ResultError
 from rampmeter.animation import Network, events, network_of
-from rampmeter.cli import main
 from rampmeter.results import animations
-from rampmeter.timeline import Timeline
+from rampmeter.results.pictures import timeline_of
 
+from .commands import error_line, ok
 from .conftest import ROOT, SMALL
-
-if TYPE_CHECKING:
-    pass
 
 PLAN = ROOT / "examples/plans/incast8.toml"
 TRANSPORTS = ("tcp", "dctcp", "ndp", "dcpim", "fastpass", "fastpod")
@@ -35,9 +31,7 @@ FLOW = 3
 
 def command(*arguments: str | Path) -> str:
     """Returns the output of a command, which has to succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
+    return ok(*arguments).output
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +63,6 @@ def data(compared: Path) -> dict[str, Any]:
 def run_of(data: dict[str, Any], compared: Path, name: str) -> tuple[dict[str, Any], rm.Run]:
     """Returns the data of a transport, and its run."""
     return data["runs"][TRANSPORTS.index(name)], rm.Run(compared / name)
-
-
-def timeline_of(run: rm.Run) -> Timeline:
-    assert run.timeline is not None
-    return run.timeline
 
 
 @pytest.mark.parametrize("name", TRANSPORTS)
@@ -350,14 +339,11 @@ def test_a_page_needs_no_other_file_and_is_small(compared: Path, tmp_path: Path)
     assert not list(tmp_path.glob("**/*.partial"))
 
 
-def test_the_command_runs_a_plan_and_keeps_only_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_runs_a_plan_and_keeps_only_the_page(here: Path) -> None:
     Path("plan.toml").write_text(SMALL)
     arguments = ("--quiet", "--to", "20us", "--set", "workload.load=0.7")
     assert "page.html: " in command("animate", "plan.toml", *arguments, "--out", "page.html")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "plan.toml"]
+    assert sorted(path.name for path in here.iterdir()) == ["page.html", "plan.toml"]
     shown = unpack(Path("page.html").read_text(encoding="utf-8"))
     assert (shown["title"], shown["window"]) == ("plan", [0, 20_000_000])
     assert [run["label"] for run in shown["runs"]] == ["dcPIM"]
@@ -384,9 +370,8 @@ def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
 
 
 def test_options_of_plans_are_refused_for_folders(compared: Path) -> None:
-    result = CliRunner().invoke(main, ["animate", str(compared), "--transports", "tcp"])
-    assert result.exit_code == 2
-    assert "expected a plan with these options" in result.stderr
+    failure = error_line("animate", compared, "--transports", "tcp")
+    assert "expected a plan with these options" in failure
 
 
 SITE = """\

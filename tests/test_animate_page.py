@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter.animation import page
-from rampmeter.cli import main
 from rampmeter.results import animations
-from rampmeter.timeline import Timeline
+from rampmeter.results.pictures import timeline_of
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
+from .commands import ok
 from .conftest import ROOT
 
 if TYPE_CHECKING:
@@ -31,15 +30,8 @@ pytestmark = pytest.mark.long
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the folder of a comparison by an incast at a star of eight hosts."""
     out = tmp_path_factory.mktemp("incast") / "compared"
-    argv = ["compare", str(PLAN), "--transports", ",".join(SIDE), "--out", str(out), "--quiet"]
-    result = CliRunner().invoke(main, argv)
-    assert result.exit_code == 0, result.output
+    ok("compare", PLAN, "--transports", ",".join(SIDE), "--out", out, "--quiet")
     return out
-
-
-def timeline_of(run: rm.Run) -> Timeline:
-    assert run.timeline is not None
-    return run.timeline
 
 
 @pytest.fixture(scope="module")

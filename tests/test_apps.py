@@ -90,7 +90,9 @@ class TestDetectorInSimulation:
 
     def test_losses_cause_false_positives_at_the_rate_of_the_theory(self) -> None:
         some = Probes.of(self.run(20_000, 100.0, loss=0.01))
-        expected = detector.unanswered_in_theory(0.01, links=4)
+        # A request or completion that one of four links loses is not answered. The receiver detects
+        # lost rsvps and data within the bound, and reports them.
+        expected = 1.0 - (1.0 - 0.01) ** (2 * 4)
         assert detector.false_positive(some, 1) == pytest.approx(expected, rel=0.1)
         assert detector.false_positive(some, 2) == pytest.approx(expected**2, rel=0.3)
 
@@ -151,12 +153,6 @@ class TestStorage:
         with pytest.raises(ValueError, match="expected a network with a bound"):
             storage.simulate("predictable", unbounded)
 
-    def test_points_are_compared_with_frontiers(self) -> None:
-        comparison = storage.compare(0.5, 30.0, [(0.2, 20.0), (0.4, 40.0), (0.8, 80.0)])
-        assert comparison.share_at_tail == pytest.approx(0.3)
-        assert comparison.tail_at_share == pytest.approx(50.0)
-        assert math.isnan(storage.compare(0.9, 10.0, [(0.2, 20.0), (0.4, 40.0)]).share_at_tail)
-
     def test_latencies_of_a_run_are_those_of_its_commands_and_responses(self) -> None:
         plan = papers.load_figure(ROOT / "papers/cosy/fig6").plan
         run = rm.run(plan.with_(("workload.flows", 800)), quiet=True)
@@ -198,7 +194,7 @@ class TestReframer:
         assert (np.diff(arrivals.time_us) >= 0).all()
         for timeout in (0.0, 16.0, 192.0):
             assert reframer.batches(arrivals, timeout).sum() == 1_000
-        assert reframer.best_batch(arrivals) == 50.0
+        assert reframer.mean_batch(arrivals, math.inf) == 50.0
 
     def test_batches_grow_with_the_timeout_and_shrink_with_delays(self) -> None:
         compact = self.paced(flows=200, packets=8, gap_us=1.0)

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.patches import Rectangle
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
 from rampmeter.results.blame import CAUSES, Blame
@@ -20,6 +18,7 @@ from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
 
+from .commands import error_line, ok
 from .conftest import ROOT
 
 PLAN = """\
@@ -69,16 +68,12 @@ def run(compared: Path) -> rm.Run:
 
 def why(*arguments: str | Path) -> str:
     """Returns the output of the command, which has to succeed."""
-    done = CliRunner().invoke(main, ["why", *map(str, arguments)])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return ok("why", *arguments).stdout
 
 
 def failure(command: str, *arguments: str | Path) -> str:
     """Returns the error of a command with bad input."""
-    done = CliRunner().invoke(main, [command, *map(str, arguments)])
-    assert done.exit_code == 2, done.output
-    return " ".join(done.stderr.split())
+    return error_line(command, *arguments)
 
 
 class TestSums:
@@ -190,10 +185,7 @@ class TestTables:
         assert by_size.to_csv().startswith("size,upper_bytes,flows,cause,stage,slowdown,time_us\n")
         assert "tabular" in matrix.to_latex()
         out = run.path / "table.md"
-        done = CliRunner().invoke(
-            main, ["export", str(run.path), "--out", str(out), "--table", "blame_by_size"]
-        )
-        assert done.exit_code == 0, done.output
+        ok("export", run.path, "--out", out, "--table", "blame_by_size")
         assert "permission: matching" in out.read_text()
 
     def test_every_cause_of_the_simulator_has_a_name_and_a_colour(self, run: rm.Run) -> None:
@@ -239,8 +231,7 @@ class TestPictures:
 
     def test_the_report_begins_with_the_causes(self, compared: Path, tmp_path: Path) -> None:
         page = tmp_path / "report.html"
-        done = CliRunner().invoke(main, ["report", str(compared), "--out", str(page)])
-        assert done.exit_code == 0, done.output
+        ok("report", compared, "--out", page)
         text = page.read_text()
         places = [
             text.find(f'alt="{title}')
@@ -315,7 +306,7 @@ class TestWhy:
         assert "expected a unit of" in failure("why", run.path, "--size", "1-2x")
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
-        assert "expected neither --slowest nor --size" in both
+        assert "--flow: expected neither --slowest nor --size, got --slowest" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
         assert "No such file" in failure("why", run.path / "nothing")
 

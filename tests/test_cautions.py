@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.cli import main
 from rampmeter.commands.json_output import FILE_ACCESS, USAGE
 from rampmeter.hosts import SendError
 from rampmeter.sweeps.engines import EngineError
@@ -21,6 +19,7 @@ from rampmeter.testbed.command import TestbedError
 from rampmeter.text.cautions import Caution, cautions_of, explanations, values_of
 from rampmeter.text.locations import BAD_FILE, RESULTS, SYNTAX, VALUE
 
+from .commands import call
 from .conftest import ROOT
 
 OVERLOAD = """
@@ -125,21 +124,21 @@ class TestCommand:
     def test_warnings_are_shown_with_their_codes(self, tmp_path: Path) -> None:
         plan = tmp_path / "plan.toml"
         plan.write_text(OVERLOAD)
-        shown = CliRunner().invoke(main, ["check", str(plan)]).stdout
+        shown = call("check", plan).stdout
         assert shown.splitlines()[0].endswith("[overload]")
 
     def test_a_code_is_explained(self) -> None:
-        shown = CliRunner().invoke(main, ["explain", "overload"]).stdout
+        shown = call("explain", "overload").stdout
         assert shown.startswith("The workload offers a link more than it carries.")
 
     def test_without_a_code_all_are_listed(self) -> None:
-        shown = CliRunner().invoke(main, ["explain"]).stdout
+        shown = call("explain").stdout
         assert shown.split() == sorted(explanations())
-        shown = CliRunner().invoke(main, ["explain", "--json"]).stdout
+        shown = call("explain", "--json").stdout
         assert json.loads(shown)["codes"] == explanations()
 
     def test_unknown_codes_are_refused(self) -> None:
-        result = CliRunner().invoke(main, ["explain", "overlode"])
+        result = call("explain", "overlode")
         assert result.exit_code == 2
         assert "CODE: expected one of accept-failed, " in result.stderr
         assert result.stderr.rstrip().endswith("got overlode")

@@ -21,6 +21,8 @@ from .conftest import FIG3
 FIGURE = papers.load_figure(FIG3)
 HEAD = 'claim = "so"\nsource = "section 1"\nsub-figure = "a"\nmetric = "mean"\n'
 
+pytestmark = pytest.mark.usefixtures("here")
+
 
 def claim(kind: str, keys: str) -> Claim:
     """Returns the claim of a file that has only this one."""
@@ -39,11 +41,6 @@ def values(*means: float) -> list[Measurement]:
 
 def verdict(one: Claim, *means: float) -> str:
     return judge_claim(one, values(*means), [1])[0]
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 class TestOrder:

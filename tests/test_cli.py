@@ -13,40 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner, Result
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.cli import COMMANDS, main
+from rampmeter.cli import COMMANDS
 from rampmeter.running import benchmark
 
+from .commands import call, error_line, ok
 from .conftest import FakeCore, progress
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
 
-
-@pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
-def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments: object) -> Result:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
-
-
-def error_line(*arguments: object) -> str:
-    """Returns the one line on standard error of a command that must fail with code 2."""
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.count("\n") == 1
-    return result.stderr.strip()
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_a_reader_that_has_read_enough_is_no_error() -> None:

@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan.plan import Plan
 from rampmeter.results.run import Run
 from rampmeter.testbed.experiment import run_testbed
 from rampmeter.text.toml import TomlValue
 
+from .commands import call, ok
 from .test_experiment import needs_namespaces
 
 PLAN = """
@@ -69,8 +68,7 @@ def test_a_collective_has_its_time_and_bandwidths_in_the_summary(tmp_path: Path)
 def test_the_command_prints_a_table_of_rounds(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(PLAN)
-    result = CliRunner().invoke(main, ["run", str(file), "--out", str(tmp_path / "out")])
-    assert result.exit_code == 0, result.output
+    result = ok("run", file, "--out", tmp_path / "out")
     assert "all-reduce, ring, hosts 0 to 7" in result.output
     assert len(re.findall(r"^ [01] +\S+ kB +112 +112 ", result.output, re.MULTILINE)) == 2
 
@@ -96,8 +94,7 @@ def test_a_ring_between_hosts_waits_as_in_the_simulator(over: str, tmp_path: Pat
     file.write_text(PLAN)
     out = tmp_path / "out"
     argv = ["testbed", str(file), "--arms", f"{over},sim", "--out", str(out), "--quiet"]
-    result = CliRunner().invoke(main, argv)
-    assert result.exit_code == 0, result.output
+    ok(*argv)
     for arm in (over, "sim"):
         run = Run(out / arm)
         assert run.summary["status"] == "finished"
@@ -172,7 +169,7 @@ def test_phases_and_calls_are_printed_with_their_hosts_and_latencies(tmp_path: P
     plan = rm.Plan.of(topology=rm.star(8), transport=rm.Homa(), workload=workload)
     (tmp_path / "plan.toml").write_text(plan.text)
     arguments = ["run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "out"), "--quiet"]
-    output = CliRunner().invoke(main, arguments).output
+    output = call(*arguments).output
     assert "all-gather, ring, hosts 0 to 4 by 4" in output
     assert "all-gather, ring, 3 hosts from 0" in output
     assert "Latency of calls, µs" in output

@@ -4,9 +4,8 @@ from itertools import takewhile
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from rampmeter.cli import main
+from .commands import call
 
 CORPUS = Path(__file__).parent / "corpus" / "bad"
 PLANS = sorted(CORPUS.glob("*.toml"))
@@ -20,7 +19,7 @@ def test_the_corpus_has_at_least_40_plans() -> None:
 def test_a_broken_plan_ends_with_code_2_and_one_precise_line(plan: Path) -> None:
     head = takewhile(lambda line: line.startswith("# "), plan.read_text().splitlines())
     expected = " ".join(line.removeprefix("# ") for line in head).removeprefix("expect: ")
-    result = CliRunner().invoke(main, ["check", str(plan)])
+    result = call("check", plan)
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1, result.stderr
     assert plan.name in result.stderr

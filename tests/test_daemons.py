@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rampmeter.hosts import SendError
-from rampmeter.testbed import Fabric, Shape, is_privileged
+from rampmeter.testbed import Fabric, Shape
 from tests import nodes
 from tests.nodes import (
     BUSY_US,
@@ -24,13 +24,14 @@ from tests.nodes import (
     arrivals,
     described,
     free_ports,
+    needs_rampd,
+    needs_root,
     number_of,
     outcome,
     text,
 )
 
-pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
-needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
+pytestmark = needs_rampd
 network_of = nodes.network_of
 
 
@@ -53,7 +54,6 @@ def test_nodes_of_rampd_init_send_a_message(network_of: Start) -> None:
     network = network_of("dcpim")
     (port,) = free_ports(1)
     folder = network.folder / "nodes"
-    assert RAMPD is not None
     argv = [RAMPD, "init", "nodes", "--port", str(port)]
     done = subprocess.run(argv, check=True, capture_output=True, text=True, cwd=network.folder)
     starts = [line.split() for line in done.stdout.splitlines() if line.startswith("  rampd")]
@@ -213,7 +213,6 @@ def test_status_has_peers_and_differences_of_their_configuration(network_of: Sta
             assert 0 < peer["rtt-us"] < 1e6
             assert peer["last-received-s-ago"] < TIMEOUT
         assert network.status(0)["counters"]["messages_completed"] == 1
-        assert RAMPD is not None
         argv = [RAMPD, "status", str(network.folder / "0.toml")]
         shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
         assert shown.startswith("node 0 (host, phost) at 127.0.0.1:")

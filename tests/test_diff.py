@@ -7,27 +7,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 
-PLAN = """\
-seed = 1
-[topology]
-kind = "star"
-hosts = 8
-[transport]
-name = "dcpim"
-[workload]
-pattern = "all-to-all"
-sizes = "imc10"
-load = 0.5
-flows = 40
+from .commands import call
+from .conftest import SMALL
+
+PLAN = (
+    SMALL.replace("flows = 200", "flows = 40")
+    + """\
 [run]
 blame = true
 trace = "run.perfetto-trace"
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def diff(*arguments: str | Path, code: int = 1) -> str:
     """Returns the output of the command, which exits with a code."""
-    done = CliRunner().invoke(main, ["diff", *map(str, arguments)])
+    done = call("diff", *arguments)
     assert done.exit_code == code, done.output
     return done.stderr if code == 2 else done.stdout
 

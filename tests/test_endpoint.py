@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.endpoint import _module_of
 from rampmeter.endpoints import StopAndWait
 from rampmeter.running import runner
+
+from .commands import call, ok
 
 STAR = rm.star(4)
 
@@ -275,8 +275,7 @@ class TestPlans:
     def test_the_command_runs_it_and_its_manifest(self, plan: Path, tmp_path: Path) -> None:
         for source, out in ((plan, "out"), (tmp_path / "out/manifest.json", "again")):
             argv = ["run", str(source), "--out", str(tmp_path / out), "--quiet"]
-            done = CliRunner().invoke(main, argv)
-            assert done.exit_code == 0, done.output
+            ok(*argv)
         one, again = (rm.Run(tmp_path / name).flows for name in ("out", "again"))
         assert one.equals(again)
 
@@ -318,7 +317,7 @@ class TestPlans:
     ) -> None:
         text = textwrap.dedent(FILE) + "\n    def submit(self, now, message):\n        oops\n"
         (tmp_path / "patient.py").write_text(text)
-        done = CliRunner().invoke(main, ["run", str(plan), "--out", str(tmp_path / "o"), "--quiet"])
+        done = call("run", plan, "--out", tmp_path / "o", "--quiet")
         assert done.exit_code == 2
         assert "NameError: name 'oops' is not defined" in done.output
         assert 'patient.py", line' in done.output

@@ -131,10 +131,8 @@ WRONG: dict[str, tuple[Callable[[], object], Parts]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_errors_have_parts_and_a_message_that_begins_with_their_location(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_errors_have_parts_and_a_message_that_begins_with_their_location(name: str) -> None:
     call, parts = WRONG[name]
     with pytest.raises((rm.PlanError, rm.ResultError)) as raised:
         call()

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 
 from . import notebooks
+from .commands import call, error_line, ok
 from .conftest import ROOT
 
 PLANS = sorted(
@@ -51,16 +50,13 @@ def test_a_notebook_shows_its_results(file: Path, tmp_path: Path) -> None:
 
 
 def test_examples_are_listed_and_copied_once(tmp_path: Path) -> None:
-    listed = CliRunner().invoke(main, ["examples"])
+    listed = call("examples")
     assert all(len(line.split("  ", 1)[1]) > 10 for line in listed.output.splitlines())
     assert "plans/first.toml  16 hosts at one switch" in listed.output
-    copied = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
-    assert copied.exit_code == 0, copied.output
+    ok("examples", tmp_path / "mine")
     for file in (*PLANS, *notebooks.FILES):
         copy = tmp_path / "mine" / file.parent.name / file.name
         assert copy.read_bytes() == file.read_bytes()
     (tmp_path / "mine/plans/first.toml").write_text("mine")
-    again = CliRunner().invoke(main, ["examples", str(tmp_path / "mine")])
-    assert again.exit_code == 2
-    assert "the file exists; choose another folder" in again.output
+    assert "the file exists; choose another folder" in error_line("examples", tmp_path / "mine")
     assert (tmp_path / "mine/plans/first.toml").read_text() == "mine"

@@ -7,10 +7,8 @@ from pathlib import Path
 from subprocess import PIPE
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter._core import PlanError
-from rampmeter.cli import main
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
@@ -26,6 +24,8 @@ from rampmeter.testbed.experiment import (
 )
 from rampmeter.testbed.marking import mark_above_max
 from rampmeter.text.toml import TomlValue
+
+from .commands import call, ok
 
 PLAN = """
 seed = 3
@@ -92,8 +92,7 @@ def test_the_command_compares_hosts_with_the_simulator(tmp_path: Path) -> None:
     file.write_text(plan("phost").text)
     out = tmp_path / "out"
     argv = ["testbed", str(file), "--arms", "tcp,rampd,sim", "--out", str(out), "--quiet"]
-    result = CliRunner().invoke(main, argv)
-    assert result.exit_code == 0, result.output
+    ok(*argv)
     for arm in ("tcp", "rampd", "sim"):
         assert Run(out / arm).summary["flows"]["delivered"] == 60
     assert (out / "slowdown_by_size.png").stat().st_size > 1000
@@ -108,8 +107,7 @@ def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_
     out = tmp_path / "out"
     arms = "rampd,rampd:dctcp:mark-above=4,label=DCTCP,tcp:cubic,sim:dctcp:mark-above=4"
     argv = ["testbed", str(file), "--arms", arms, "--out", str(out), "--quiet"]
-    result = CliRunner().invoke(main, argv)
-    assert result.exit_code == 0, result.output
+    result = ok(*argv)
     comparison = Comparison.load(out)
     assert comparison.labels == ["rampd", "DCTCP", "tcp:cubic", "sim:dctcp:mark-above=4"]
     for label in comparison.labels:
@@ -291,7 +289,7 @@ def test_an_arm_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(plan("phost").text)
     argv = ["testbed", str(file), "--arms", "sim", "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(main, argv)
+    result = call(*argv)
     if is_privileged():
         assert result.exit_code == 2
         assert "expected rampd or tcp before sim" in result.output

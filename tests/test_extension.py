@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter import _core, extension
-from rampmeter.cli import main
+
+from .commands import call, error_line
 
 
 def run_python(statement: str, library: str) -> "subprocess.CompletedProcess[str]":
@@ -45,15 +45,15 @@ def test_a_file_that_is_no_library_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["transports"], ["check", "plan.toml"]])
 def test_the_command_refuses_a_library_that_is_not_there(arguments: list[str]) -> None:
-    result = CliRunner().invoke(main, ["--extension", "/nowhere/libmine.so", *arguments])
-    assert result.exit_code == 2
-    assert "--extension: expected a shared library, got /nowhere/libmine.so" in result.output
+    assert "--extension: expected a shared library, got /nowhere/libmine.so" in error_line(
+        "--extension", "/nowhere/libmine.so", *arguments
+    )
 
 
 def test_former_names_are_errors_that_have_the_new_ones() -> None:
-    result = CliRunner().invoke(main, ["--core", "libmine.so", "transports"])
-    assert result.exit_code == 2
-    assert "--core: the option is now --extension" in result.output
+    assert "--core: the option is now --extension" in error_line(
+        "--core", "libmine.so", "transports"
+    )
     done = subprocess.run(
         [sys.executable, "-c", "import rampmeter"],
         env={extension.FORMER: "a.so", "PYTHONPATH": str(Path(extension.__file__).parents[1])},
@@ -65,5 +65,5 @@ def test_former_names_are_errors_that_have_the_new_ones() -> None:
 
 
 def test_the_command_lists_transports() -> None:
-    result = CliRunner().invoke(main, ["transports"])
+    result = call("transports")
     assert "phost (paper, reference)\n    Tokens" in result.output

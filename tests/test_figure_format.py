@@ -57,11 +57,9 @@ def test_figures_have_the_width_of_the_format(width: str, inches: float, n: int)
     assert 0 <= box.y0 < box.y1 <= figure.get_figheight() + 0.01
 
 
-def test_the_commands_of_the_page_make_the_figures_of_a_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("here")
+def test_the_commands_of_the_page_make_the_figures_of_a_study() -> None:
     """The study has few flows and two loads here."""
-    monkeypatch.chdir(tmp_path)
     plan, commands, *_ = blocks_of(ROOT / "docs/howto/paper-figures.md")
     text = plan.text.replace("flows = 8000", "flows = 60").replace("seeds = 3", "seeds = 2")
     Path(plan.file).write_text(text.replace("0.3..0.9:0.2", "0.5,0.7"))

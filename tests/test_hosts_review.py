@@ -19,17 +19,15 @@ from typing import Any, Final
 import pytest
 
 from rampmeter.hosts import Port
-from rampmeter.testbed import is_privileged
 from tests import nodes, wire
-from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, number_of, outcome, text
+from tests.nodes import SERVICE, TIMEOUT, Network, needs_rampd, needs_root, number_of, outcome, text
 from tests.wire import Flood, Forger, Frame, Lives, Recorder, envelope, protected
 from tools.hosts.soak import Sample, sample
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+    needs_rampd,
 ]
-needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for raw packets")
 network_of = nodes.network_of
 Start = Callable[..., Network]
 TICKS: Final = os.sysconf("SC_CLK_TCK")

@@ -167,7 +167,7 @@ def test_hosts_reach_one_another_over_any_of_their_interfaces(tmp_path: Any) -> 
         )
 
 
-def test_packets_are_spread_over_links_by_their_rates(tmp_path: Any) -> None:
+def test_packets_are_spread_over_links_by_their_rates() -> None:
     """Three links of 100 and one of 10 Gbit/s carry half their capacity without long queues."""
     access = [
         {"between": [f"h{n}", f"s{n // 4}"], "gbps": 100.0, "propagation-ns": 1000}

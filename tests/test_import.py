@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
-from rampmeter.cli import main
+from . import commands
+from .commands import error_line, ok
 
 PLAN = """
 [topology]
@@ -27,20 +27,17 @@ paths = true
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(here: Path) -> Path:
     """Files of HPCC's ns-3 in which node 0 is the switch."""
-    monkeypatch.chdir(tmp_path)
     links = "".join(f"0 {node} 25Gbps 1us 0\n" for node in (1, 2, 3))
     Path("topology.txt").write_text(f"4 1 3\n0\n{links}")
     Path("flow.txt").write_text("1\n1 3 3 100 200000 0\n")
     Path("plan.toml").write_text(PLAN)
-    return tmp_path
+    return here
 
 
 def call(*arguments: str) -> str:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
+    return ok(*arguments).output
 
 
 @pytest.mark.usefixtures("files")
@@ -76,10 +73,9 @@ def test_convert_reads_node_names_from_the_topology() -> None:
 @pytest.mark.usefixtures("files")
 def test_an_unknown_file_is_named_and_so_are_the_formats() -> None:
     Path("odd.txt").write_text("1 2 3\n")
-    failed = CliRunner().invoke(main, ["convert", "odd.txt", "f.csv"])
-    assert failed.exit_code == 2
-    assert "odd.txt: expected a format by its name or contents, found none: name one of" in (
-        failed.stderr
+    assert (
+        "odd.txt: expected a format by its name or contents, found none: name one of"
+        in error_line("convert", "odd.txt", "f.csv")
     )
 
 
@@ -102,9 +98,9 @@ def test_numbers_that_are_names_of_hosts_are_names_in_traces(tmp_path: Path) -> 
     tiers = json.loads((tmp_path / "run/summary.json").read_text())["tiers"]
     assert tiers[1]["queue_max_at"]["to"] == "3"
     arguments = ["convert", str(tmp_path / "t.csv"), str(tmp_path / "o.csv")]
-    failed = CliRunner().invoke(main, [*arguments, "--topology", str(tmp_path / "n.csv")])
-    assert failed.exit_code == 2
-    assert "o.csv: expected a name that ends in .parquet" in failed.stderr
+    assert "o.csv: expected a name that ends in .parquet" in error_line(
+        *arguments, "--topology", tmp_path / "n.csv"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +161,7 @@ def test_traces_of_chakra_run_with_their_collectives() -> None:
     assert (collective["bytes"], collective["hosts"]) == (3 << 20, 3)
     assert collective["start_ps"] == 5_000_000
     assert collective["over_bound"] >= 1.0
-    result = CliRunner().invoke(main, ["convert", "step.0.et", "x.csv", "--format", "goal"])
+    result = commands.call("convert", "step.0.et", "x.csv", "--format", "goal")
     assert 'the file looks like format "chakra"' in result.output
 
 
@@ -181,7 +177,7 @@ def test_algorithms_of_msccl_take_their_vector_from_the_plan() -> None:
     flows = pq.read_table("run/flows.parquet")
     assert flows["size_bytes"].to_pylist() == [500_000, 500_000]
     assert "x.csv: 2 flows" in call("convert", "x.xml", "x.csv", "--vector-bytes", "1000000")
-    result = CliRunner().invoke(main, ["convert", "x.xml", "x.csv"])
+    result = commands.call("convert", "x.xml", "x.csv")
     assert "x.xml:1: vector-bytes: expected vector-bytes with the file" in result.output
 
 
@@ -206,8 +202,8 @@ Downlink_Latency_ns 500
 """
 
 
-def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_failures_of_htsim_become_outages() -> None:
     Path("fat.topo").write_text(FAT_TREE)
     failure = "failure switch_type AGG switch_id 1 link_id {}\n"
     matrix = "Nodes 8\nConnections 1\nFailures 1\n0->7 start 5000 size 100\n"
@@ -215,7 +211,7 @@ def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.Mo
     text = call("convert", "a.cm", "a.csv", "--topology", "fat.topo")
     assert 'faults.outages = [{ link = "agg1-core3", from-us = 0 }]' in text
     Path("a.cm").write_text(matrix + failure.format(2))
-    done = CliRunner().invoke(main, ["convert", "a.cm", "a.csv", "--topology", "fat.topo"])
+    done = commands.call("convert", "a.cm", "a.csv", "--topology", "fat.topo")
     assert "a.cm:5: failure: expected an uplink below 2 of agg1, got link 2 of AGG 1" in done.output
 
 
@@ -226,14 +222,10 @@ def test_failures_of_htsim_become_outages(tmp_path: Path, monkeypatch: pytest.Mo
         ("gpu-a,leaf,25\ngpu-b,other,25\n", "gpu-a"),
     ],
 )
-def test_networks_that_cannot_be_built_are_not_converted(
-    links: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_networks_that_cannot_be_built_are_not_converted(links: str, message: str) -> None:
     Path("links.csv").write_text(f"from,to,gbps\n{links}")
-    done = CliRunner().invoke(main, ["convert", "links.csv", "links.toml"])
-    assert done.exit_code == 2
-    assert message in done.output
+    assert message in error_line("convert", "links.csv", "links.toml")
     assert not Path("links.toml").exists()
 
 
@@ -245,10 +237,8 @@ workload = { pattern = "trace", file = "FILE" }
 """
 
 
-def test_results_of_hosts_with_numbers_for_names_are_written_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_results_of_hosts_with_numbers_for_names_are_written_by_name() -> None:
     columns = "arrival_us,src,dst,size_bytes,tenant,deadline_us"
     Path("flows.csv").write_text(f"{columns}\n0,1,2,1000,0,\n1,2,0,500,1,7\n")
     tables: list[list[dict[str, object]]] = []
@@ -266,10 +256,8 @@ def test_results_of_hosts_with_numbers_for_names_are_written_by_name(
     assert ",1,2," in Path("again.csv").read_text().splitlines()[1]
 
 
-def test_a_trace_of_one_burst_has_no_intervals(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_trace_of_one_burst_has_no_intervals() -> None:
     rows = "".join(f"5,{n % 3},3,{1000 + n}\n" for n in range(300))
     Path("flows.csv").write_text(f"arrival_us,src,dst,size_bytes\n{rows}")
     plan = NAMED.replace("FILE", "flows.csv").replace("hosts = 3", "hosts = 4")

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter.cli import COMMANDS, main
 from rampmeter.commands.json_output import VERSIONS
 
+from .commands import call, ok
 from .conftest import ROOT
 
 PLAN = """\
@@ -31,17 +31,15 @@ seeds = 2
 
 
 @pytest.fixture(autouse=True)
-def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def plan(here: Path) -> Path:
     """Returns a plan in the working folder."""
-    monkeypatch.chdir(tmp_path)
     Path("plan.toml").write_text(PLAN)
     return Path("plan.toml")
 
 
 def output(*arguments: str) -> dict[str, Any]:
     """Returns the object that a command prints, after a check of its schema."""
-    done = CliRunner().invoke(main, [*arguments, "--json"])
-    assert done.exit_code == 0, done.output
+    done = ok(*arguments, "--json")
     found: dict[str, Any] = json.loads(done.stdout)
     name = arguments[0]
     assert found["schema"] == f"rampmeter.{name}/{VERSIONS[name]}"
@@ -50,7 +48,7 @@ def output(*arguments: str) -> dict[str, Any]:
 
 def error_of(*arguments: str) -> dict[str, Any]:
     """Returns the error that a command prints."""
-    done = CliRunner().invoke(main, [*arguments, "--json"])
+    done = call(*arguments, "--json")
     assert done.stdout == ""
     found: dict[str, Any] = json.loads(done.stderr)
     assert found["schema"] == "rampmeter.error/1"
@@ -143,5 +141,5 @@ def test_other_errors_are_objects_too() -> None:
     Path("mine/plans").mkdir(parents=True)
     Path("mine/plans/first.toml").write_text("")
     assert "the file exists" in error_of("examples", "mine")["message"]
-    done = CliRunner().invoke(main, ["run", "nothing.toml"])
+    done = call("run", "nothing.toml")
     assert done.stderr.startswith("rampmeter: nothing.toml: ")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from .nodes import RAMPD, TIMEOUT, Network, free_ports, number_of, text
+from .nodes import RAMPD, TIMEOUT, Network, free_ports, needs_rampd, number_of, text
 from .test_dissector import frame, infos, rows, tshark, write_capture
 
 pytestmark = [
-    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+    needs_rampd,
     pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed"),
 ]
 
@@ -113,7 +113,6 @@ def captures(
 
 def decrypt(capture: Path, keys: Path, out: Path) -> str:
     """Decrypts a capture; returns the line that the command prints."""
-    assert RAMPD is not None
     arguments = list(map(str, [RAMPD, "decrypt", "--keys", keys, capture, out]))
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     return str(done.stdout)

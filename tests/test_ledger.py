@@ -10,10 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.papers import load_figure
 from rampmeter.papers.bias import pairs_of
 from rampmeter.papers.figure import list_figures
@@ -22,7 +20,8 @@ from rampmeter.papers.ledger import SEEDS, Ledger, MissingRun
 from rampmeter.papers.status import NOT_RUN, FigureStatus, ledger_page
 from rampmeter.running.runner import Job, SilentWatcher
 
-from . import recorded
+from . import commands, recorded
+from .commands import error_line, ok
 
 ROOT = recorded.FILE.parent
 DOCUMENTS = sorted(
@@ -130,9 +129,7 @@ def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(*arguments: str) -> str:
-    done = CliRunner().invoke(main, ["papers", *arguments])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return ok("papers", *arguments).stdout
 
 
 def verdicts(papers: Path) -> dict[str, int]:
@@ -352,7 +349,7 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
     file = papers / "ledger" / "test" / "fig1" / "one.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    done = CliRunner().invoke(main, ["papers", "--status"])
+    done = commands.call("papers", "--status")
     assert done.exit_code != 0
     assert "one.json: expected" in f"{done.output}{done.exception}"
 
@@ -418,9 +415,9 @@ def test_entries_drawn_at_random_are_those_of_their_runs(tmp_path: Path) -> None
 
 
 def test_a_figure_is_drawn_and_judged_from_the_ledger(papers: Path) -> None:
-    failed = CliRunner().invoke(main, ["papers", "test", "1", "--from-ledger"])
-    assert failed.exit_code == 2
-    assert "expected entries of test 1 for a plot, got none" in failed.stderr
+    assert "expected entries of test 1 for a plot, got none" in error_line(
+        "papers", "test", "1", "--from-ledger"
+    )
     call("--fill", "0.1", "--quiet")
     out = call("test", "1", "--from-ledger", "--out", "drawn")
     assert "verdicts of the ledger: 2 match; 3 seeds" in out
@@ -443,9 +440,9 @@ def test_all_figures_are_drawn_from_the_ledger_and_nothing_is_run(papers: Path) 
     files = {file.name for file in Path("drawn").rglob("*") if file.is_file()}
     images = {f"fig1a.{kind}" for kind in ("png", "svg", "pdf")}
     assert files == images | {"report.json", "report.html"}
-    wrong = CliRunner().invoke(main, ["papers", "--all", "--from-ledger", "--seeds", "2"])
-    assert wrong.exit_code == 2
-    assert "--from-ledger: cannot be combined" in wrong.stderr
+    assert "--from-ledger: cannot be combined" in error_line(
+        "papers", "--all", "--from-ledger", "--seeds", "2"
+    )
 
 
 @pytest.mark.usefixtures("papers")

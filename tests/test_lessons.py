@@ -70,10 +70,8 @@ def test_a_lesson_is_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert numbers_of(rest) - given == set(), "numbers that nothing checks"
 
 
-def test_the_commands_before_the_lessons_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_the_commands_before_the_lessons_run() -> None:
     run_commands(PAGES / "index.md")
 
 

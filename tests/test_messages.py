@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from click.testing import CliRunner
 
-from rampmeter.cli import main
+from .commands import call, ok
 
 GOOD: Final = """\
 seed = 1
@@ -102,7 +101,7 @@ SETTINGS: Final = {
 
 def error_of(*arguments: str) -> str:
     """Returns the message of a command that refuses its input."""
-    result = CliRunner().invoke(main, arguments)
+    result = call(*arguments)
     assert result.exit_code == 2, result.output
     assert DECODER.search(result.stderr) is None, result.stderr
     return result.stderr.strip()
@@ -190,17 +189,14 @@ def test_files_of_windows_are_read(form: str, tmp_path: Path) -> None:
     for number, text in enumerate(plans):
         file = tmp_path / f"{number}.toml"
         file.write_bytes(encoded(text))
-        result = CliRunner().invoke(main, ["check", str(file)])
-        assert result.exit_code == 0, result.output
+        ok("check", file)
 
 
 def test_numbers_of_options_may_begin_with_a_point(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["check", plan(tmp_path, GOOD), "--set", "workload.load=.3"])
+    result = call("check", plan(tmp_path, GOOD), "--set", "workload.load=.3")
     assert "load = 0.3" in result.output
 
 
 def test_whole_numbers_of_options_may_have_powers_of_ten(tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        main, ["check", plan(tmp_path, GOOD), "--set", "workload.flows=1e2"]
-    )
+    result = call("check", plan(tmp_path, GOOD), "--set", "workload.flows=1e2")
     assert "flows = 100\n" in result.output

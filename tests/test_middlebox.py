@@ -10,9 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from rampmeter.testbed import TestbedError, is_privileged
 from rampmeter.testbed.command import ip
-from rampmeter.testbed.experiment import find_rampd
+
+from .nodes import RAMPD, needs_rampd, needs_root
 
 N = 2000
 
@@ -40,17 +40,9 @@ for n in range({N}):
 """
 
 
-def rampd() -> str | None:
-    try:
-        return find_rampd()
-    except TestbedError:
-        return None
-
-
-RAMPD = rampd()
 pytestmark = [
-    pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces"),
-    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+    needs_root,
+    needs_rampd,
 ]
 
 
@@ -83,7 +75,6 @@ def exchange(ends: list[str], *faults: str) -> list[int]:
     def within(name: str, *argv: str) -> list[str]:
         return ["ip", "netns", "exec", name, *argv]
 
-    assert RAMPD is not None
     argv = within(box, RAMPD, "middlebox", "left", "right", *faults)
     with subprocess.Popen(argv, stderr=subprocess.PIPE) as cable:
         assert cable.stderr is not None

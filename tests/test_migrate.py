@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter import PlanError, _core
 from rampmeter._core import RENAMED_KEYS
-from rampmeter.cli import main
 from rampmeter.plan.migration import migrate
+
+from .commands import ok
 
 FORMER = """\
 seed = 1
@@ -26,9 +26,7 @@ rto-ns = 45_000 # ns
 
 def printed(*arguments: object) -> str:
     """Returns the output of the command."""
-    result = CliRunner().invoke(main, ["migrate", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return ok("migrate", *arguments).stdout
 
 
 @pytest.mark.parametrize(

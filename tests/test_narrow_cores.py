@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
+
+from .commands import ok
 
 DRAIN: dict[str, Any] = {"sample-us": 0, "drain-us": 2e6}
 
@@ -136,8 +136,7 @@ def test_plans_of_long_delays_are_plans_again(
     plan.write_text(LONG.format(transport=transport, fast_gbps=fast_gbps))
     outputs = []
     for file in (plan, resolved):
-        done = CliRunner().invoke(main, ["check", str(file)])
-        assert done.exit_code == 0, done.output
+        done = ok("check", file)
         outputs.append([line for line in done.stdout.splitlines() if not line.startswith("#")])
         resolved.write_text(done.stdout)
     assert outputs[0] == outputs[1]

@@ -11,11 +11,9 @@ from typing import Any, Final
 import pytest
 
 from rampmeter.hosts import Message, Port, SendError, Ticket
-from rampmeter.testbed import TestbedError, is_privileged
 from rampmeter.testbed.command import ip
-from rampmeter.testbed.experiment import find_rampd
 
-from .nodes import Network, free_ports, number_of, text
+from .nodes import RAMPD, Network, free_ports, needs_rampd, needs_root, number_of, text
 
 TIMEOUT: Final = 30.0
 LEFT: Final = 3.0
@@ -24,17 +22,7 @@ LEFT: Final = 3.0
 Sent = tuple[int, Ticket]
 
 
-def rampd() -> str | None:
-    """Returns the path of the daemon, if it is built."""
-    try:
-        return find_rampd()
-    except TestbedError:
-        return None
-
-
-RAMPD = rampd()
-pytestmark = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
-needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
+pytestmark = needs_rampd
 
 
 class TwoNetworks(Network):
@@ -59,7 +47,6 @@ class TwoNetworks(Network):
 
     def start(self, node: int, **_: Any) -> None:
         """Starts a node, in its namespace if it has one."""
-        assert RAMPD is not None
         argv = [RAMPD, "node", str(self._configure(node))]
         if self.namespaces:
             argv = ["ip", "netns", "exec", self.namespaces[node], *argv]
@@ -145,11 +132,10 @@ def test_a_message_of_a_transport_with_one_path_stays_on_one_network(tmp_path: P
 
 
 def test_lists_of_addresses_are_checked(tmp_path: Path) -> None:
-    assert RAMPD is not None
     network = TwoNetworks(tmp_path, "dcpim")
 
     def check(*nodes: int) -> str:
-        argv = [RAMPD or "", "check", *(str(tmp_path / f"{node}.toml") for node in nodes)]
+        argv = [RAMPD, "check", *(str(tmp_path / f"{node}.toml") for node in nodes)]
         done = subprocess.run(argv, check=False, capture_output=True, text=True)
         return done.stdout + done.stderr
 

@@ -11,13 +11,13 @@ import pytest
 
 from rampmeter.hosts import Port
 from tests import nodes
-from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, number_of, outcome, text
+from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, needs_rampd, number_of, outcome, text
 from tests.test_hosts_review import TICKS, connect, say
 from tools.hosts.soak import sample
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+    needs_rampd,
 ]
 network_of = nodes.network_of
 Start = Callable[..., Network]
@@ -124,7 +124,6 @@ def test_a_second_start_keeps_the_socket_of_a_running_node(network_of: Start) ->
     network.start(0)
     network.port(0).close()
     network.socket(0).with_name("0.sock.lock").unlink()
-    assert RAMPD is not None
     argv = [RAMPD, "node", str(network.folder / "0.toml")]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=10)
     assert done.returncode == 1, done.stderr
@@ -136,7 +135,6 @@ def test_a_lock_that_another_process_holds_is_named(network_of: Start) -> None:
     network = network_of("phost")
     file = network._configure(0)
     lock = network.socket(0).with_name("0.sock.lock")
-    assert RAMPD is not None
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         argv = [RAMPD, "node", str(file)]
@@ -169,7 +167,6 @@ def test_configurations_that_cannot_work_are_refused(
     good = file.read_text()
     assert old in good
     file.write_text(good.replace(old, new, 1))
-    assert RAMPD is not None
     argv = [RAMPD, command, str(file)]
     done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=10)
     assert done.returncode in (1, 2)
@@ -188,7 +185,6 @@ def test_500_peers_cost_little(tmp_path: Path) -> None:
         '[network]\nsecurity = "none"\nrate-mbps = 1000\ncontrol-rtt-us = 500\n'
         f'[transport]\nname = "dcpim"\n{peers}'
     )
-    assert RAMPD is not None
     with (tmp_path / "0.log").open("wb") as log:
         process = subprocess.Popen([RAMPD, "node", str(file)], stderr=log)
     try:

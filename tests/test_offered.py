@@ -5,13 +5,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.patches import FancyBboxPatch
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan.base import PlanTable
 from rampmeter.plots import topology
+
+from . import commands
+from .commands import ok
 
 NAMED = """\
 [topology]
@@ -34,15 +35,12 @@ flows = 1000
 
 
 def call(*arguments: str) -> str:
-    done = CliRunner().invoke(main, arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return ok(*arguments).stdout
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(NAMED)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(NAMED)
 
 
 def test_check_prints_mean_size_and_load_by_tier() -> None:
@@ -74,7 +72,7 @@ def test_check_draws_the_network() -> None:
     call("check", "plan.toml", "--svg", "topology.svg")
     root = ElementTree.parse("topology.svg").getroot()
     assert root.tag.endswith("svg")
-    done = CliRunner().invoke(main, ["check", "plan.toml", "--svg", "topology.gif"])
+    done = commands.call("check", "plan.toml", "--svg", "topology.gif")
     assert "--svg: expected a name that ends in .svg, .pdf or .png, got topology.gif" in done.output
 
 

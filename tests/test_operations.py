@@ -5,12 +5,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan.plan import Plan
 from rampmeter.results.critical_path import critical_paths
+
+from .commands import call
 
 GRAPH = """\
 flow,arrival_us,src,dst,size_bytes,after,compute_us,tenant
@@ -165,13 +165,13 @@ class TestCollectives:
         out = tmp_path / "r"
         file = str(tmp_path / "plan.toml")
         command = ["compare", file, "--transports", "homa,ndp", "--out", str(out), "--quiet"]
-        text = CliRunner().invoke(main, command).stdout
+        text = call(*command).stdout
         assert "all-reduce, ring, hosts 0 to 6 by 2: mean of rounds" in text
         assert "makespan" in text
         tables = text.partition("results:")[0]
         assert max(map(len, tables.splitlines())) <= 80
         report = tmp_path / "report.html"
-        CliRunner().invoke(main, ["report", str(out), "--out", str(report)])
+        call("report", out, "--out", report)
         assert "mean of rounds" in report.read_text(encoding="utf-8")
 
 

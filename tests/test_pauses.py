@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.tables import tiers
 from rampmeter.text.numbers import NONE
 from rampmeter.text.text_table import TextTable
+
+from .commands import call
 
 N = 5
 NAMES = 'names = { switches = ["north", "east", "south", "west", "hub"] }\n'
@@ -125,7 +125,7 @@ def test_tables_of_lossless_networks_have_pauses(tmp_path: Path, small_run: rm.R
 def test_the_command_prints_pauses(tmp_path: Path) -> None:
     ring(tmp_path, 2)
     arguments = ["run", str(tmp_path / "plan.toml"), "--quiet", "--out", str(tmp_path / "r")]
-    shown = CliRunner().invoke(main, arguments)
+    shown = call(*arguments)
     assert shown.exit_code == 3
     assert "deadlock by priority flow control: since " in shown.output
     assert "paused" in shown.output

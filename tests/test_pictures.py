@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.results.pictures import parse_hosts, parse_time
 from rampmeter.timeline import Timeline
 
+from . import commands
+from .commands import ok
 from .conftest import ROOT
 
 PLAN = ROOT / "examples/plans/incast8.toml"
@@ -22,9 +22,7 @@ TRANSPORTS = ("tcp", "homa", "dcpim")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the folder of a comparison by an incast at a star of eight hosts."""
     out = tmp_path_factory.mktemp("incast") / "compared"
-    argv = ["compare", str(PLAN), "--transports", ",".join(TRANSPORTS), "--out", str(out)]
-    result = CliRunner().invoke(main, [*argv, "--quiet"])
-    assert result.exit_code == 0, result.output
+    ok("compare", PLAN, "--transports", ",".join(TRANSPORTS), "--out", out, "--quiet")
     return out
 
 
@@ -114,7 +112,7 @@ def test_a_comparison_has_a_panel_for_each_transport_over_the_same_time(compared
 @pytest.mark.parametrize("what", ["", "homa"])
 def test_the_command_draws_each_kind(compared: Path, tmp_path: Path, kind: str, what: str) -> None:
     argv = ["plot", str(compared / what), "--kind", kind, "--to", "40us", "--out", str(tmp_path)]
-    result = CliRunner().invoke(main, argv)
+    result = commands.call(*argv)
     assert result.stdout.split() == [f"{tmp_path}/{kind.replace('-', '_')}.png"], result.output
 
 

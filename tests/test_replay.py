@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.papers.replays import ReplayLedger
 from rampmeter.replays.recording import digest_of
 
-from . import recorded
+from . import commands, recorded
 from .conftest import ROOT, SMALL
 
 PAPERS = ROOT / "papers"
@@ -68,13 +67,11 @@ def record(rows: Rows, name: str = "flows.csv") -> Path:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)])
+    return commands.call("replay", *arguments)
 
 
 def ok(*arguments: object) -> str:
-    done = call("--quiet", *arguments)
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return commands.ok("replay", "--quiet", *arguments).stdout
 
 
 def replayed(file: Path, *arguments: object) -> dict[str, Any]:
@@ -84,10 +81,7 @@ def replayed(file: Path, *arguments: object) -> dict[str, Any]:
 
 
 def error_line(*arguments: object) -> str:
-    done = call("--quiet", *arguments)
-    assert done.exit_code == 2, done.output
-    assert done.stderr.count("\n") == 1
-    return done.stderr.strip()
+    return commands.error_line("replay", "--quiet", *arguments)
 
 
 @pytest.mark.parametrize("name", ["flows.csv", "flows.csv.gz", "flows.parquet"])
@@ -356,13 +350,11 @@ def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
     assert "own " in ok("--all", "--reference", "recordings")
 
 
-def test_the_status_of_papers_has_replays(papers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_of_papers_has_replays(papers: Path) -> None:
     ok("own", "--reference", "recordings", "--enter")
 
     def status(*arguments: str) -> str:
-        done = CliRunner().invoke(main, ["papers", *arguments])
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        return commands.ok("papers", *arguments).stdout
 
     assert "Replays: ours over theirs" in status("--status")
     *_, item = json.loads(status("--json"))["figures"]
@@ -435,9 +427,7 @@ def test_a_damaged_entry_is_an_error_with_its_file(papers: Path, text: str) -> N
     file = papers / "ledger" / "replays" / "own.json"
     file.parent.mkdir(parents=True)
     file.write_text(text)
-    done = CliRunner().invoke(main, ["papers", "--status"])
-    assert done.exit_code == 2
-    assert "own.json: expected" in done.stderr
+    assert "own.json: expected" in commands.error_line("papers", "--status")
 
 
 def test_errors_of_listed_recordings(papers: Path) -> None:

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
 
 from rampmeter import ResultError
-from rampmeter.cli import main
 from rampmeter.plots.colours import looks
 from rampmeter.report import find, model, page
 from rampmeter.report.charts import figure_json
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
+from .commands import call, ok
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -38,9 +37,7 @@ VARIED = ["--vary", "workload.load=0.3,0.5", "--vary", "topology.hosts=4,8"]
 
 def command(*arguments: str | Path) -> str:
     """Returns the output of a command, which has to succeed."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return result.output
+    return ok(*arguments).output
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +193,7 @@ def test_values_that_are_no_numbers_are_omitted() -> None:
     assert "error_y" not in figure["data"][0]
 
 
-def test_text_of_results_is_shown_and_not_run(tmp_path: Path) -> None:
+def test_text_of_results_is_shown_and_not_run() -> None:
     evil = "<script>alert(1)</script>"
     grid = model.DataTable(evil, [model.Column(evil)], [[evil]])
     parts: list[model.SectionPart] = [
@@ -227,7 +224,7 @@ def test_folders_without_results_are_explained(
         (folder / "report.json").write_text(made)
     with pytest.raises(ResultError, match=re.escape(message)):
         find([folder], tmp_path)
-    result = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "a.html")])
+    result = call("report", folder, "--out", tmp_path / "a.html")
     assert (result.exit_code, (tmp_path / "a.html").exists()) == (2, False)
 
 
@@ -341,7 +338,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(open_page: "Chrome") -> No
 
 
 @pytest.mark.long
-def test_the_printed_report_has_all_charts(open_page: "Chrome", tmp_path: Path) -> None:
+def test_the_printed_report_has_all_charts(open_page: "Chrome") -> None:
     n_charts = run_script(open_page, "return document.querySelectorAll('.chart').length;")
     pdf = open_page.execute_cdp_cmd("Page.printToPDF", {"printBackground": False})["data"]
     assert len(pdf) > 100_000

@@ -36,7 +36,7 @@ def test_a_run_ends_at_its_time_limit(tmp_path: Path) -> None:
     assert is_interrupted(tmp_path / "out")
 
 
-def test_a_run_that_ends_in_time_is_complete(tmp_path: Path) -> None:
+def test_a_run_that_ends_in_time_is_complete() -> None:
     assert rm.run(**SHORT, timeout=100, cancel=threading.Event()).status == "finished"
 
 

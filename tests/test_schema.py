@@ -7,13 +7,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.papers.replays import NETWORK
 from rampmeter.plan import schema
 
+from .commands import call, ok
 from .conftest import ROOT
 
 PLANS = [
@@ -25,8 +24,7 @@ PLANS = [
 
 @pytest.fixture(scope="module")
 def validator() -> Any:
-    done = CliRunner().invoke(main, ["schema"])
-    assert done.exit_code == 0, done.output
+    done = ok("schema")
     whole = json.loads(done.output)
     jsonschema.Draft7Validator.check_schema(whole)
     return jsonschema.Draft7Validator(whole)
@@ -165,6 +163,6 @@ def test_every_key_of_a_plan_is_explained(validator: Any) -> None:
 
 def test_the_schema_is_written_to_a_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.schema.json"
-    done = CliRunner().invoke(main, ["schema", str(file)])
+    done = call("schema", file)
     assert (done.exit_code, done.output) == (0, "")
     assert json.loads(file.read_text())["title"] == "A plan of Rampmeter"

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rampmeter import papers
 from rampmeter._core import PlanError
-from rampmeter.cli import main
 from rampmeter.papers import Mode
 from rampmeter.papers.reproduce import job_name, probe_name, searches_of
 from rampmeter.papers.search import LOAD, Search, SearchProbes
@@ -22,6 +20,7 @@ from rampmeter.running.runner import Batch, Job, run_all
 from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
+from .commands import ok
 from .conftest import ROOT, SMALL
 
 LOADS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -258,13 +257,9 @@ class TestFigure:
         jobs = papers.probes_of(figure, Mode(), [1], Batch(stopped, None, 0.0), out)
         assert jobs == []
 
-    def test_the_reduced_figure_has_no_searches_and_is_not_judged(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        folder(tmp_path)
-        monkeypatch.chdir(tmp_path)
-        result = CliRunner().invoke(main, ["papers", "p", "1", "--quick", "--jobs", "1"])
-        assert result.exit_code == 0, result.output
+    def test_the_reduced_figure_has_no_searches_and_is_not_judged(self, here: Path) -> None:
+        folder(here)
+        result = ok("papers", "p", "1", "--quick", "--jobs", "1")
         assert "1 probe of searches" in result.output
         assert "dcpim at load 0.5 seed 1: finished" in result.output
         assert "phost" not in result.output

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from rampmeter.testbed import TestbedError, is_privileged
-from rampmeter.testbed.experiment import find_rampd
 from tools.hosts.cluster import decode_message, encode_message
 from tools.hosts.soak import (
     FAULTS,
@@ -20,14 +18,7 @@ from tools.hosts.soak import (
     violations,
 )
 
-
-def has_rampd() -> bool:
-    """Returns whether the daemon is built."""
-    try:
-        return bool(find_rampd())
-    except TestbedError:
-        return False
-
+from .nodes import needs_rampd, needs_root
 
 GOOD = [
     "S 10.0 5 1 2 7 100",
@@ -112,7 +103,7 @@ def test_messages_reveal_changes() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
-@pytest.mark.skipif(not has_rampd(), reason="rampd is not built: make build")
+@needs_root
+@needs_rampd
 def test_nodes_survive_a_quarter_of_a_minute(tmp_path: Path) -> None:
     assert soak(tmp_path, "phost", 0.25, 3, FAULTS) == 0

@@ -7,13 +7,13 @@ import pytest
 
 from rampmeter.hosts import Port, Ticket
 from tests import nodes
-from tests.nodes import RAMPD, TIMEOUT, Network, Start, number_of, outcome, text
+from tests.nodes import TIMEOUT, Network, Start, needs_rampd, number_of, outcome, text
 from tests.test_node_limits import ARBITERS
 from tools.hosts.stress import TRANSPORTS
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build"),
+    needs_rampd,
 ]
 network_of = nodes.network_of
 

@@ -9,26 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rampmeter.testbed import TestbedError, is_privileged
-from rampmeter.testbed.experiment import find_rampd
+from rampmeter.testbed import TestbedError
 from rampmeter.testbed.process import NAMESPACES
 from tools.hosts.cluster import decode_message, encode_message
 from tools.hosts.flips import PAYLOAD, flip_one, flip_two
 from tools.hosts.ledger import VIOLATIONS, MessageLedger, tiny
 from tools.hosts.stress import ROWS, TRANSPORTS, Run, n_arbiters, parse, stress, table
 
-
-def rampd() -> str | None:
-    """Returns the path of the daemon, if it is built."""
-    try:
-        return find_rampd()
-    except TestbedError:
-        return None
-
-
-RAMPD = rampd()
-needs_rampd = pytest.mark.skipif(RAMPD is None, reason="rampd is not built: make build")
-needs_root = pytest.mark.skipif(not is_privileged(), reason="needs root for namespaces")
+from .nodes import RAMPD, needs_rampd, needs_root
 
 # Incarnation 5 is a program of node 0; 6, one of node 2, receives the messages of 5.
 BEGIN = ["P 1.0 5 0 7", "P 1.0 6 2 8"]
@@ -176,7 +164,6 @@ def test_all_transports_and_kinds_are_run(tmp_path: Path) -> None:
 
 @needs_rampd
 def test_the_transports_are_those_of_the_daemon(tmp_path: Path) -> None:
-    assert RAMPD is not None
     with pytest.raises(TestbedError, match="expected") as refusal:
         n_arbiters(RAMPD, "none", tmp_path)
     for name in TRANSPORTS:

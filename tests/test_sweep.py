@@ -16,12 +16,11 @@ import pandas as pd
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rampmeter as rm
 from rampmeter import _core
 from rampmeter.analysis.confidence import interval
-from rampmeter.cli import main
 from rampmeter.sweeps import estimate as estimates
 from rampmeter.sweeps.dataset import Dataset
 from rampmeter.sweeps.drive import seeds_of
@@ -30,6 +29,7 @@ from rampmeter.sweeps.spec import Replication
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.sweeps.task import Packer, Task, TaskResult, execute
 
+from . import commands
 from .conftest import SMALL
 
 LOAD = "workload.load"
@@ -44,26 +44,20 @@ workload.sizes = ["imc10", { fixed = 1460 }]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(SMALL.replace("flows = 200", "flows = 120") + TABLE)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(SMALL.replace("flows = 200", "flows = 120") + TABLE)
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["sweep", *map(str, arguments)])
+    return commands.call("sweep", *arguments)
 
 
 def ok(*arguments: object) -> Result:
-    result = call(*arguments)
-    assert result.exit_code == 0, result.output
-    return result
+    return commands.ok("sweep", *arguments)
 
 
 def error_line(*arguments: object) -> str:
-    result = call(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.count("\n") == 1
-    return result.stderr.strip()
+    return commands.error_line("sweep", *arguments)
 
 
 def rows_of(results: rm.SweepResults) -> list[Mapping[str, Any]]:
@@ -387,7 +381,7 @@ class TestPrecision:
 def test_check_reads_the_table_of_a_sweep(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(SMALL + '[sweep]\nseeds = 2\ntransports = ["dcpim"]\ngird = {}\n')
-    result = CliRunner().invoke(main, ["check", str(file)])
+    result = commands.call("check", file)
     assert result.exit_code == 2
     assert "sweep" in result.output
     assert "gird" in result.output
@@ -488,6 +482,5 @@ class TestEstimate:
 
 
 def test_a_plan_with_a_sweep_runs_as_a_single_run() -> None:
-    result = CliRunner().invoke(main, ["run", "plan.toml", "--out", "run", "--quiet"])
-    assert result.exit_code == 0, result.output
+    commands.ok("run", "plan.toml", "--out", "run", "--quiet")
     assert rm.Run("run").manifest["plan"]["workload"]["load"] == 0.5

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.running.run_length import RunLength
 from rampmeter.sweeps.dataset import RUNS, Dataset
 from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.sweeps.task import Task, TaskResult
 
+from . import commands
+from .commands import ok
 from .conftest import SMALL
 
 PLAN = """\
@@ -33,9 +34,8 @@ workload.load = [0.2, 0.6]
 
 
 @pytest.fixture(autouse=True)
-def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("plan.toml").write_text(SMALL + PLAN)
+def plan_is_here(here: Path) -> None:
+    (here / "plan.toml").write_text(SMALL + PLAN)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> rm.SweepResults:
 
 
 def call(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["sweep", "plan.toml", *map(str, arguments)])
+    return commands.call("sweep", "plan.toml", *arguments)
 
 
 def contents(folder: str | Path) -> dict[str, bytes]:
@@ -93,8 +93,7 @@ def test_a_comparison_chooses_the_flows_as_a_sweep_does(done: rm.SweepResults) -
         "delivered": found.flows("dctcp")["delivered"],
     }
     limited = ["compare", "plan.toml", "--transports", "homa,dctcp", "--auto-flows", "--quiet"]
-    result = CliRunner().invoke(main, [*limited, "--flows-max", "300", "--out", "limited"])
-    assert result.exit_code == 0, result.output
+    ok(*limited, "--flows-max", "300", "--out", "limited")
     assert rm.Comparison.load("limited").flows("homa")["submitted"] == 300
     assert [folder.name for folder in Path("limited/pilots").iterdir()] == ["200"]
 

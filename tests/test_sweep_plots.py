@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -16,12 +15,14 @@ from matplotlib.lines import Line2D
 
 import rampmeter as rm
 from rampmeter.analysis.confidence import Interval, interval
-from rampmeter.cli import main
 from rampmeter.plan import schema
 from rampmeter.plots.colours import COLOURS, TRANSPORTS, looks
 from rampmeter.results.names import measure_name, setting_name, transport_name
 from rampmeter.sweeps.columns import MEASURES
 from rampmeter.sweeps.plots import SweepPlots
+
+from . import commands
+from .commands import error_line, ok
 
 LOAD, SIZES = "workload.load", "workload.sizes"
 
@@ -230,8 +231,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
 def test_the_command_draws_a_sweep_in_every_format(folder: Path, tmp_path: Path, kind: str) -> None:
     argv = ["plot", str(folder), "--out", str(tmp_path), "--format", kind]
-    result = CliRunner().invoke(main, argv)
-    assert result.exit_code == 0, result.output
+    result = ok(*argv)
     names = ["slowdown_mean", "slowdown_p99", "slowdown_by_size"]
     assert result.stdout.split() == [f"{tmp_path}/{name}.{kind}" for name in names]
     assert all((tmp_path / f"{name}.{kind}").stat().st_size > 1000 for name in names)
@@ -248,7 +248,7 @@ def test_the_command_draws_a_sweep_in_every_format(folder: Path, tmp_path: Path,
 def test_options_choose_the_plot(
     folder: Path, tmp_path: Path, options: list[str], image: str
 ) -> None:
-    result = CliRunner().invoke(main, ["plot", str(folder), "--out", str(tmp_path), *options])
+    result = commands.call("plot", folder, "--out", tmp_path, *options)
     assert result.stdout.split() == [f"{tmp_path}/{image}.png"], result.output
 
 
@@ -265,6 +265,4 @@ def test_options_choose_the_plot(
 def test_wrong_options_are_errors(
     folder: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
-    result = CliRunner().invoke(main, ["plot", str(folder), "--out", str(tmp_path), *options])
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in error_line("plot", folder, "--out", tmp_path, *options)

@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.cli import main
 from rampmeter.sweeps import estimate, resources
 from rampmeter.sweeps.engines.local import LocalEngine
 from rampmeter.sweeps.progress import RemainingTime, watching
@@ -23,6 +21,7 @@ from rampmeter.sweeps.resources import Capacity, Demand, allot, free_memory
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.sweeps.task import TaskResult
 
+from .commands import call
 from .conftest import SMALL
 
 GB = 1e9
@@ -96,15 +95,12 @@ class TestFreeMemory:
         assert free_memory() == 2e6
 
 
+@pytest.mark.usefixtures("here")
 class TestSweep:
     def sweep(self, *options: str) -> Any:
         Path("plan.toml").write_text(SMALL)
         command = ["sweep", "plan.toml", "--seeds", "2", "--out", "here", *options]
-        return CliRunner().invoke(main, command)
-
-    @pytest.fixture(autouse=True)
-    def in_a_folder_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
+        return call(*command)
 
     def test_threads_reach_the_simulator(self, monkeypatch: pytest.MonkeyPatch) -> None:
         found: list[int] = []

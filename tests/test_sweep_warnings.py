@@ -5,14 +5,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.sweeps.warnings import merge
 from rampmeter.text.cautions import Caution
 from rampmeter.text.text_table import UNLIMITED
 
+from .commands import call
 from .conftest import SMALL
 
 LOADS = {"workload.load": [0.2, 0.9]}
@@ -88,10 +87,10 @@ def test_terminal_json_and_report_have_the_text_of_every_warning(short: rm.Sweep
     (folder / "plan.toml").write_text(SMALL.replace("flows = 200", "flows = 400"))
     command = ["sweep", str(folder / "plan.toml"), "--vary", "workload.load=0.2,0.9"]
     command += ["--seeds", "2", "--out", short.url, "--quiet"]
-    text = CliRunner().invoke(main, command).stdout
-    printed = json.loads(CliRunner().invoke(main, [*command, "--json"]).stdout)["warnings"]
+    text = call(*command).stdout
+    printed = json.loads(call(*command, "--json").stdout)["warnings"]
     report = folder / "report.html"
-    assert CliRunner().invoke(main, ["report", short.url, "--out", str(report)]).exit_code == 0
+    assert call("report", short.url, "--out", report).exit_code == 0
     page = report.read_text()
     assert short.warnings
     for one, shown in zip(short.warnings, printed, strict=True):
@@ -105,7 +104,7 @@ def test_points_with_short_runs_are_marked_above_a_legend(short: rm.SweepResults
     plan.write_text(SMALL.replace("flows = 200", "flows = 400"))
     command = ["sweep", str(plan), "--vary", "workload.load=0.2,0.9"]
     command += ["--seeds", "2", "--out", short.url, "--quiet"]
-    result = CliRunner().invoke(main, command, env={"COLUMNS": str(UNLIMITED)})
+    result = call(*command, COLUMNS=str(UNLIMITED))
     lines = {
         line.split()[1]: line.split() for line in result.stdout.splitlines() if "dcpim" in line
     }

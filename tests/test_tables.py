@@ -11,7 +11,6 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,8 @@ from rampmeter.cli import COMMANDS, main
 from rampmeter.results.notebook import arrow_html
 from rampmeter.results.table import Column, ResultTable, by_name, choose, render, split
 
+from . import commands
+from .commands import call, error_line
 from .conftest import ROOT, SMALL
 
 SPEEDS = ResultTable(
@@ -57,9 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ok(*arguments: object) -> str:
     """Returns the standard output of a command that succeeds."""
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    return commands.ok(*arguments).stdout
 
 
 class TestWriters:
@@ -224,9 +223,7 @@ class TestExport:
         message: str,
     ) -> None:
         monkeypatch.chdir(folder)
-        done = CliRunner().invoke(main, ["export", *arguments])
-        assert done.exit_code == 2
-        assert message in done.stderr
+        assert message in error_line("export", *arguments)
 
 
 class TestCommands:
@@ -274,10 +271,8 @@ class TestCommands:
             elif format_ == "json":
                 assert json.loads(text)["tables"]
 
-    def test_values_of_a_figure_are_data(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.chdir(tmp_path)
+    @pytest.mark.usefixtures("here")
+    def test_values_of_a_figure_are_data(self) -> None:
         page = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
         text = ok("papers", "dcpim", "3", "--from-ledger", "--format", "csv")
         values, claims = text.split("\n\n")
@@ -296,9 +291,9 @@ class TestCommands:
         monkeypatch.chdir(folder)
         (folder / "small.toml").write_text(SMALL)
         assert ok("check", "small.toml", "--json") == ok("check", "small.toml", "--format", "json")
-        done = CliRunner().invoke(main, ["check", "none.toml", "--format", "json"])
+        done = call("check", "none.toml", "--format", "json")
         assert json.loads(done.stderr)["schema"] == "rampmeter.error/1"
-        done = CliRunner().invoke(main, ["check", "small.toml", "--json", "--format", "csv"])
+        done = call("check", "small.toml", "--json", "--format", "csv")
         assert (done.exit_code, "exclude each other" in done.stderr) == (2, True)
 
     def test_data_is_alone_on_standard_output(
@@ -307,7 +302,7 @@ class TestCommands:
         monkeypatch.chdir(folder)
         (folder / "small.toml").write_text(SMALL)
         command = ["run", "small.toml", "--out", "run", "--table", "tiers", "--format", "csv"]
-        done = CliRunner().invoke(main, command)
+        done = call(*command)
         rows = [*csv.DictReader(done.stdout.splitlines())]
         assert {row["tier"] for row in rows} >= {"host-up", "tor-down"}
         assert "warning: " in done.stderr

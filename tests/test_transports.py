@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan import schema
 from rampmeter.text.toml import Table
+
+from .commands import call, ok
 
 TOPOLOGY = rm.leaf_spine(racks=3, hosts_per_rack=4, spines=2, access_gbps=10, core_gbps=20)
 
@@ -39,8 +39,7 @@ def test_presets_of_pfabric_require_the_network_of_their_study(
             f'{fabric}[transport]\nname = "pfabric"\npreset = "{preset}"\n'
             '[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.5\nflows = 10\n'
         )
-        shown = CliRunner().invoke(main, ["check", str(file)])
-        assert shown.exit_code == 0, shown.output
+        shown = ok("check", file)
         found: Table = tomllib.loads(shown.output)["fabric"]
         return found
 
@@ -81,9 +80,7 @@ def test_one_command_compares_them_and_the_ideal_is_best(tmp_path: Path) -> None
     names = schema.names()
     out = tmp_path / "out"
     arguments = ["compare", str(plan), "--transports", "all", "--out", str(out)]
-    result = CliRunner().invoke(main, [*arguments, "--quiet"])
-    # cosy rejects some messages at this load, by design.
-    assert result.exit_code == 0, result.output
+    result = ok(*arguments, "--quiet")
     assert "by design" in result.output
     fabric = {name: json.loads((out / name / "manifest.json").read_text()) for name in names}
     buffers = {name: one["plan"]["fabric"]["buffer-bytes"] for name, one in fabric.items()}
@@ -133,12 +130,11 @@ def test_parts_of_a_mix_are_tenants(tmp_path: Path) -> None:
     table = run.tenants
     assert table is not None
     assert table.column_names == ["time_ps", "tenant", "delivered_bytes"]
-    result = CliRunner().invoke(main, ["plot", str(tmp_path)])
+    result = call("plot", tmp_path)
     assert "tenants.png" in result.output, result.output
 
 
 def test_runs_without_packets_can_be_plotted(tmp_path: Path) -> None:
     workload = rm.imc10(load=0.5, flows=100)
     rm.run(topology=TOPOLOGY, transport=rm.Ideal(), workload=workload, out=tmp_path, quiet=True)
-    result = CliRunner().invoke(main, ["plot", str(tmp_path)])
-    assert result.exit_code == 0, result.output
+    ok("plot", tmp_path)

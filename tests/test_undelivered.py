@@ -4,27 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.undelivered import has_faults, undelivered
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job, JobOutcome
 
+from .commands import call
 from .conftest import SMALL, FakeCore, write_results
 
 ONE_LOST: list[tuple[int, int, float | None, int]] = [(0, 1460, 5.0, 5), (10, 1460, None, 5)]
 
-
-def call(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class TestCounts:
@@ -188,7 +181,7 @@ def test_a_sweep_with_unexplained_failures_exits_with_an_error(tmp_path: Path) -
 
     def sweep(out: str, *more: str) -> Result:
         arguments = [str(file), "--out", str(tmp_path / out), "--no-estimate", *more]
-        return CliRunner().invoke(main, ["sweep", "--transports", "fastpod,homa", *arguments])
+        return call("sweep", "--transports", "fastpod,homa", *arguments)
 
     result = sweep("healthy")
     assert result.exit_code == 3

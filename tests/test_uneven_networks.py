@@ -38,7 +38,7 @@ def test_a_slow_host_does_not_make_the_controller_slow(transport: str, tmp_path:
     assert times[1] < 1.05 * times[0]
 
 
-def test_second_interfaces_and_slow_paths_are_named(tmp_path: Path) -> None:
+def test_second_interfaces_and_slow_paths_are_named() -> None:
     """Paths of two rates, and a second interface that a uniform load fills."""
     spines: list[Any] = [(f"s{r}", f"s{s}", (100, 40)[s - 2], 500) for r in (0, 1) for s in (2, 3)]
     access: list[Any] = [(f"h{n}", f"s{n // 2}", 100, 500) for n in range(4)]

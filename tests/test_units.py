@@ -4,16 +4,15 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 
 import rampmeter as rm
-from rampmeter.cli import main
 from rampmeter.plan import schema
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job, JobOutcome
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.text.toml import dumps
 
+from .commands import call, ok
 from .conftest import write_results
 
 PLAIN = """\
@@ -85,14 +84,13 @@ def test_classes_accept_units() -> None:
         ).check()
 
 
-def test_overrides_and_sweeps_accept_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_overrides_and_sweeps_accept_units() -> None:
     Path("plan.toml").write_text(PLAIN)
-    done = CliRunner().invoke(main, ["check", "plan.toml", "--set", "run.drain-us=5ms"])
+    done = call("check", "plan.toml", "--set", "run.drain-us=5ms")
     assert "drain-us = 5000" in done.output
     command = ["sweep", "plan.toml", "--vary", "topology.propagation-ns=500ns,2us", "--quiet"]
-    done = CliRunner().invoke(main, [*command, "--out", "s"])
-    assert done.exit_code == 0, done.output
+    ok(*command, "--out", "s")
 
 
 def test_numbers_of_a_plan_have_no_units() -> None:

@@ -19,14 +19,8 @@ from tools.generate.rust_tables import config_keys
 COLUMNS: Final = 100
 CONFIGURATION: Final = "crates/rampd/src/config/tables.rs"
 RELOADS: Final = "crates/rampd/src/config.rs"
-NODE_TABLES: Final = {
-    "node": "NodeTable",
-    "network": "NetworkTable",
-    "peer": "PeerTable",
-    "programs": "ProgramsTable",
-    "service": "ServiceTable",
-}
-"""Structures of the tables of a node's configuration."""
+NODE_TABLES: Final = ("node", "network", "peer", "programs", "service")
+"""Tables of a node's configuration; the structure of `node` is `NodeTable`."""
 
 
 class KeyTable(NamedTuple):
@@ -109,10 +103,10 @@ def node_tables(root: Path) -> dict[str, str]:
     """Returns the blocks of `docs/reference/rampd.md`."""
     effects = _reload_effects(root / RELOADS)
     blocks = {}
-    for table, structure in NODE_TABLES.items():
+    for table in NODE_TABLES:
         has_effects = table in effects
         rows = [("key", "default", *(("reload",) if has_effects else ()), "meaning")]
-        for key in config_keys(root / CONFIGURATION, structure):
+        for key in config_keys(root / CONFIGURATION, f"{table.capitalize()}Table"):
             default = f"`{key.default}`" if key.default.startswith('"') else key.default
             effect = (effects[table][key.name],) if has_effects else ()
             rows.append((f"`{key.name}`", default, *effect, key.doc))

@@ -4,7 +4,7 @@
 
 `network` places the nodes, `events` turns the timeline of a run into columns of integers, and
 `page` packs both into a page. The scripts of the page are `data.js` (columns, and the state of a
-run at a time), `draw.js` (canvases) and `player.js` (clock and controls).
+run at a time), `draw.js` (networks), `chart.js` (charts) and `player.js` (clock and controls).
 """
 
 from rampmeter.animation.events import EVENTS_MAX, RunEvents, events_of

@@ -126,8 +126,9 @@ def check_size(runs: Sequence[RunEvents], window: tuple[float, float]) -> None:
     tables = [table for run in runs for table in (run.packets["start"], run.queues["at"])]
     times = sorted(chain.from_iterable(tables))
     until = times[min(len(times), EVENTS_MAX * 9 // 10) - 1]
+    most = f"{EVENTS_MAX:,}".replace(",", " ")
     raise Location(key="to").error(
-        expected=f"at most {EVENTS_MAX:,} packets on links and changes of queues".replace(",", " "),
+        expected=f"at most {most} packets on links, changes of queues, drops and marks",
         got=f"{n_events:,} until {window[1] / 1e6:g}us".replace(",", " "),
         hint=f"an earlier end, such as {_floor(until / 1e6):g}us, or fewer hosts",
     )

@@ -120,15 +120,6 @@ def false_positive(probes: Probes, misses: int) -> float:
     return float(_are_all_unanswered(probes.answered, misses).mean())
 
 
-def unanswered_in_theory(loss: float, links: int) -> float:
-    """Returns the probability of an unanswered probe if links lose packets independently.
-
-    After a lost request or a lost completion the sender receives no answer. The receiver detects a
-    lost rsvp and lost data within the bound, and reports it.
-    """
-    return float(1.0 - (1.0 - loss) ** (2 * links))
-
-
 def _are_all_unanswered(answered: NDArray[np.bool_], misses: int) -> NDArray[np.bool_]:
     """Returns for each run of `misses` consecutive probes true if none of them was answered."""
     if misses < 1:

@@ -44,11 +44,6 @@ def mean_batch(arrivals: Arrivals, timeout_us: float) -> float:
     return float(sizes.mean()) if sizes.size else float("nan")
 
 
-def best_batch(arrivals: Arrivals) -> float:
-    """Returns the number of packets per batch if every flow were one batch."""
-    return mean_batch(arrivals, float("inf"))
-
-
 def delayed(arrivals: Arrivals, mean_us: float, seed: int = 1) -> Arrivals:
     """Returns the packets with random delays, exponential and independent, as by a busy network.
 

@@ -132,30 +132,6 @@ def simulate(
     return PolicyResult(np.asarray(core.latencies), core.spun_us / core.now, core.now)
 
 
-@dataclass(frozen=True)
-class FrontierComparison:
-    """A point compared with a frontier; NaN beyond the ends of the frontier."""
-
-    share_at_tail: float
-    """The frontier's share at the point's tail."""
-    tail_at_share: float
-    """The frontier's tail at the point's share."""
-
-
-def compare(
-    share: float, tail_us: float, frontier: list[tuple[float, float]]
-) -> FrontierComparison:
-    """Returns the frontier's share at a point's tail, and its tail at the point's share."""
-    by_share = sorted(frontier)
-    by_tail = sorted((tail, share_) for share_, tail in frontier)
-
-    def at(x: float, points: list[tuple[float, float]]) -> float:
-        xs, ys = zip(*points, strict=True)
-        return float(np.interp(x, xs, ys, left=np.nan, right=np.nan))
-
-    return FrontierComparison(at(tail_us, by_tail), at(share, by_share))
-
-
 @dataclass
 class _Core:
     """The core, with the client running on it."""

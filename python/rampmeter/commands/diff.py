@@ -10,7 +10,7 @@ import click
 
 from rampmeter.commands.options import BAD_INPUT
 from rampmeter.commands.output import Output, output_options
-from rampmeter.commands.replay import column_names
+from rampmeter.commands.replay import column_names, recording_options
 from rampmeter.replays.compare import ComparedTimes, End, Replay
 from rampmeter.replays.divergence import (
     Divergence,
@@ -51,18 +51,7 @@ EPILOG: Final = f"""\b
     show_default=True,
     help="Share by which equal completion times may differ.",
 )
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME=COLUMN",
-    help="Column of a recording that has another name, as in `replay`.",
-)
-@click.option(
-    "--ends-at",
-    type=click.Choice(["acked", "delivered"]),
-    help="End of a recorded flow, as in `replay`.",
-)
+@recording_options
 @output_options
 def diff(
     first: Path,

@@ -13,6 +13,7 @@ from rampmeter.commands.common import exit_by_outcome, run_jobs
 from rampmeter.commands.options import (
     FILE,
     FOLDER,
+    Command,
     folder_name,
     overrides_of,
     plan_options,
@@ -61,28 +62,34 @@ class Request:
     is_quiet: bool
 
 
+def recording_options(command: Command) -> Command:
+    """Adds `--column` and `--ends-at`, by which a recording is read."""
+    columns = click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        metavar="NAME=COLUMN",
+        help="Column of the recording that has another name, such as fct_us=duration or src=from.",
+    )
+    ends_at = click.option(
+        "--ends-at",
+        type=click.Choice(["acked", "delivered"]),
+        help="End of a flow: last acknowledgement at the sender, or last byte at the receiver. "
+        "`delivered` by default if the recording has delivered_ps or acked_ps.",
+    )
+    return columns(ends_at(command))
+
+
 @click.command(epilog=EPILOG)
 @click.argument("recording", required=False, metavar="[FILE|NAME]")
 @click.option("--plan", type=FILE, help="Network and transport; its workload is replaced.")
 @plan_options
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME=COLUMN",
-    help="Column of the file that has another name, such as fct_us=duration or src=from.",
-)
-@click.option(
-    "--ends-at",
-    type=click.Choice(["acked", "delivered"]),
-    help="End of a flow: last acknowledgement at the sender, or last byte at the receiver. "
-    "`delivered` by default if the file has delivered_ps or acked_ps.",
-)
+@recording_options
 @click.option(
     "--ideal",
     type=click.Choice(["own", "recorded", "none"]),
     help="Ideal times of slowdowns: each simulator's own, the recorded ones for both, or none. "
-    "`recorded` by default if the file has ideal_ps.",
+    "`recorded` by default if the recording has ideal_ps.",
 )
 @click.option(
     "--from-us",

@@ -28,13 +28,13 @@ BAR: Final = 76
 INDENT: Final = " " * 27
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 SHOWN_FROM: Final = 0.0005
-"""Least share of a flow's time of a part that has a line; `--json` has all."""
+"""Minimum share of a flow's time of a part that has a line; `--json` has all."""
 SHOWN_BLOCKERS: Final = 3
 """Flows that had the link, named in a line; `--json` has all."""
 ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 LEAST: Final = 0.01
-"""Least share of a flow's time of delays that are explained."""
+"""Minimum share of a flow's time of delays that are explained."""
 UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20}
 
 
@@ -73,8 +73,8 @@ def why(
     run = _run(folder, transport)
     blame = blame_of(run)
     if flows and (slowest is not None or size is not None):
-        message = "--flow names the flows: expected neither --slowest nor --size"
-        raise click.UsageError(message)
+        both = "--size" if slowest is None else "--slowest"
+        raise Location(key="--flow").error(expected="neither --slowest nor --size", got=both)
     if flows:
         found = [blame.flow(number) for number in flows]
     else:

@@ -28,7 +28,7 @@ WAITS: Final = ("permission", "sender-link", "queueing")
 OTHERS, NONE = "others", "none"
 """Blockers without a number, and the time without any."""
 SHOWN_FROM: Final = 0.0005
-"""Least part of a mean slowdown of any size for which readers see a cause."""
+"""Minimum part of a mean slowdown of any size for which readers see a cause."""
 SIZE: Final = (
     Column("size"),
     Column("upper_bytes", "up to", form="bytes"),

@@ -78,7 +78,7 @@ def key_name(key: str) -> str:
     return KEYS.get(key) or _with_unit(key.rpartition(".")[2])
 
 
-def value_name(key: str, value: Any) -> str:
+def value_name(value: Any) -> str:
     """Returns a value of a key as it is written in a plot: `IMC10`, `0.7`, `ecmp`."""
     if isinstance(value, float):
         return f"{value:g}"
@@ -92,7 +92,7 @@ def setting_name(key: str, value: Any) -> str:
     if key == "workload.sizes" and value in WORKLOADS:
         return WORKLOADS[value]
     name, _, unit = key_name(key).partition(" (")
-    return f"{name} {value_name(key, value)}{f' {unit}'.removesuffix(')') if unit else ''}"
+    return f"{name} {value_name(value)}{f' {unit}'.removesuffix(')') if unit else ''}"
 
 
 def size_ranges(labels: Sequence[str]) -> list[str]:

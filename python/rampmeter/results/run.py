@@ -50,7 +50,7 @@ COUNTERS = "transport.parquet"
 SUMMARY = "summary.json"
 
 TIMELINE_MAX = 20_000_000
-"""Maximum bytes of a timeline that `rampmeter plot` draws without being told to."""
+"""Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
 
 COMPLETE = frozenset({"finished", "incomplete", "censored"})
 """The statuses of runs that reached the end of their plan."""

@@ -120,7 +120,7 @@ class SweepPlots:
             y_label=measure_name(name),
             title=_title(fixed),
             interval=interval_name(_seeds(points)),
-            categories=[value_name(x, value) for value in categories],
+            categories=[value_name(value) for value in categories],
             ax=ax,
         )
 
@@ -186,8 +186,8 @@ class SweepPlots:
                 transport_name(one): [[at.get((one, a, b), math.nan) for a in of_x] for b in of_y]
                 for one in transports
             },
-            [value_name(x, value) for value in of_x],
-            [value_name(y, value) for value in of_y],
+            [value_name(value) for value in of_x],
+            [value_name(value) for value in of_y],
             x_label=key_name(x),
             y_label=key_name(y),
             value_label=measure_name(name),
@@ -218,7 +218,7 @@ class SweepPlots:
             values = self._values(key, self._points)
             matching = [value for value in values if _is_same(value, wanted)]
             if not matching:
-                allowed = ", ".join(value_name(key, value) for value in values)
+                allowed = ", ".join(value_name(value) for value in values)
                 raise _WHERE.at(name).error(expected=f"one of {allowed}", got=wanted)
             found[key] = matching[0]
         return found
@@ -275,7 +275,7 @@ class SweepPlots:
         ]
 
     def _need(self, key: str, points: Sequence[PointRows]) -> None:
-        allowed = ", ".join(value_name(key, value) for value in self._values(key, points))
+        allowed = ", ".join(value_name(value) for value in self._values(key, points))
         raise _WHERE.error(expected=f"a value of {key} ({allowed})")
 
     @staticmethod

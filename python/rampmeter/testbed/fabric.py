@@ -17,7 +17,6 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import count
-from types import TracebackType
 from typing import Any, Final
 
 from rampmeter.testbed import command, delay, process
@@ -69,12 +68,7 @@ class Fabric:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends all processes in it and removes it."""
         self._take_down()
 

@@ -20,7 +20,6 @@ import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Final, NamedTuple
 
 from rampmeter.testbed.command import TestbedError
@@ -102,12 +101,7 @@ class Watch:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Removes them."""
         self._close()
 
@@ -194,7 +188,6 @@ MOVE_CONST: Final = 0xB7
 ADD_CONST: Final = 0x07
 SUB: Final = 0x1F
 DIV_CONST: Final = 0x37
-JUMP: Final = 0x05
 IF_EQUAL_CONST: Final = 0x15
 IF_NOT_EQUAL_CONST: Final = 0x55
 IF_AT_MOST_CONST: Final = 0xB5
