@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rampmeter.animation.network import Network
 from rampmeter.text.locations import Location
-from rampmeter.timeline import Event, Timeline, Track
+from rampmeter.timeline import EVENTS, QUEUE, Event, Timeline, Track
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -204,9 +204,9 @@ def _marked_packets(timeline: Timeline) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     links = {track.name: track for track in timeline.links}
-    for track in timeline.at_ports(" drops, marks, outages"):
+    for track in timeline.at_ports(EVENTS):
         marks = [one for one in track.instants if one.name == "mark"]
-        name = track.name.partition(" ")[0]
+        name = track.link
         if not marks or name not in links:
             continue
         sent: dict[tuple[Any, ...], list[Event]] = {}
@@ -228,9 +228,9 @@ def _instants(
 ) -> list[tuple[int, Event]]:
     """Returns drops and marks with the numbers of their links, by time."""
     found = [
-        (numbers[track.name.partition(" ")[0]], one)
-        for track in timeline.at_ports(" drops, marks, outages")
-        if track.name.partition(" ")[0] in numbers
+        (numbers[track.link], one)
+        for track in timeline.at_ports(EVENTS)
+        if track.link in numbers
         for one in track.instants
         if window[0] <= one.at <= window[1]
     ]
@@ -240,8 +240,8 @@ def _instants(
 def _queues(timeline: Timeline, numbers: Mapping[str, int], window: tuple[float, float]) -> Columns:
     """Returns the changes of queues, with the last one before the window at its start."""
     columns: Columns = {name: [] for name in ("link", "at", "bytes")}
-    for track in timeline.at_ports(" queue"):
-        link = numbers.get(track.name.removesuffix(" queue"))
+    for track in timeline.at_ports(QUEUE):
+        link = numbers.get(track.link)
         if link is None:
             continue
         before = [one for one in track.values if one.at <= window[0]][-1:]
@@ -275,12 +275,12 @@ def _phases(
 
 
 def _is_of_phases(track: Track) -> bool:
-    return ">" not in track.name and not track.name.startswith("flows ")
+    return not track.link and not track.name.startswith("flows ")
 
 
 def _flows(table: "pa.Table", network: Network, window: tuple[float, float]) -> Columns:
     """Returns the flows of shown hosts that were in the network in the window."""
-    hosts = {int(n["name"][1:]) for n in network.nodes if n["name"].startswith("h")}
+    hosts = {node["host"] for node in network.nodes if node["kind"] == "host"}
     names = {
         "flow": "flow",
         "src": "src",

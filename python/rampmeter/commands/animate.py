@@ -26,6 +26,7 @@ from rampmeter.results.run import Run
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.runner import Job
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import counted
 
 TRACE = "run.perfetto-trace"
 
@@ -132,4 +133,4 @@ def _show(found: Animation, out: Path, *, as_json: bool) -> None:
     if as_json:
         emit("animate", {"file": out, "events": found.n_events, "bytes": size})
         return
-    click.echo(f"{out}: {found.n_events:,} events, {size / 1e6:.1f} MB".replace(",", " "))
+    click.echo(f"{out}: {counted(found.n_events, 'event')}, {size / 1e6:.1f} MB")

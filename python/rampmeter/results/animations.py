@@ -1,5 +1,6 @@
 """Animations of runs: one page that plays their packets."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +13,7 @@ from rampmeter.plots.colours import looks
 from rampmeter.results import pictures
 from rampmeter.results.blame_tables import FlowTimes, cause_name, stage_times
 from rampmeter.text.locations import Location
+from rampmeter.timeline import Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,9 +56,9 @@ def animate(
             raise Location(run.path).result_error(
                 expected="the same network as in the first run", got="another"
             )
-    links = {track.name for timeline in timelines.values() for track in timeline.links}
     chosen = None if hosts is None else pictures.parse_hosts(hosts)
-    network = network_of(drawings[0], links, chosen)
+    ports = {port for label, run in runs.items() for port in _ports(run, timelines[label])}
+    network = network_of(drawings[0], ports, chosen)
     until = _window(runs.values(), window, last_event_ps(timelines.values()))
     found = [
         _with_causes(
@@ -66,6 +68,17 @@ def animate(
     ]
     check_size(found, until)
     return page_of(title or " and ".join(runs), network, found, until)
+
+
+def _ports(run: Run, timeline: Timeline) -> set[tuple[str, str]]:
+    """Returns the sending node and the name of each link; raises `ResultError` for equal names."""
+    links = Counter(track.name for track in timeline.links)
+    if twice := [name for name, n in links.items() if n > 1]:
+        raise Location(run.path, "names").result_error(
+            expected="different names of hosts, arbiters and switches",
+            got=f"two links {twice[0]}",
+        )
+    return {(track.group, track.name) for track in timeline.links}
 
 
 def _with_causes(events: RunEvents, blame: FlowTimes | None) -> RunEvents:
