@@ -22,7 +22,7 @@ from rampmeter.cli import main
 from rampmeter.results import animations
 from rampmeter.timeline import QUEUE, Timeline
 
-from .conftest import ROOT, SMALL
+from .conftest import ROOT, SMALL, interrupted
 
 if TYPE_CHECKING:
     pass
@@ -414,6 +414,38 @@ def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
     assert unpack(out.read_text())["window"] == [10_000_000, 30_000_000]
     command("animate", PLAN, "--quiet", "--out", out, *settings, "--from", "5us", "--to", "12us")
     assert unpack(out.read_text())["window"] == [5_000_000, 12_000_000]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--from", "9s"), "--from: expected a time before [\\d.]+us, the end of the run, got 9s"),
+        (("--from", "soon"), "--from: expected a time such as"),
+        (("--from", "5us", "--to", "2us"), "--to: expected a time after 5us, got 2us"),
+        (("--hosts", "99"), "--hosts: expected hosts from 0 to 7, got 99"),
+        (("--hosts", "x"), "--hosts: expected numbers and ranges"),
+    ],
+)
+@pytest.mark.parametrize("of", ["a plan", "a folder"])
+def test_errors_name_the_option(
+    arguments: tuple[str, ...], message: str, of: str, compared: Path
+) -> None:
+    source = PLAN if of == "a plan" else compared / "tcp"
+    done = CliRunner().invoke(main, ["animate", str(source), *arguments, "--quiet"])
+    assert done.exit_code == 2
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_the_end_of_a_run_without_deliveries_is_that_of_its_events(tmp_path: Path) -> None:
+    settings = ("--set", "run.drain-us=1", "--from", "9s", "--quiet")
+    done = CliRunner().invoke(main, ["animate", str(PLAN), *settings])
+    assert re.search(r"--from: expected a time before [\d.]+[nu]s, the end", done.stderr)
+
+
+def test_interrupted_runs_have_a_warning(compared: Path, tmp_path: Path) -> None:
+    folder = interrupted(compared / "dcpim", tmp_path / "partial")
+    done = CliRunner().invoke(main, ["animate", str(folder), "--out", str(tmp_path / "page.html")])
+    assert "the run was interrupted" in done.stderr
 
 
 def test_options_of_plans_are_refused_for_folders(compared: Path) -> None:

@@ -20,7 +20,7 @@ from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
 
-from .conftest import ROOT
+from .conftest import ROOT, interrupted
 
 PLAN = """\
 seed = 3
@@ -79,6 +79,16 @@ def failure(command: str, *arguments: str | Path) -> str:
     done = CliRunner().invoke(main, [command, *map(str, arguments)])
     assert done.exit_code == 2, done.output
     return " ".join(done.stderr.split())
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of a run that ends before it delivers a flow."""
+    out = tmp_path_factory.mktemp("nothing") / "run"
+    text = 'pattern = "incast"\nfan = 3\nflow-bytes = 150_000\nrounds = 1\n'
+    plan = rm.Plan(PLAN.format(name="dcpim", preset="paper", workload=text))
+    assert rm.run(plan.with_(("run.drain-us", 1)), out=out, quiet=True).status == "censored"
+    return out
 
 
 class TestSums:
@@ -310,14 +320,34 @@ class TestWhy:
 
     def test_bad_input_is_an_error(self, run: rm.Run, small_run: rm.Run) -> None:
         assert "--set run.blame=true" in failure("why", small_run.path)
-        assert "expected a flow's number, 0 to 1499" in failure("why", run.path, "--flow", "1500")
+        assert "--flow: expected a flow's number, 0 to 1499" in failure(
+            "why", run.path, "--flow", "1500"
+        )
         assert "expected a range such as" in failure("why", run.path, "--size", "small")
         assert "expected a unit of" in failure("why", run.path, "--size", "1-2x")
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "expected neither --slowest nor --size" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
-        assert "No such file" in failure("why", run.path / "nothing")
+        assert "expected the folder of a run, got no folder" in failure("why", run.path / "nothing")
+
+    @pytest.mark.parametrize("arguments", [("why",), ("plot", "--kind", "blame")])
+    def test_a_run_that_delivered_nothing_has_recorded_causes(
+        self, arguments: Sequence[str], nothing: Path
+    ) -> None:
+        assert "got a run that delivered no flow" in failure(*arguments, nothing)
+
+    def test_the_ideal_has_no_packets_and_no_causes(self, compared: Path) -> None:
+        text = failure("why", compared, "--transport", "ideal")
+        assert "got a run of the transport `ideal`, without packets" in text
+
+    def test_interrupted_runs_have_a_warning(self, run: rm.Run, tmp_path: Path) -> None:
+        folder = interrupted(run.path, tmp_path / "partial")
+        done = CliRunner().invoke(main, ["why", str(folder)])
+        assert done.exit_code == 0
+        assert f"warning: {folder}: the run was interrupted; flows of" in done.stderr
+        assert json.loads(why(folder, "--json"))["status"] == "interrupted"
+        assert CliRunner().invoke(main, ["why", str(run.path)]).stderr == ""
 
     def test_hosts_have_their_names(self, run: rm.Run) -> None:
         blame = blame_of(run)

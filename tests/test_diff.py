@@ -12,6 +12,8 @@ from click.testing import CliRunner
 import rampmeter as rm
 from rampmeter.cli import main
 
+from .conftest import interrupted
+
 PLAN = """\
 seed = 1
 [topology]
@@ -28,6 +30,7 @@ flows = 40
 blame = true
 trace = "run.perfetto-trace"
 """
+INCAST = {"pattern": "incast", "fan": 3, "flow-bytes": 150_000, "rounds": 1}
 
 
 @pytest.fixture(scope="module")
@@ -163,9 +166,64 @@ def test_a_recording_is_compared_flow_by_flow(runs: dict[str, Path], tmp_path: P
     assert renamed["first_flow"]["flow"] == 17
 
 
+def test_runs_without_delivered_flows_have_no_times_to_compare(tmp_path: Path) -> None:
+    plan = rm.Plan(PLAN).with_(("workload", INCAST), ("run.drain-us", 1))
+    rm.run(plan, out=tmp_path / "a", quiet=True)
+    done = " ".join(diff(tmp_path / "a", tmp_path / "a", code=0).split())
+    assert "No times to compare: neither run delivered any of 3 flows." in done
+    assert "The packets of both timelines are the same." in done
+    assert "Equal" not in done
+    of = found(tmp_path / "a", tmp_path / "a", code=0)
+    assert (of["flows"]["common"], of["flows"]["delivered_in_both"]) == (3, 0)
+
+
+def test_flows_that_neither_run_delivered_are_counted(runs: dict[str, Path]) -> None:
+    folder = runs["one"].parent / "cut"
+    rm.run(rm.Plan(PLAN).with_(("run.drain-us", 1)), out=folder, quiet=True)
+    n = rm.Run(folder).summary["flows"]["unfinished"]
+    assert n > 0
+    done = diff(folder, folder, code=0)
+    assert f"Equal: {40 - n} flows with the same times" in done
+    assert f"Neither run delivered the other {n} flow" in done
+
+
+def test_interrupted_runs_have_a_warning(runs: dict[str, Path], tmp_path: Path) -> None:
+    folder = interrupted(runs["one"], tmp_path / "partial")
+    done = CliRunner().invoke(main, ["diff", str(runs["one"]), str(folder)])
+    assert (
+        done.stderr
+        == f"warning: {folder}: the run was interrupted; flows of its plan are missing\n"
+    )
+    of = found(runs["one"], folder, code=0)
+    assert of["statuses"] == ["finished", "interrupted"]
+
+
+def test_folders_of_seeds_name_a_run_in_them(tmp_path: Path) -> None:
+    out = tmp_path / "compared"
+    plan = rm.Plan(PLAN).with_(("run", {"blame": True}), ("workload.flows", 10))
+    rm.compare(plan, "dcpim,homa", seeds=2, out=out, quiet=True).save(out)
+    first, second = out / "dcpim", out / "homa"
+    name = f"such as {first / 'seed-1'}, got"
+    commands: dict[str, list[Path | str]] = {
+        "why": [first],
+        "diff": [first, second],
+        "plot": [first, "--kind", "blame"],
+        "animate": [first],
+        "export": [first, "--out", tmp_path / "tables.csv"],
+    }
+    for command, arguments in commands.items():
+        done = CliRunner().invoke(main, [command, *map(str, arguments)])
+        assert done.exit_code == 2
+        assert name in done.stderr, command
+    assert name in CliRunner().invoke(main, ["plot", str(first), str(second)]).stderr
+    assert f"{name} a comparison" in diff(out, second, code=2)
+
+
 def test_bad_input_is_an_error(runs: dict[str, Path], tmp_path: Path) -> None:
     assert "expected the flows of" in diff(*_two(runs, "other"), code=2)
-    assert "No such file" in diff(runs["one"], tmp_path / "nothing", code=2)
+    assert "expected the folder of a run, got no folder" in diff(
+        runs["one"], tmp_path / "nothing", code=2
+    )
     assert "a recording is B" in diff(tmp_path / "a.csv", runs["one"], code=2)
     assert "expected a recording" in diff(*_two(runs, "homa"), "--ends-at", "acked", code=2)
     (tmp_path / "comparison.json").write_text("{}")

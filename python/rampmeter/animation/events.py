@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rampmeter.animation.network import Network
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import count, time_text
 from rampmeter.timeline import EVENTS, QUEUE, Event, Timeline, Track
 
 if TYPE_CHECKING:
@@ -108,14 +109,14 @@ def class_of(name: str) -> str:
 
 
 def last_event_ps(timelines: Iterable[Timeline]) -> float:
-    """Returns the end of the last packet, or of the last flow, of timelines."""
+    """Returns the end of the last packet, or of the last flow, of timelines; 0 without any."""
     ends = [
         one.until
         for timeline in timelines
         for track in (*timeline.links, *timeline.named("flows in"), *timeline.named("flows out"))
         for one in track.slices
     ]
-    return float(max(ends, default=1))
+    return float(max(ends, default=0))
 
 
 def check_size(runs: Sequence[RunEvents], window: tuple[float, float]) -> None:
@@ -127,16 +128,10 @@ def check_size(runs: Sequence[RunEvents], window: tuple[float, float]) -> None:
     times = sorted(chain.from_iterable(tables))
     until = times[min(len(times), EVENTS_MAX * 9 // 10) - 1]
     raise Location(key="to").error(
-        expected=f"at most {EVENTS_MAX:,} packets on links and changes of queues".replace(",", " "),
-        got=f"{n_events:,} until {window[1] / 1e6:g}us".replace(",", " "),
-        hint=f"an earlier end, such as {_floor(until / 1e6):g}us, or fewer hosts",
+        expected=f"at most {count(EVENTS_MAX)} packets on links and changes of queues",
+        got=f"{count(n_events)} until {time_text(window[1])}",
+        hint=f"an earlier end, such as {time_text(until)}, or fewer hosts",
     )
-
-
-def _floor(value: float) -> float:
-    """Returns a positive number with two digits, rounded down."""
-    scale = 10.0 ** (len(str(int(value))) - 2)
-    return value // scale * scale
 
 
 def _append(columns: Columns, **values: Any) -> None:

@@ -10,13 +10,15 @@ from typing import Final
 
 import click
 
+from rampmeter.commands.common import warn_of_interruptions
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
 from rampmeter.plan.schema import transports
 from rampmeter.results.blame import CAUSES, Blame, Blocker, FlowCauses, Part
 from rampmeter.results.blame_tables import cause_name
-from rampmeter.results.comparison import COMPARISON, Comparison
-from rampmeter.results.run import Run, blame_of
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.missing import COMPARISON
+from rampmeter.results.run import Run, blame_of, opened_run
 from rampmeter.text.arguments import choice_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import byte_size, counted
@@ -84,8 +86,10 @@ def why(
             expected = "a size that delivered flows have"
             raise Location(key="--size").result_error(expected=expected, got=size or "no flow")
     if as_json:
-        emit("why", {"folder": run.path, "flows": [_json(flow) for flow in found]})
+        flows_of = [_json(flow) for flow in found]
+        emit("why", {"folder": run.path, "status": run.status, "flows": flows_of})
         return
+    warn_of_interruptions([run])
     stages = _stages(run)
     click.echo("\n\n".join("\n".join(_lines(flow, stages)) for flow in found))
 
@@ -101,10 +105,7 @@ def _run(folder: Path, transport: str | None) -> Run:
         return runs[transport][0]
     if transport is not None:
         raise Location(key="--transport").error(expected="a comparison", got=f"the run {folder}")
-    run = Run(folder)
-    if not run.summary:
-        raise Location(folder).result_error(expected="results of a run", got="none")
-    return run
+    return opened_run(folder)
 
 
 def _stages(run: Run) -> dict[str, str]:
