@@ -12,6 +12,7 @@ from matplotlib.patches import Rectangle
 
 import rampmeter as rm
 from rampmeter.cli import main
+from rampmeter.endpoints import StopAndWait
 from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
 from rampmeter.results.blame import CAUSES, Blame
@@ -19,6 +20,7 @@ from rampmeter.results.blame_tables import ORDER, WAITS, cause_name, causes_by_s
 from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
+from rampmeter.results.tables import run_tables
 
 from .conftest import ROOT, interrupted
 
@@ -340,6 +342,40 @@ class TestWhy:
     def test_the_ideal_has_no_packets_and_no_causes(self, compared: Path) -> None:
         text = failure("why", compared, "--transport", "ideal")
         assert "got a run of the transport `ideal`, without packets" in text
+
+    def test_stages_name_the_paper_of_their_sections(self, run: rm.Run) -> None:
+        text = " ".join(why(run.path, "--slowest", "40").split())
+        sections = re.findall(r"\([^()]*§[^()]*\)", text)
+        assert sections
+        assert all(section.startswith("(dcPIM paper, §") for section in sections)
+
+    def test_transports_in_python_have_permissions_without_a_stage(self, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        rm.run(
+            topology=rm.star(4),
+            transport=StopAndWait.transport(timeout_ns=20_000),
+            workload=rm.imc10(load=0.3, flows=30),
+            faults=rm.Faults(loss=0.02),
+            run=rm.RunOptions(blame=True),
+            out=out,
+            quiet=True,
+        )
+        text = why(out, "--slowest", "1")
+        assert "Longest delay: permission, " in text
+        assert "waited for permission of the transport\n" in text
+        blame = blame_of(rm.Run(out))
+        names = {part.name for flow in blame.slowest(30) for part in flow.parts}
+        assert "permission" in names
+        assert not any("permission: permission" in name for name in names)
+        tables = [table.text() for table in run_tables(rm.Run(out)) if table.is_for_readers]
+        cells = [cell for table in tables for row in table.rows for cell in row]
+        assert "permission" in cells
+        assert "permission: permission" not in cells
+        # The page on such transports has these facts.
+        causes = {row["cause"] for row in blame.parts.to_pylist()}
+        assert "sender-link" not in causes
+        losses = {row["stage"] for row in blame.parts.to_pylist() if row["cause"] == "loss"}
+        assert losses <= {"packet", "open"}
 
     def test_interrupted_runs_have_a_warning(self, run: rm.Run, tmp_path: Path) -> None:
         folder = interrupted(run.path, tmp_path / "partial")

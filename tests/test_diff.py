@@ -4,13 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 from click.testing import CliRunner
 
 import rampmeter as rm
+from rampmeter import _core
 from rampmeter.cli import main
+from rampmeter.results.blame_difference import FLOWS_MIN
+from rampmeter.results.comparison_tables import comparison_tables
 
 from .conftest import interrupted
 
@@ -217,6 +221,34 @@ def test_folders_of_seeds_name_a_run_in_them(tmp_path: Path) -> None:
         assert name in done.stderr, command
     assert name in CliRunner().invoke(main, ["plot", str(first), str(second)]).stderr
     assert f"{name} a comparison" in diff(out, second, code=2)
+
+
+def test_sizes_without_an_interval_have_a_reason(runs: dict[str, Path], tmp_path: Path) -> None:
+    text = " ".join(diff(*_two(runs, "rounds")).split())
+    assert "Sizes with fewer than 100 flows have no interval" in text
+    out = tmp_path / "compared"
+    plan = rm.Plan(PLAN).with_(("run", {"blame": True}), ("workload.flows", 60))
+    several = rm.compare(plan, "dcpim,homa", seeds=2, out=out, quiet=True)
+    (table,) = [
+        one
+        for one in comparison_tables(several)
+        if one.name == "blame_difference" and one.is_for_readers
+    ]
+    few = [
+        one.count and one.total.half_width is None
+        for by_size in several.blame_differences().values()
+        for one in by_size
+    ]
+    has_reason = "Sizes with flows in a single seed have no interval." in table.notes
+    assert has_reason == any(few)
+
+
+@pytest.mark.parametrize(("n", "has_interval"), [(FLOWS_MIN - 1, False), (FLOWS_MIN, True)])
+def test_intervals_need_the_stated_number_of_flows(n: int, *, has_interval: bool) -> None:
+    values = np.random.default_rng(1).random(n)
+    found = _core.statistics(values.tobytes(), True)
+    assert found is not None
+    assert ("mean_ci" in found) == has_interval
 
 
 def test_bad_input_is_an_error(runs: dict[str, Path], tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 SHOWN_FROM: Final = 0.0005
 """Least share of a flow's time of a part that has a line; `--json` has all."""
 SHOWN_BLOCKERS: Final = 3
-"""Flows that had the link, named in a line; `--json` has all."""
+"""Flows that used the link, named in a line; `--json` has all."""
 ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 LEAST: Final = 0.01
@@ -109,11 +109,15 @@ def _run(folder: Path, transport: str | None) -> Run:
 
 
 def _stages(run: Run) -> dict[str, str]:
-    """Returns the meanings of stages; those of the run's transports are preferred."""
+    """Returns the meanings of stages with their papers; the run's transports are preferred."""
     tables = run.manifest["plan"]["transport"]
     own = [of["name"] for of in (tables if isinstance(tables, list) else [tables])]
     infos = sorted(transports(), key=lambda info: info["name"] in own)
-    return {name: meaning for info in infos for name, meaning in info["stages"]}
+    return {
+        name: meaning.replace("(§", f"({info['title']} paper, §")
+        for info in infos
+        for name, meaning in info["stages"]
+    }
 
 
 def _json(flow: FlowCauses) -> dict[str, object]:
@@ -199,7 +203,7 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     if times:
         most = max(times, key=lambda number: times[number])
         yield (
-            f"Delayed most by {_name(known[most])}, which had links that it waited for during "
+            f"Delayed most by {_name(known[most])}, which used links that it waited for during "
             f"{times[most]:.3f} us."
         )
 
@@ -227,12 +231,11 @@ def _detail(part: Part) -> str:
         found = {"timeout": ", found by a timeout", "packet": ", found by a packet"}
         place = f", dropped at {part.tier}" if part.tier else ""
         return f"{place}{found.get(part.stage, '')}"
-    details = ", ".join(filter(None, (part.stage, part.tier)))
-    return f": {details}" if details else ""
+    return f": {part.details}" if part.details else ""
 
 
 def _waits(part: Part, flow: FlowCauses) -> Iterator[str]:
-    """Yields who had the link meanwhile."""
+    """Yields the flows that used the link meanwhile."""
     named = [of for of in part.blockers if of.flow is not None][:SHOWN_BLOCKERS]
     if not named:
         return
