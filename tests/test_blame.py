@@ -83,13 +83,16 @@ def failure(command: str, *arguments: str | Path) -> str:
     return " ".join(done.stderr.split())
 
 
+NOTHING = {"blame": True, "drain-us": 1, "trace": "run.perfetto-trace"}
+
+
 @pytest.fixture(scope="module")
 def nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the folder of a run that ends before it delivers a flow."""
     out = tmp_path_factory.mktemp("nothing") / "run"
     text = 'pattern = "incast"\nfan = 3\nflow-bytes = 150_000\nrounds = 1\n'
     plan = rm.Plan(PLAN.format(name="dcpim", preset="paper", workload=text))
-    assert rm.run(plan.with_(("run.drain-us", 1)), out=out, quiet=True).status == "censored"
+    assert rm.run(plan.with_(("run", NOTHING)), out=out, quiet=True).status == "censored"
     return out
 
 
@@ -338,6 +341,11 @@ class TestWhy:
         self, arguments: Sequence[str], nothing: Path
     ) -> None:
         assert "got a run that delivered no flow" in failure(*arguments, nothing)
+
+    def test_a_run_that_delivered_nothing_has_plots(self, nothing: Path, tmp_path: Path) -> None:
+        done = CliRunner().invoke(main, ["plot", str(nothing), "--out", str(tmp_path / "images")])
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert (tmp_path / "images" / "queue.png").is_file()
 
     def test_the_ideal_has_no_packets_and_no_causes(self, compared: Path) -> None:
         text = failure("why", compared, "--transport", "ideal")

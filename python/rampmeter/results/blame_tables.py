@@ -37,9 +37,10 @@ SIZE: Final = (
     Column("flows", "flows"),
 )
 MATRIX_NOTE: Final = (
-    "Rows are flows that waited, columns those that used the link: that of the sender, of the port, "
-    "or of the receiver while a flow waited for permission. Others are control packets and all "
-    "flows beyond the 16 that used it for longest. None is the time in which no other flow used it."
+    "Rows are flows that waited, columns those that used the link: that of the sender, of the "
+    "port, or of the receiver while a flow waited for permission. Others are control packets and "
+    "all flows beyond the 16 that used it for longest. None is the time in which no other flow "
+    "used it."
 )
 
 

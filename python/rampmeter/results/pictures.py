@@ -236,7 +236,9 @@ def _line(lines: Mapping[str, Line], port: str) -> Line:
 def _queues(run: Run) -> dict[str, Line]:
     """Returns times and bytes of the queue of each port: every change, or samples."""
     if run.timeline is not None:
-        found = {}
+        ends = {track.link: track.slices[-1].until for track in run.timeline.links if track.slices}
+        # Ports that never had a queue have no track of it.
+        found = {port: (np.array([0.0, end]), np.zeros(2)) for port, end in ends.items()}
         for track in run.timeline.at_ports(QUEUE):
             times = np.asarray([event.at for event in track.values], dtype=float)
             found[track.link] = (
@@ -304,7 +306,7 @@ def _chosen(
             raise Location(key="port").error(expected=f"one of {few}", got=port)
         return found[0]
     if not names:
-        raise Location(key="port").error(expected="a run with packets", got="one without")
+        raise Location().result_error(expected="a run with packets", got="one without")
     ranks = {
         name: max((rank(of[name][1]) for of in lines.values() if name in of), default=0.0)
         for name in names
