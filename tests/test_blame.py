@@ -334,7 +334,9 @@ class TestWhy:
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "expected neither --slowest nor --size" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
-        assert "expected the folder of a run, got no folder" in failure("why", run.path / "nothing")
+        assert "expected the folder of a run or a comparison, got no folder" in failure(
+            "why", run.path / "nothing"
+        )
 
     @pytest.mark.parametrize("arguments", [("why",), ("plot", "--kind", "blame")])
     def test_a_run_that_delivered_nothing_has_recorded_causes(

@@ -183,7 +183,10 @@ class TestErrors:
         [
             (["run", "none.toml"], "none.toml: No such file or directory"),
             (["compare", "none.toml", "--transports", "dcpim"], "none.toml: No such file"),
-            (["plot", "none"], "none: expected the folder of a run, got no folder"),
+            (
+                ["plot", "none"],
+                "none: expected the folder of a run, a comparison or a sweep, got no folder",
+            ),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
             (["papers", "dcpim", "99"], "expected one of dcpim artifact, "),

@@ -120,7 +120,7 @@ def test_tables_convert_to_pandas(small_run: rm.Run) -> None:
 class TestErrors:
     def test_a_folder_without_results_is_an_error(self, tmp_path: Path) -> None:
         run = rm.Run(tmp_path)
-        for name in ("summary", "manifest", "flows"):
+        for name in ("summary", "manifest", "flows", "links", "blame"):
             with pytest.raises(rm.ResultError, match="expected the folder of a run, got a folder "):
                 getattr(run, name)
         (tmp_path / "manifest.json").write_text("{}")

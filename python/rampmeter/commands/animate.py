@@ -101,7 +101,11 @@ def animate(
 
 
 def _of_folder(folder: Path) -> Comparison | Run:
-    return Comparison.load(folder) if (folder / COMPARISON).is_file() else opened_run(folder)
+    return (
+        Comparison.load(folder)
+        if (folder / COMPARISON).is_file()
+        else opened_run(folder, "a run or a comparison")
+    )
 
 
 def _runs(done: Comparison | Run) -> list[Run]:

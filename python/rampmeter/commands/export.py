@@ -11,7 +11,7 @@ from rampmeter.commands.options import FILE
 from rampmeter.on_demand import pa, pa_csv, pq
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.comparison_tables import comparison_tables
-from rampmeter.results.missing import COMPARISON
+from rampmeter.results.missing import ANY, COMPARISON
 from rampmeter.results.run import opened_run
 from rampmeter.results.table import ResultTable, choose, render
 from rampmeter.results.tables import run_tables
@@ -95,7 +95,7 @@ def _tables(url: str) -> list[ResultTable]:
         return [*comparison_tables(Comparison.load(folder))]
     if (folder / SWEEP).is_file():
         return [*sweep_tables(SweepResults(folder))]
-    return [*run_tables(opened_run(folder))]
+    return [*run_tables(opened_run(folder, ANY))]
 
 
 def _write(tables: list[ResultTable], out: Path, format_: str) -> None:
@@ -115,7 +115,7 @@ def _flows(url: str) -> "pa.Table":
     if "://" in url or (folder / SWEEP).is_file():
         return SweepResults(url).flows
     if not (folder / COMPARISON).is_file():
-        return opened_run(folder).flows
+        return opened_run(folder, ANY).flows
     parts = []
     for label, runs in Comparison.load(folder).runs.items():
         for run in runs:

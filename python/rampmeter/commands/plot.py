@@ -11,7 +11,7 @@ from rampmeter import plots
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER, FORMATS
 from rampmeter.results.comparison import Comparison, ComparisonPlots
-from rampmeter.results.missing import COMPARISON
+from rampmeter.results.missing import ANY, COMPARISON
 from rampmeter.results.overlay import Overlay
 from rampmeter.results.run import Plots, opened_run
 from rampmeter.sweeps.dataset import IDENTITY
@@ -188,6 +188,6 @@ def _plots(
     elif (folders[0] / COMPARISON).is_file():
         what, found = "a comparison", Comparison.load(folders[0]).plot
     else:
-        what, found = "a run", opened_run(folders[0]).plot
+        what, found = "a run", opened_run(folders[0], ANY).plot
     of_kind = {name: (name, getattr(found, name)) for name in type(found).names()}
     return what, dict(found.available()), of_kind

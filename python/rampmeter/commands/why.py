@@ -105,7 +105,7 @@ def _run(folder: Path, transport: str | None) -> Run:
         return runs[transport][0]
     if transport is not None:
         raise Location(key="--transport").error(expected="a comparison", got=f"the run {folder}")
-    return opened_run(folder)
+    return opened_run(folder, "a run or a comparison")
 
 
 def _stages(run: Run) -> dict[str, str]:

@@ -274,6 +274,8 @@ class Run:
         return read_json(self.path / name)
 
     def _optional(self, name: str) -> "pa.Table | None":
+        if not (self.path / MANIFEST).is_file():
+            raise missing_run(self.path)
         return self._table(name) if (self.path / name).is_file() else None
 
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
@@ -294,10 +296,13 @@ class Run:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
 
 
-def opened_run(folder: Path) -> Run:
-    """Returns the run in a folder; raises `ResultError` that names another one if it has none."""
+def opened_run(folder: Path, kinds: str = "a run") -> Run:
+    """Returns the run in a folder; raises `ResultError` that names another one if it has none.
+
+    `kinds` are the kinds of results that the folder may have, for the error.
+    """
     if not (folder / SUMMARY).is_file():
-        raise missing_run(folder)
+        raise missing_run(folder, kinds)
     return Run(folder)
 
 
