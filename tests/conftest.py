@@ -16,7 +16,8 @@ import pytest
 import rampmeter as rm
 from rampmeter import _core
 from rampmeter.plan.manifest import MANIFEST
-from rampmeter.results.run import FLOWS, SUMMARY
+from rampmeter.results.missing import SUMMARY
+from rampmeter.results.run import FLOWS
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -97,6 +98,14 @@ def plan_file(tmp_path: Path) -> Path:
 def small_run(tmp_path_factory: pytest.TempPathFactory) -> rm.Run:
     """Returns the results of the small plan."""
     return rm.run(rm.Plan(SMALL), out=tmp_path_factory.mktemp("small"), quiet=True)
+
+
+def interrupted(run: Path, folder: Path) -> Path:
+    """Copies the results of a run as those of an interrupted one, and returns their folder."""
+    shutil.copytree(run, folder)
+    summary = json.loads((folder / SUMMARY).read_text())
+    (folder / SUMMARY).write_text(json.dumps({**summary, "status": "interrupted"}))
+    return folder
 
 
 Script = Callable[[Callable[["Progress"], bool]], str]

@@ -19,9 +19,10 @@ from rampmeter import PlanError, ResultError
 from rampmeter.animation import Network, events, network_of
 from rampmeter.results import animations
 from rampmeter.results.pictures import timeline_of
+from rampmeter.timeline import QUEUE
 
-from .commands import error_line, ok
-from .conftest import ROOT, SMALL
+from .commands import call, error_line, ok
+from .conftest import ROOT, SMALL, interrupted
 
 PLAN = ROOT / "examples/plans/incast8.toml"
 TRANSPORTS = ("tcp", "dctcp", "ndp", "dcpim", "fastpass", "fastpod")
@@ -287,11 +288,43 @@ def test_parallel_links_and_arbiters_have_the_names_of_timelines() -> None:
         "switches": [{"name": "one", "tier": 1}, {"name": "two", "tier": 1}],
         "links": [{"ends": ends, **cable} for ends in ([0, 2], [2, 3], [3, 2], [3, 1])],
     }
-    network = network_of(drawing, ["h0>s0", "a0>s1"], None)
-    assert {"s0>s1", "s1>s0", "s0>s1.2", "s1>s0.2", "a0>s1", "s1>a0"} <= set(network.links)
-    assert network.links["s0>s1"]["lane"] != network.links["s0>s1.2"]["lane"]
+    network = network_of(drawing, [("left", "left>one"), ("two", "two>a0")], None)
+    expected = {"one>two", "two>one", "one>two.2", "two>one.2", "a0>two", "two>a0", "two>right"}
+    assert expected <= set(network.links)
+    assert network.links["one>two"]["lane"] != network.links["one>two.2"]["lane"]
     assert {link["ps"] for link in network.links.values()} == {200_500}
-    assert [node["label"] for node in network.nodes] == ["left", "right", "a0", "one", "two"]
+    assert [node["name"] for node in network.nodes] == ["left", "right", "a0", "one", "two"]
+
+
+NAMES = {"hosts": ["a9", "a>b", "alpha", "gpu0", "h1", "s0", "x y", "z.2"], "switches": ["leaf"]}
+"""Custom names that look like others."""
+
+
+@pytest.mark.parametrize("name", ["dcpim", "fastpass", "ndp"])
+def test_networks_with_custom_names_show_all_packets(name: str, tmp_path: Path) -> None:
+    plan = rm.Plan.load(PLAN).with_(("names", NAMES), ("transport", {"name": name}))
+    run = rm.run(plan, out=tmp_path / "run", quiet=True)
+    shown = unpack(run.animate().html)
+    (of,) = shown["runs"]
+    links = timeline_of(run).links
+    assert len(of["packets"]["link"]) == sum(len(one.slices) for one in links) > 1000
+    values = [len(one.values) for one in timeline_of(run).at_ports(QUEUE)]
+    assert len(of["queues"]["link"]) == sum(values) > 0
+    kinds = [(node["name"], node["kind"]) for node in shown["nodes"]]
+    arbiters = [("a0", "arbiter"), ("a1", "arbiter")] if name == "fastpass" else []
+    hosts = [(host, "host") for host in NAMES["hosts"]]
+    assert kinds == [*hosts, *arbiters, ("leaf", "switch")]
+    assert shown["hosts"] == NAMES["hosts"]
+    assert len(of["flows"]["flow"]) == run.flows.num_rows
+    chosen = unpack(run.animate(hosts="0-1").html)
+    assert [node["name"] for node in chosen["nodes"]] == ["a9", "a>b", "leaf"]
+
+
+def test_a_host_with_the_name_of_an_arbiter_is_an_error(tmp_path: Path) -> None:
+    names = {**NAMES, "hosts": ["a0", *NAMES["hosts"][1:]]}
+    plan = rm.Plan.load(PLAN).with_(("names", names), ("transport", {"name": "fastpass"}))
+    with pytest.raises(ResultError, match=r"different names of hosts.*got two links a0>leaf"):
+        rm.run(plan, out=tmp_path / "run", quiet=True).animate()
 
 
 def test_too_many_hosts_and_events_are_errors_with_a_remedy(
@@ -342,7 +375,8 @@ def test_a_page_needs_no_other_file_and_is_small(compared: Path, tmp_path: Path)
 def test_the_command_runs_a_plan_and_keeps_only_the_page(here: Path) -> None:
     Path("plan.toml").write_text(SMALL)
     arguments = ("--quiet", "--to", "20us", "--set", "workload.load=0.7")
-    assert "page.html: " in command("animate", "plan.toml", *arguments, "--out", "page.html")
+    line = command("animate", "plan.toml", *arguments, "--out", "page.html")
+    assert re.fullmatch(r"page\.html: [\d ]+ events, [\d.]+ MB\n", line)
     assert sorted(path.name for path in here.iterdir()) == ["page.html", "plan.toml"]
     shown = unpack(Path("page.html").read_text(encoding="utf-8"))
     assert (shown["title"], shown["window"]) == ("plan", [0, 20_000_000])
@@ -367,6 +401,38 @@ def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
     assert unpack(out.read_text())["window"] == [10_000_000, 30_000_000]
     command("animate", PLAN, "--quiet", "--out", out, *settings, "--from", "5us", "--to", "12us")
     assert unpack(out.read_text())["window"] == [5_000_000, 12_000_000]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--from", "9s"), "--from: expected a time before [\\d.]+us, the end of the run, got 9s"),
+        (("--from", "soon"), "--from: expected a time such as"),
+        (("--from", "5us", "--to", "2us"), "--to: expected a time after 5us, got 2us"),
+        (("--hosts", "99"), "--hosts: expected hosts from 0 to 7, got 99"),
+        (("--hosts", "x"), "--hosts: expected numbers and ranges"),
+    ],
+)
+@pytest.mark.parametrize("of", ["a plan", "a folder"])
+def test_errors_name_the_option(
+    arguments: tuple[str, ...], message: str, of: str, compared: Path
+) -> None:
+    source = PLAN if of == "a plan" else compared / "tcp"
+    done = call("animate", source, *arguments, "--quiet")
+    assert done.exit_code == 2
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_the_end_of_a_run_without_deliveries_is_that_of_its_events(tmp_path: Path) -> None:
+    settings = ("--set", "run.drain-us=1", "--from", "9s", "--quiet")
+    done = call("animate", PLAN, *settings)
+    assert re.search(r"--from: expected a time before [\d.]+[nu]s, the end", done.stderr)
+
+
+def test_interrupted_runs_have_a_warning(compared: Path, tmp_path: Path) -> None:
+    folder = interrupted(compared / "dcpim", tmp_path / "partial")
+    done = call("animate", folder, "--out", tmp_path / "page.html")
+    assert "the run was interrupted" in done.stderr
 
 
 def test_options_of_plans_are_refused_for_folders(compared: Path) -> None:

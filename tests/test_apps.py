@@ -211,8 +211,14 @@ class TestReframer:
 
 
 class TestCapture:
-    def test_packets_and_last_arrivals_are_those_of_the_table_of_flows(self) -> None:
+    @pytest.mark.parametrize("has_names", [False, True])
+    def test_packets_and_last_arrivals_are_those_of_the_table_of_flows(
+        self, *, has_names: bool
+    ) -> None:
         plan = papers.load_figure(ROOT / "papers/cosy/fig7").plan
+        if has_names:
+            hosts = [f"gpu{idx}" for idx in range(len(plan.drawing()["hosts"]))]
+            plan = plan.with_(("names", {"hosts": hosts}))
         run = rm.run(plan.with_(("workload.flows", 500)), quiet=True)
         arrivals = Arrivals.of(run, 0)
         flows = run.flows.to_pydict()
@@ -234,10 +240,10 @@ class TestCapture:
             Arrivals.of(small_run, 0)
         file = tmp_path / "run.pcapng"
         with pytest.raises(rm.ResultError, match="No such file"):
-            read_arrivals(file, 0)
+            read_arrivals(file, "h0")
         file.write_bytes(b"not a capture")
         with pytest.raises(rm.ResultError, match="expected a little-endian pcapng file"):
-            read_arrivals(file, 0)
+            read_arrivals(file, "h0")
 
 
 class TestFigures:

@@ -10,6 +10,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 import rampmeter as rm
+from rampmeter.endpoints import StopAndWait
 from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
 from rampmeter.results.blame import CAUSES, Blame
@@ -17,9 +18,10 @@ from rampmeter.results.blame_tables import ORDER, WAITS, cause_name, causes_by_s
 from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
+from rampmeter.results.tables import run_tables
 
-from .commands import error_line, ok
-from .conftest import ROOT
+from .commands import call, error_line, ok
+from .conftest import ROOT, interrupted
 
 PLAN = """\
 seed = 3
@@ -74,6 +76,19 @@ def why(*arguments: str | Path) -> str:
 def failure(command: str, *arguments: str | Path) -> str:
     """Returns the error of a command with bad input."""
     return error_line(command, *arguments)
+
+
+NOTHING = {"blame": True, "drain-us": 1, "trace": "run.perfetto-trace"}
+
+
+@pytest.fixture(scope="module")
+def nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of a run that ends before it delivers a flow."""
+    out = tmp_path_factory.mktemp("nothing") / "run"
+    text = 'pattern = "incast"\nfan = 3\nflow-bytes = 150_000\nrounds = 1\n'
+    plan = rm.Plan(PLAN.format(name="dcpim", preset="paper", workload=text))
+    assert rm.run(plan.with_(("run", NOTHING)), out=out, quiet=True).status == "censored"
+    return out
 
 
 class TestSums:
@@ -245,9 +260,9 @@ class TestPictures:
                 plot()
         assert "blame" not in small_run.plot.available()
         two = rm.Comparison({"a": small_run, "b": small_run})
-        for call in (two.blame, two.plot.blame, two.plot.blame_difference):
+        for method in (two.blame, two.plot.blame, two.plot.blame_difference):
             with pytest.raises(rm.ResultError, match="causes of flows' times"):
-                call()
+                method()
 
 
 class TestWhy:
@@ -301,14 +316,75 @@ class TestWhy:
 
     def test_bad_input_is_an_error(self, run: rm.Run, small_run: rm.Run) -> None:
         assert "--set run.blame=true" in failure("why", small_run.path)
-        assert "expected a flow's number, 0 to 1499" in failure("why", run.path, "--flow", "1500")
+        assert "--flow: expected a flow's number, 0 to 1499" in failure(
+            "why", run.path, "--flow", "1500"
+        )
         assert "expected a range such as" in failure("why", run.path, "--size", "small")
         assert "expected a unit of" in failure("why", run.path, "--size", "1-2x")
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "--flow: expected neither --slowest nor --size, got --slowest" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
-        assert "No such file" in failure("why", run.path / "nothing")
+        assert "expected the folder of a run or a comparison, got no folder" in failure(
+            "why", run.path / "nothing"
+        )
+
+    @pytest.mark.parametrize("arguments", [("why",), ("plot", "--kind", "blame")])
+    def test_a_run_that_delivered_nothing_has_recorded_causes(
+        self, arguments: Sequence[str], nothing: Path
+    ) -> None:
+        assert "got a run that delivered no flow" in failure(*arguments, nothing)
+
+    def test_a_run_that_delivered_nothing_has_plots(self, nothing: Path, tmp_path: Path) -> None:
+        done = call("plot", nothing, "--out", tmp_path / "images")
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert (tmp_path / "images" / "queue.png").is_file()
+
+    def test_the_ideal_has_no_packets_and_no_causes(self, compared: Path) -> None:
+        text = failure("why", compared, "--transport", "ideal")
+        assert "got a run of the transport `ideal`, without packets" in text
+
+    def test_stages_name_the_paper_of_their_sections(self, run: rm.Run) -> None:
+        text = " ".join(why(run.path, "--slowest", "40").split())
+        sections = re.findall(r"\([^()]*§[^()]*\)", text)
+        assert sections
+        assert all(section.startswith("(dcPIM paper, §") for section in sections)
+
+    def test_transports_in_python_have_permissions_without_a_stage(self, tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        rm.run(
+            topology=rm.star(4),
+            transport=StopAndWait.transport(timeout_ns=20_000),
+            workload=rm.imc10(load=0.3, flows=30),
+            faults=rm.Faults(loss=0.02),
+            run=rm.RunOptions(blame=True),
+            out=out,
+            quiet=True,
+        )
+        text = why(out, "--slowest", "1")
+        assert "Longest delay: permission, " in text
+        assert "waited for permission of the transport\n" in text
+        blame = blame_of(rm.Run(out))
+        names = {part.name for flow in blame.slowest(30) for part in flow.parts}
+        assert "permission" in names
+        assert not any("permission: permission" in name for name in names)
+        tables = [table.text() for table in run_tables(rm.Run(out)) if table.is_for_readers]
+        cells = [cell for table in tables for row in table.rows for cell in row]
+        assert "permission" in cells
+        assert "permission: permission" not in cells
+        # The page on such transports has these facts.
+        causes = {row["cause"] for row in blame.parts.to_pylist()}
+        assert "sender-link" not in causes
+        losses = {row["stage"] for row in blame.parts.to_pylist() if row["cause"] == "loss"}
+        assert losses <= {"packet", "open"}
+
+    def test_interrupted_runs_have_a_warning(self, run: rm.Run, tmp_path: Path) -> None:
+        folder = interrupted(run.path, tmp_path / "partial")
+        done = call("why", folder)
+        assert done.exit_code == 0
+        assert f"warning: {folder}: the run was interrupted; flows of" in done.stderr
+        assert json.loads(why(folder, "--json"))["status"] == "interrupted"
+        assert call("why", run.path).stderr == ""
 
     def test_hosts_have_their_names(self, run: rm.Run) -> None:
         blame = blame_of(run)

@@ -162,7 +162,10 @@ class TestErrors:
         [
             (["run", "none.toml"], "none.toml: No such file or directory"),
             (["compare", "none.toml", "--transports", "dcpim"], "none.toml: No such file"),
-            (["plot", "none"], "none/summary.json: No such file"),
+            (
+                ["plot", "none"],
+                "none: expected the folder of a run, a comparison or a sweep, got no folder",
+            ),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
             (["papers", "dcpim", "99"], "expected one of dcpim artifact, "),

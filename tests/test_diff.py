@@ -4,14 +4,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
 
 import rampmeter as rm
+from rampmeter import _core
+from rampmeter.results.blame_difference import FLOWS_MIN
+from rampmeter.results.comparison_tables import comparison_tables
 
 from .commands import call
-from .conftest import SMALL
+from .conftest import SMALL, interrupted
 
 PLAN = (
     SMALL.replace("flows = 200", "flows = 40")
@@ -21,6 +25,7 @@ blame = true
 trace = "run.perfetto-trace"
 """
 )
+INCAST = {"pattern": "incast", "fan": 3, "flow-bytes": 150_000, "rounds": 1}
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +161,92 @@ def test_a_recording_is_compared_flow_by_flow(runs: dict[str, Path], tmp_path: P
     assert renamed["first_flow"]["flow"] == 17
 
 
+def test_runs_without_delivered_flows_have_no_times_to_compare(tmp_path: Path) -> None:
+    plan = rm.Plan(PLAN).with_(("workload", INCAST), ("run.drain-us", 1))
+    rm.run(plan, out=tmp_path / "a", quiet=True)
+    done = " ".join(diff(tmp_path / "a", tmp_path / "a", code=0).split())
+    assert "No times to compare: neither run delivered any of 3 flows." in done
+    assert "The packets of both timelines are the same." in done
+    assert "Equal" not in done
+    of = found(tmp_path / "a", tmp_path / "a", code=0)
+    assert (of["flows"]["common"], of["flows"]["delivered_in_both"]) == (3, 0)
+
+
+def test_flows_that_neither_run_delivered_are_counted(runs: dict[str, Path]) -> None:
+    folder = runs["one"].parent / "cut"
+    rm.run(rm.Plan(PLAN).with_(("run.drain-us", 1)), out=folder, quiet=True)
+    n = rm.Run(folder).summary["flows"]["unfinished"]
+    assert n > 0
+    done = diff(folder, folder, code=0)
+    assert f"Equal: {40 - n} flows with the same times" in done
+    assert f"Neither run delivered the other {n} flow" in done
+
+
+def test_interrupted_runs_have_a_warning(runs: dict[str, Path], tmp_path: Path) -> None:
+    folder = interrupted(runs["one"], tmp_path / "partial")
+    done = call("diff", runs["one"], folder)
+    assert (
+        done.stderr
+        == f"warning: {folder}: the run was interrupted; flows of its plan are missing\n"
+    )
+    of = found(runs["one"], folder, code=0)
+    assert of["statuses"] == ["finished", "interrupted"]
+
+
+def test_folders_of_seeds_name_a_run_in_them(tmp_path: Path) -> None:
+    out = tmp_path / "compared"
+    plan = rm.Plan(PLAN).with_(("run", {"blame": True}), ("workload.flows", 10))
+    rm.compare(plan, "dcpim,homa", seeds=2, out=out, quiet=True).save(out)
+    first, second = out / "dcpim", out / "homa"
+    name = f"such as {first / 'seed-1'}, got"
+    commands: dict[str, list[Path | str]] = {
+        "why": [first],
+        "diff": [first, second],
+        "plot": [first, "--kind", "blame"],
+        "animate": [first],
+        "export": [first, "--out", tmp_path / "tables.csv"],
+    }
+    for command, arguments in commands.items():
+        done = call(command, *arguments)
+        assert done.exit_code == 2
+        assert name in done.stderr, command
+    assert name in call("plot", first, second).stderr
+    assert f"{name} a comparison" in diff(out, second, code=2)
+
+
+def test_sizes_without_an_interval_have_a_reason(runs: dict[str, Path], tmp_path: Path) -> None:
+    text = " ".join(diff(*_two(runs, "rounds")).split())
+    assert "Sizes with fewer than 100 flows have no interval" in text
+    out = tmp_path / "compared"
+    plan = rm.Plan(PLAN).with_(("run", {"blame": True}), ("workload.flows", 60))
+    several = rm.compare(plan, "dcpim,homa", seeds=2, out=out, quiet=True)
+    (table,) = [
+        one
+        for one in comparison_tables(several)
+        if one.name == "blame_difference" and one.is_for_readers
+    ]
+    few = [
+        one.count and one.total.half_width is None
+        for by_size in several.blame_differences().values()
+        for one in by_size
+    ]
+    has_reason = "Sizes with flows in a single seed have no interval." in table.notes
+    assert has_reason == any(few)
+
+
+@pytest.mark.parametrize(("n", "has_interval"), [(FLOWS_MIN - 1, False), (FLOWS_MIN, True)])
+def test_intervals_need_the_stated_number_of_flows(n: int, *, has_interval: bool) -> None:
+    values = np.random.default_rng(1).random(n)
+    found = _core.statistics(values.tobytes(), True)
+    assert found is not None
+    assert ("mean_ci" in found) == has_interval
+
+
 def test_bad_input_is_an_error(runs: dict[str, Path], tmp_path: Path) -> None:
     assert "expected the flows of" in diff(*_two(runs, "other"), code=2)
-    assert "No such file" in diff(runs["one"], tmp_path / "nothing", code=2)
+    assert "expected the folder of a run, got no folder" in diff(
+        runs["one"], tmp_path / "nothing", code=2
+    )
     assert "a recording is B" in diff(tmp_path / "a.csv", runs["one"], code=2)
     assert "expected a recording" in diff(*_two(runs, "homa"), "--ends-at", "acked", code=2)
     (tmp_path / "comparison.json").write_text("{}")

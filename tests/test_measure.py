@@ -15,7 +15,8 @@ from rampmeter.papers.figure import SubFigure
 from rampmeter.papers.measure import measure
 from rampmeter.papers.metrics import Metric
 from rampmeter.plan.manifest import MANIFEST
-from rampmeter.results.run import FLOWS, LINKS, SUMMARY, TENANTS
+from rampmeter.results.missing import SUMMARY
+from rampmeter.results.run import FLOWS, LINKS, TENANTS
 
 from .conftest import SMALL, write_results
 

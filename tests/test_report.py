@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import rampmeter as rm
 from rampmeter import ResultError
 from rampmeter.plots.colours import looks
 from rampmeter.report import find, model, page
@@ -15,6 +16,7 @@ from rampmeter.report.charts import figure_json
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
 from .commands import call, ok
+from .conftest import SMALL
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
@@ -345,3 +347,50 @@ def test_the_printed_report_has_all_charts(open_page: "Chrome") -> None:
     drawn = "return document.querySelectorAll('.chart .main-svg .cartesianlayer').length;"
     assert run_script(open_page, drawn) == n_charts
     assert errors(open_page) == []
+
+
+@pytest.fixture(scope="module")
+def causes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the report of a comparison with causes, and with a wide table of fabrics."""
+    out = tmp_path_factory.mktemp("causes")
+    plan = rm.Plan(SMALL).with_(("run", {"blame": True}))
+    rm.compare(plan, "dcpim,homa,ndp", out=out / "compared", quiet=True).save(out / "compared")
+    command("report", out, "--out", out / "report.html")
+    return out / "report.html"
+
+
+PAPER = {**PHONE, "width": 717}
+"""The width of A4 without the margins of the browser, in pixels."""
+
+
+@pytest.mark.long
+def test_printed_tables_and_drawings_fit_the_paper(browser: "Chrome", causes: Path) -> None:
+    browser.get(causes.as_uri())
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PAPER)
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        ends = "return [...document.querySelectorAll('table, .drawing img')]"
+        ends += ".map((one) => one.getBoundingClientRect().right);"
+        until(lambda: max(run_script(browser, ends)) <= PAPER["width"])
+        assert len(run_script(browser, ends)) > 10
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.long
+def test_drawings_are_readable_on_a_phone_and_dark_on_dark_pages(
+    browser: "Chrome", causes: Path
+) -> None:
+    browser.get(causes.as_uri())
+    width = "const image = document.querySelector('.drawing img'); return image.width"
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+        until(lambda: run_script(browser, f"{width} === image.naturalWidth;"))
+        assert has_no_sideways_scroll(browser)
+        style = "return getComputedStyle(document.querySelector('.drawing')).filter;"
+        light = run_script(browser, style)
+        run_script(browser, "document.getElementById('theme').click();")
+        assert {light, run_script(browser, style)} == {"none", "invert(0.92) hue-rotate(180deg)"}
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

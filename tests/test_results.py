@@ -118,11 +118,16 @@ def test_tables_convert_to_pandas(small_run: rm.Run) -> None:
 
 
 class TestErrors:
-    def test_a_folder_without_results_is_an_error_that_names_the_file(self, tmp_path: Path) -> None:
-        with pytest.raises(rm.ResultError, match=r"summary\.json: No such file"):
-            _ = rm.Run(tmp_path).summary
+    def test_a_folder_without_results_is_an_error(self, tmp_path: Path) -> None:
+        run = rm.Run(tmp_path)
+        for name in ("summary", "manifest", "flows", "links", "blame"):
+            with pytest.raises(rm.ResultError, match="expected the folder of a run, got a folder "):
+                getattr(run, name)
+        (tmp_path / "manifest.json").write_text("{}")
+        with pytest.raises(rm.ResultError, match="got a run without results"):
+            _ = run.summary
         with pytest.raises(rm.ResultError, match=r"flows\.parquet: expected a table of results"):
-            _ = rm.Run(tmp_path).flows
+            _ = run.flows
 
     @pytest.mark.parametrize("text", ["{", "[]", "\xff"])
     def test_broken_json_is_an_error(self, tmp_path: Path, text: str) -> None:
@@ -131,6 +136,7 @@ class TestErrors:
             _ = rm.Run(tmp_path).summary
 
     def test_a_broken_table_is_an_error(self, tmp_path: Path) -> None:
+        (tmp_path / "manifest.json").write_text("{}")
         (tmp_path / "flows.parquet").write_text("no table")
         with pytest.raises(rm.ResultError, match="expected a Parquet table"):
             _ = rm.Run(tmp_path).flows

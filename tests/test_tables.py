@@ -212,7 +212,10 @@ class TestExport:
             (("run", "--out", "a.xls"), "--out: expected a name that ends in .csv, .tex"),
             (("run", "--out", "a.csv", "--table", "no"), "--table: expected one of overview"),
             (("run", "--out", "a.tex", "--table", "flows"), "expected csv or parquet for flows"),
-            ((".", "--out", "a.csv"), "expected the results of a run, a comparison or a sweep"),
+            (
+                (".", "--out", "a.csv"),
+                "expected the folder of a run, a comparison or a sweep, such as run, got",
+            ),
         ],
     )
     def test_wrong_requests_are_named(

@@ -265,10 +265,13 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     "an overlay of numbers": (lambda _: rm.Overlay({"a": 5}), r"runs\['a'\]: .* got 5"),
     # Results.
     "results of a number": (lambda _: rm.Run(5), "path: expected a path, got 5"),
-    "no results": (lambda r: rm.Run(r.folder / "no").summary, "no/summary.json: No such file"),
+    "no results": (
+        lambda r: rm.Run(r.folder / "no").summary,
+        "no: expected the folder of a run, got no folder",
+    ),
     "no flows of results": (
         lambda r: rm.Run(r.folder / "no").flows,
-        "flows.parquet: expected a table of results, got no such file",
+        "no: expected the folder of a run, got no folder",
     ),
     "an unknown column": (lambda r: r.run.columns("fct"), "names: .*fct_ps.* got fct"),
     "an unknown ideal": (lambda r: r.run.plot.slowdown_by_size("best"), "ideal: .* got best"),

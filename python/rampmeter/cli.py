@@ -17,7 +17,7 @@ from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands.json_output import FLAG, emit_error
 from rampmeter.commands.options import FILE, InputError, SignalStop, SimulatorFault
 from rampmeter.testbed.command import TestbedError
-from rampmeter.text.locations import Location
+from rampmeter.text.locations import E, Location, location_of, relocated
 
 COMMANDS: Final[Mapping[str, str]] = {
     "animate": "Write a page that plays the packets of a run.",
@@ -44,6 +44,9 @@ COMMANDS: Final[Mapping[str, str]] = {
 """The commands in a line each, by the names of their modules and functions in `rampmeter.commands`.
 
 The list of commands shows the lines without importing a command."""
+
+ARGUMENTS: Final = {"start": "from", "end": "to", "name": "metric"}
+"""Options of arguments in Python that have another name."""
 
 
 class Commands(click.Group):
@@ -84,7 +87,11 @@ class Commands(click.Group):
             # The reader of the output has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(SignalStop(signal.SIGPIPE).exit_code)
-        except (PlanError, ResultError, TestbedError, OSError) as error:
+        except (PlanError, ResultError) as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            found = _with_option(error, [] if command is None else command.params)
+            raise InputError(str(found)) from found
+        except (TestbedError, OSError) as error:
             raise InputError(_message(error)) from error
         except EndpointError as error:
             if error.__cause__ is not None:
@@ -102,6 +109,15 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     """Returns true if the arguments have `--json` or `--format json`."""
     as_pair = ("--format", "json") in pairwise(arguments)
     return as_pair or FLAG in arguments or "--format=json" in arguments
+
+
+def _with_option(error: E, parameters: Sequence[click.Parameter]) -> E:
+    """Returns an error of an argument in Python as that of the option with its value."""
+    location = location_of(error)
+    name = f"--{ARGUMENTS.get(location.key, location.key)}"
+    if location.file or not any(name in one.opts for one in parameters):
+        return error
+    return relocated(error, Location(key=name))
 
 
 def _stop(ctx: click.Context, stopped: SignalStop) -> NoReturn:

@@ -4,11 +4,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rampmeter.on_demand import perfetto_trace, protobuf
 from rampmeter.text.arguments import path_argument
 from rampmeter.text.locations import Location
+
+QUEUE: Final = " queue"
+EVENTS: Final = " drops, marks, outages"
+"""Ends of the names of a port's tracks, after the name of its link."""
 
 
 @dataclass
@@ -34,12 +38,19 @@ class Track:
     """A track of a timeline."""
 
     group: str
-    """The node that it belongs to: `h0`, `s3`, `a0`."""
+    """The node that it belongs to: `h0`, `s3`, `a0`, or its custom name."""
     name: str
     """Its name: that of a link is `h0>s0`."""
     slices: list[Event] = field(default_factory=list)
     instants: list[Event] = field(default_factory=list)
     values: list[Event] = field(default_factory=list)
+
+    @property
+    def link(self) -> str:
+        """The name of the link of this track, such as `h0>s0`; empty for tracks of nodes."""
+        if not self.name.startswith(f"{self.group}>"):
+            return ""
+        return self.name.removesuffix(QUEUE).removesuffix(EVENTS)
 
 
 class Timeline:
@@ -66,12 +77,11 @@ class Timeline:
     @property
     def links(self) -> list[Track]:
         """The tracks of links: a slice for each packet."""
-        return [track for track in self.tracks if ">" in track.name and " " not in track.name]
+        return [track for track in self.tracks if track.link and track.link == track.name]
 
     def at_ports(self, suffix: str) -> list[Track]:
-        """Returns the tracks of ports with `suffix` after the port's name, such as ` queue`."""
-        ports = [track for track in self.tracks if ">" in track.name]
-        return [track for track in ports if track.name.endswith(suffix)]
+        """Returns the tracks of ports with `suffix`, `QUEUE` or `EVENTS`, after the link's name."""
+        return [t for t in self.tracks if t.link and t.name == f"{t.link}{suffix}"]
 
     def flows(self, way: str) -> dict[int, tuple[str, Event]]:
         """Returns each flow's slice and its host. `way` is `in` or `out`."""

@@ -149,7 +149,7 @@ class Run {
 
   /** True for an arbiter of another transport. */
   isAbsent(node) {
-    return this.page.nodes[node].name.startsWith("a") && !this.used.has(node);
+    return this.page.nodes[node].kind === "arbiter" && !this.used.has(node);
   }
 
   summary(time) {
@@ -164,7 +164,8 @@ class Run {
   /** The names of the hosts of a flow. */
   hostsOf(flow) {
     const row = this.rowOf.get(flow);
-    return { src: `h${this.flows.src[row]}`, dst: `h${this.flows.dst[row]}` };
+    const { hosts } = this.page;
+    return { src: hosts[this.flows.src[row]], dst: hosts[this.flows.dst[row]] };
   }
 
   flowName(flow) {
@@ -177,7 +178,11 @@ class Run {
   describe(time, limit = 3) {
     const { packets, page } = this;
     const found = [];
-    const linkName = (link) => page.links[link].name.replace(">", " → ");
+    const linkName = (link) => {
+      const { name, from } = page.links[link];
+      const source = page.nodes[from].name;
+      return `${source} → ${name.slice(source.length + 1)}`;
+    };
     const { arrival, flow } = this.flows;
     flow.forEach((number, row) => {
       if (arrival[row] === time) found.push(`${this.flowName(number)} arrives`);

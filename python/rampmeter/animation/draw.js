@@ -202,7 +202,7 @@ class NetworkView {
     if (this.run.isAbsent(node)) return;
     const { context, geometry, player } = this;
     const { colours } = player;
-    const { label, tier, name } = player.page.nodes[node];
+    const { tier, name } = player.page.nodes[node];
     const [x, y] = geometry.nodes[node];
     const radius = geometry.radius(node);
     const [wide, high] = tier ? [radius * 2.1, radius * 1.5] : [radius * 1.9, radius * 1.4];
@@ -217,7 +217,7 @@ class NetworkView {
     context.strokeStyle = isEnd ? colours.flow(player.flow) : edge;
     context.stroke();
     const size = Math.min(12, 11 * geometry.units.get(tier));
-    const text = label.length > 6 ? `${label.slice(0, 5)}…` : label;
+    const text = name.length > 6 ? `${name.slice(0, 5)}…` : name;
     if (size >= 7) this.text(text, x, y, colours.ink, size);
     else if (!tier && player.page.shape === "rows" && node % Math.ceil(22 / geometry.gap) === 0) {
       this.text(text, x, y + high / 2 + 8, colours.soft, 9.5);

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rampmeter.animation.network import Network
 from rampmeter.text.locations import Location
-from rampmeter.timeline import Event, Timeline, Track
+from rampmeter.text.numbers import count, time_text
+from rampmeter.timeline import EVENTS, QUEUE, Event, Timeline, Track
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,14 +109,14 @@ def class_of(name: str) -> str:
 
 
 def last_event_ps(timelines: Iterable[Timeline]) -> float:
-    """Returns the end of the last packet, or of the last flow, of timelines."""
+    """Returns the end of the last packet, or of the last flow, of timelines; 0 without any."""
     ends = [
         one.until
         for timeline in timelines
         for track in (*timeline.links, *timeline.named("flows in"), *timeline.named("flows out"))
         for one in track.slices
     ]
-    return float(max(ends, default=1))
+    return float(max(ends, default=0))
 
 
 def check_size(runs: Sequence[RunEvents], window: tuple[float, float]) -> None:
@@ -126,18 +127,11 @@ def check_size(runs: Sequence[RunEvents], window: tuple[float, float]) -> None:
     tables = [table for run in runs for table in (run.packets["start"], run.queues["at"])]
     times = sorted(chain.from_iterable(tables))
     until = times[min(len(times), EVENTS_MAX * 9 // 10) - 1]
-    most = f"{EVENTS_MAX:,}".replace(",", " ")
     raise Location(key="to").error(
-        expected=f"at most {most} packets on links, changes of queues, drops and marks",
-        got=f"{n_events:,} until {window[1] / 1e6:g}us".replace(",", " "),
-        hint=f"an earlier end, such as {_floor(until / 1e6):g}us, or fewer hosts",
+        expected=f"at most {count(EVENTS_MAX)} packets, changes of queues, drops and marks",
+        got=f"{count(n_events)} until {time_text(window[1])}",
+        hint=f"an earlier end, such as {time_text(until)}, or fewer hosts",
     )
-
-
-def _floor(value: float) -> float:
-    """Returns a positive number with two digits, rounded down."""
-    scale = 10.0 ** (len(str(int(value))) - 2)
-    return value // scale * scale
 
 
 def _append(columns: Columns, **values: Any) -> None:
@@ -205,9 +199,9 @@ def _marked_packets(timeline: Timeline) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     links = {track.name: track for track in timeline.links}
-    for track in timeline.at_ports(" drops, marks, outages"):
+    for track in timeline.at_ports(EVENTS):
         marks = [one for one in track.instants if one.name == "mark"]
-        name = track.name.partition(" ")[0]
+        name = track.link
         if not marks or name not in links:
             continue
         sent: dict[tuple[Any, ...], list[Event]] = {}
@@ -229,9 +223,9 @@ def _instants(
 ) -> list[tuple[int, Event]]:
     """Returns drops and marks with the numbers of their links, by time."""
     found = [
-        (numbers[track.name.partition(" ")[0]], one)
-        for track in timeline.at_ports(" drops, marks, outages")
-        if track.name.partition(" ")[0] in numbers
+        (numbers[track.link], one)
+        for track in timeline.at_ports(EVENTS)
+        if track.link in numbers
         for one in track.instants
         if window[0] <= one.at <= window[1]
     ]
@@ -241,8 +235,8 @@ def _instants(
 def _queues(timeline: Timeline, numbers: Mapping[str, int], window: tuple[float, float]) -> Columns:
     """Returns the changes of queues, with the last one before the window at its start."""
     columns: Columns = {name: [] for name in ("link", "at", "bytes")}
-    for track in timeline.at_ports(" queue"):
-        link = numbers.get(track.name.removesuffix(" queue"))
+    for track in timeline.at_ports(QUEUE):
+        link = numbers.get(track.link)
         if link is None:
             continue
         before = [one for one in track.values if one.at <= window[0]][-1:]
@@ -276,12 +270,12 @@ def _phases(
 
 
 def _is_of_phases(track: Track) -> bool:
-    return ">" not in track.name and not track.name.startswith("flows ")
+    return not track.link and not track.name.startswith("flows ")
 
 
 def _flows(table: "pa.Table", network: Network, window: tuple[float, float]) -> Columns:
     """Returns the flows of shown hosts that were in the network in the window."""
-    hosts = {int(n["name"][1:]) for n in network.nodes if n["name"].startswith("h")}
+    hosts = {node["host"] for node in network.nodes if node["kind"] == "host"}
     names = {
         "flow": "flow",
         "src": "src",

@@ -59,6 +59,7 @@ def page_of(
         "window": [int(window[0]), int(window[1])],
         "shape": network.shape,
         "nodes": network.nodes,
+        "hosts": network.hosts,
         "links": [{"name": name, **link} for name, link in network.links.items()],
         "colours": COLOURS,
         "classes": [[name, CLASS_COLOURS[idx]] for idx, (name, _) in enumerate(CLASSES)],

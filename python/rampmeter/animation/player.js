@@ -84,7 +84,7 @@ class Player {
   }
 
   fill() {
-    const hosts = this.page.nodes.filter((node) => node.name.startsWith("h")).length;
+    const hosts = this.page.nodes.filter((node) => node.kind === "host").length;
     const flows = [...this.colours.flows.keys()];
     const window = `${microseconds(this.start, 1)} to ${microseconds(this.end, 1)}`;
     element("about").textContent = `${hosts} hosts, ${flows.length} flows, ${window}`;

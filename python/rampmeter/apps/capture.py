@@ -45,7 +45,8 @@ class Arrivals:
         file = capture_of(run)
         if file is None:
             raise Location(run.path).result_error(expected="a run with a capture")
-        return read_arrivals(file, host)
+        names = run.host_names
+        return read_arrivals(file, names[host] if names else f"h{host}")
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,16 @@ def read_frames(file: Path) -> Iterator[Frame]:
         )
 
 
-def read_arrivals(file: Path, host: int) -> Arrivals:
-    """Reads the data packets that arrive at a host for the first time, without duplicates."""
+def read_arrivals(file: Path, host: str) -> Arrivals:
+    """Reads the data packets that arrive at a host for the first time, without duplicates.
+
+    The host has the name of its interface, such as `h0`.
+    """
     times: list[int] = []
     flows: list[tuple[int, int]] = []
     seen: set[tuple[int, int, int]] = set()
     for frame in read_frames(file):
-        if frame.interface != f"h{host}" or not frame.is_arrival:
+        if frame.interface != host or not frame.is_arrival:
             continue
         if frame.data[ENVELOPE + 3] in DATA:
             source, message, offset = (

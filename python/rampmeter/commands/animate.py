@@ -9,7 +9,7 @@ import click
 
 from rampmeter.animation import EVENTS_MAX, Animation
 from rampmeter.choices import naming
-from rampmeter.commands.common import exit_by_outcome, run_jobs
+from rampmeter.commands.common import exit_by_outcome, run_jobs, warn_of_interruptions
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import (
     FILE,
@@ -20,12 +20,14 @@ from rampmeter.commands.options import (
     quiet_option,
 )
 from rampmeter.plan.plan import Override, Plan
-from rampmeter.results.comparison import COMPARISON, Comparison
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.missing import COMPARISON
 from rampmeter.results.pictures import Window
-from rampmeter.results.run import Run
+from rampmeter.results.run import Run, opened_run
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.runner import Job
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import counted
 
 TRACE = "run.perfetto-trace"
 
@@ -83,7 +85,10 @@ def animate(
             raise Location(key="--transports, --set, --seed").error(
                 expected="a plan with these options", got=f"the folder {source}"
             )
-        found = _of_folder(source).animate(None, start, end, hosts, title or source.name)
+        done = _of_folder(source)
+        found = done.animate(None, start, end, hosts, title or source.name)
+        if not as_json:
+            warn_of_interruptions(_runs(done))
     else:
         overrides = overrides_of(settings, seed)
         plan = Plan.load(source).with_(*overrides)
@@ -96,7 +101,16 @@ def animate(
 
 
 def _of_folder(folder: Path) -> Comparison | Run:
-    return Comparison.load(folder) if (folder / COMPARISON).is_file() else Run(folder)
+    return (
+        Comparison.load(folder)
+        if (folder / COMPARISON).is_file()
+        else opened_run(folder, "a run or a comparison")
+    )
+
+
+def _runs(done: Comparison | Run) -> list[Run]:
+    """Returns the runs that are shown."""
+    return [done] if isinstance(done, Run) else [first for first, *_ in done.runs.values()]
 
 
 def _tracing(plan: Plan, window: Window) -> list[Override]:
@@ -132,4 +146,4 @@ def _show(found: Animation, out: Path, *, as_json: bool) -> None:
     if as_json:
         emit("animate", {"file": out, "events": found.n_events, "bytes": size})
         return
-    click.echo(f"{out}: {found.n_events:,} events, {size / 1e6:.1f} MB".replace(",", " "))
+    click.echo(f"{out}: {counted(found.n_events, 'event')}, {size / 1e6:.1f} MB")

@@ -1,11 +1,12 @@
 """Runs, tables and exit codes of commands that have results."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 from rich.console import Console
 
 from rampmeter.commands.options import NOT_ALL_DELIVERED, SignalStop
+from rampmeter.results.run import Run
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, Job, run_all
 
@@ -26,6 +27,15 @@ def exit_by_outcome(batch: Batch, *, needs_all: bool = False) -> None:
         raise SignalStop(batch.stopped_by)
     if needs_all and not all(run.is_all_delivered for run in batch.runs().values()):
         raise SystemExit(NOT_ALL_DELIVERED)
+
+
+def warn_of_interruptions(runs: Iterable[Run]) -> None:
+    """Prints on standard error that runs did not reach the end of their plans."""
+    partial = dict.fromkeys((run.path, run.status) for run in runs if not run.is_complete)
+    for path, status in partial:
+        click.echo(
+            f"warning: {path}: the run was {status}; flows of its plan are missing", err=True
+        )
 
 
 def fail(lines: Sequence[str]) -> None:

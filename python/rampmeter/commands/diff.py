@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import click
 
+from rampmeter.commands.common import warn_of_interruptions
 from rampmeter.commands.options import BAD_INPUT
 from rampmeter.commands.output import Output, output_options
 from rampmeter.commands.replay import column_names, recording_options
@@ -24,8 +25,7 @@ from rampmeter.replays.packets import PacketDifference, first_packet, packet_sou
 from rampmeter.replays.recording import ENDINGS, Recording
 from rampmeter.replays.tables import ENDS
 from rampmeter.results.blame_difference import SizeDifference, table, tables_for_readers
-from rampmeter.results.comparison import COMPARISON
-from rampmeter.results.run import Run
+from rampmeter.results.run import Run, opened_run
 from rampmeter.results.table import ResultTable
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import byte_size, count, counted
@@ -78,7 +78,7 @@ def diff(
     if _is_recording(second):
         recording = Recording.load(second, column_names(columns))
         replay = Replay(one, recording, ComparedTimes.of(recording, ends_at, "none"))
-        found = _Found(Divergence.of_replay(replay, tolerance), [], None, None, [])
+        found = _Found([one], Divergence.of_replay(replay, tolerance), [], None, None, [])
         found.ends_at = replay.terms.ends_at
     else:
         for option, value in {"--column": columns, "--ends-at": ends_at}.items():
@@ -86,6 +86,7 @@ def diff(
                 raise Location(key=option).error(expected="a recording", got=f"the folder {second}")
         two = _run(second)
         found = _Found(
+            [one, two],
             Divergence.of_runs(one, two, tolerance),
             plan_differences(one, two),
             packet_source(one, two),
@@ -102,13 +103,14 @@ class _Found:
 
     def __init__(
         self,
+        runs: Sequence[Run],
         flows: Divergence,
         keys: Sequence[PlanDifference],
         source: str | None,
         packet: PacketDifference | None,
         causes: Sequence[SizeDifference],
     ) -> None:
-        self.flows, self.keys, self.source = flows, keys, source
+        self.runs, self.flows, self.keys, self.source = runs, flows, keys, source
         self.packet, self.causes = packet, causes
         self.first_flow = flows.first_flow()
         self.ends_at: End = "delivered"
@@ -135,11 +137,13 @@ class _Found:
         delivered = [of & ~other for of, other in (flows.is_delivered, flows.is_delivered[::-1])]
         return {
             "is_equal": self.is_equal,
+            "statuses": [run.status for run in self.runs],
             "ends_at": self.ends_at,
             "keys": [asdict(one) for one in self.keys],
             "flows": {
                 "common": len(flows.numbers),
                 "differing": flows.n_differing,
+                "delivered_in_both": int((flows.is_delivered[0] & flows.is_delivered[1]).sum()),
                 "only_first": flows.n_alone[0],
                 "only_second": flows.n_alone[1],
                 "delivered_only_first": int(delivered[0].sum()),
@@ -163,14 +167,15 @@ def _show(paths: tuple[Path, Path], found: _Found, output: Output) -> None:
             click.echo("\n".join(textwrap.wrap(sentence, COLUMNS, subsequent_indent="  ")))
     if tables or output.is_json or output.table is not None:
         output.print("diff", fields, tables)
+    if not output.is_json:
+        warn_of_interruptions(found.runs)
 
 
 def _sentences(found: _Found, flows: dict[str, int]) -> Iterator[str]:
     if found.ends_at == "acked":
         yield f"{ENDS['acked']} (--ends-at acked)."
     if found.is_equal:
-        same = f", and the same packets by their {found.source}" if found.source else ""
-        yield f"Equal: {counted(flows['common'], 'flow')} with the same times{same}."
+        yield from _equality(found.source, flows["delivered_in_both"], flows["common"])
         return
     yield f"{count(flows['differing'])} of {counted(flows['common'], 'common flow')} differ."
     for name, which in (("first", "A"), ("second", "B")):
@@ -188,6 +193,19 @@ def _sentences(found: _Found, flows: dict[str, int]) -> Iterator[str]:
         yield f"The packets of both {found.source}s are the same."
     else:
         yield "Packets are not compared: record both with run.trace or run.capture."
+
+
+def _equality(source: str | None, n_times: int, n_flows: int) -> Iterator[str]:
+    """Yields sentences about runs without a difference, of which some flows have times."""
+    if not n_times:
+        yield f"No times to compare: neither run delivered any of {counted(n_flows, 'flow')}."
+        if source:
+            yield f"The packets of both {source}s are the same."
+        return
+    same = f", and the same packets by their {source}" if source else ""
+    yield f"Equal: {counted(n_times, 'flow')} with the same times{same}."
+    if n_flows > n_times:
+        yield f"Neither run delivered the other {counted(n_flows - n_times, 'flow')}."
 
 
 def _flow_text(flow: FlowDifference) -> str:
@@ -213,16 +231,9 @@ def _is_recording(path: Path) -> bool:
 
 
 def _run(path: Path) -> Run:
-    """Returns the run in a folder; raises an error for a file or a comparison."""
-    if (path / COMPARISON).is_file():
-        raise Location(path).result_error(
-            expected="the folder of a run, such as one in it", got="a comparison"
-        )
+    """Returns the run in a folder; raises an error for a file or another folder."""
     if _is_recording(path):
         raise Location(key="A").error(
             expected="the folder of a run; a recording is B", got=f"the file {path}"
         )
-    run = Run(path)
-    if not run.summary:
-        raise Location(path).result_error(expected="results of a run", got="none")
-    return run
+    return opened_run(path)

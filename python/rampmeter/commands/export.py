@@ -9,9 +9,10 @@ import click
 from rampmeter.commands.json_output import emit, json_option, json_text
 from rampmeter.commands.options import FILE
 from rampmeter.on_demand import pa, pa_csv, pq
-from rampmeter.results.comparison import COMPARISON, Comparison
+from rampmeter.results.comparison import Comparison
 from rampmeter.results.comparison_tables import comparison_tables
-from rampmeter.results.run import SUMMARY, Run
+from rampmeter.results.missing import ANY, COMPARISON
+from rampmeter.results.run import opened_run
 from rampmeter.results.table import ResultTable, choose, render
 from rampmeter.results.tables import run_tables
 from rampmeter.sweeps.dataset import IDENTITY as SWEEP
@@ -94,11 +95,7 @@ def _tables(url: str) -> list[ResultTable]:
         return [*comparison_tables(Comparison.load(folder))]
     if (folder / SWEEP).is_file():
         return [*sweep_tables(SweepResults(folder))]
-    if not (folder / SUMMARY).is_file():
-        raise Location(folder).result_error(
-            expected="the results of a run, a comparison or a sweep", got="none"
-        )
-    return [*run_tables(Run(folder))]
+    return [*run_tables(opened_run(folder, ANY))]
 
 
 def _write(tables: list[ResultTable], out: Path, format_: str) -> None:
@@ -118,7 +115,7 @@ def _flows(url: str) -> "pa.Table":
     if "://" in url or (folder / SWEEP).is_file():
         return SweepResults(url).flows
     if not (folder / COMPARISON).is_file():
-        return Run(folder).flows
+        return opened_run(folder, ANY).flows
     parts = []
     for label, runs in Comparison.load(folder).runs.items():
         for run in runs:

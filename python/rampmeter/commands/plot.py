@@ -10,9 +10,10 @@ import click
 from rampmeter import plots
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER, FORMATS
-from rampmeter.results.comparison import COMPARISON, Comparison, ComparisonPlots
+from rampmeter.results.comparison import Comparison, ComparisonPlots
+from rampmeter.results.missing import ANY, COMPARISON
 from rampmeter.results.overlay import Overlay
-from rampmeter.results.run import Plots, Run
+from rampmeter.results.run import Plots, opened_run
 from rampmeter.sweeps.dataset import IDENTITY
 from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.results import SweepResults
@@ -180,10 +181,13 @@ def _plots(
         names = [folder.name for folder in folders]
         if len(set(names)) < len(names):
             names = [str(folder) for folder in folders]
-        what, found = "several runs", Overlay(dict(zip(names, map(Run, folders), strict=True)))
+        what, found = (
+            "several runs",
+            Overlay(dict(zip(names, map(opened_run, folders), strict=True))),
+        )
     elif (folders[0] / COMPARISON).is_file():
         what, found = "a comparison", Comparison.load(folders[0]).plot
     else:
-        what, found = "a run", Run(folders[0]).plot
+        what, found = "a run", opened_run(folders[0], ANY).plot
     of_kind = {name: (name, getattr(found, name)) for name in type(found).names()}
     return what, dict(found.available()), of_kind

@@ -10,13 +10,15 @@ from typing import Final
 
 import click
 
+from rampmeter.commands.common import warn_of_interruptions
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
 from rampmeter.plan.schema import transports
 from rampmeter.results.blame import CAUSES, Blame, Blocker, FlowCauses, Part
 from rampmeter.results.blame_tables import cause_name
-from rampmeter.results.comparison import COMPARISON, Comparison
-from rampmeter.results.run import Run, blame_of
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.missing import COMPARISON
+from rampmeter.results.run import Run, blame_of, opened_run
 from rampmeter.text.arguments import choice_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import byte_size, counted
@@ -30,7 +32,7 @@ LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 SHOWN_FROM: Final = 0.0005
 """Minimum share of a flow's time of a part that has a line; `--json` has all."""
 SHOWN_BLOCKERS: Final = 3
-"""Flows that had the link, named in a line; `--json` has all."""
+"""Flows that used the link, named in a line; `--json` has all."""
 ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 LEAST: Final = 0.01
@@ -84,8 +86,10 @@ def why(
             expected = "a size that delivered flows have"
             raise Location(key="--size").result_error(expected=expected, got=size or "no flow")
     if as_json:
-        emit("why", {"folder": run.path, "flows": [_json(flow) for flow in found]})
+        flows_of = [_json(flow) for flow in found]
+        emit("why", {"folder": run.path, "status": run.status, "flows": flows_of})
         return
+    warn_of_interruptions([run])
     stages = _stages(run)
     click.echo("\n\n".join("\n".join(_lines(flow, stages)) for flow in found))
 
@@ -101,18 +105,19 @@ def _run(folder: Path, transport: str | None) -> Run:
         return runs[transport][0]
     if transport is not None:
         raise Location(key="--transport").error(expected="a comparison", got=f"the run {folder}")
-    run = Run(folder)
-    if not run.summary:
-        raise Location(folder).result_error(expected="results of a run", got="none")
-    return run
+    return opened_run(folder, "a run or a comparison")
 
 
 def _stages(run: Run) -> dict[str, str]:
-    """Returns the meanings of stages; those of the run's transports are preferred."""
+    """Returns the meanings of stages with their papers; the run's transports are preferred."""
     tables = run.manifest["plan"]["transport"]
     own = [of["name"] for of in (tables if isinstance(tables, list) else [tables])]
     infos = sorted(transports(), key=lambda info: info["name"] in own)
-    return {name: meaning for info in infos for name, meaning in info["stages"]}
+    return {
+        name: meaning.replace("(§", f"({info['title']} paper, §")
+        for info in infos
+        for name, meaning in info["stages"]
+    }
 
 
 def _json(flow: FlowCauses) -> dict[str, object]:
@@ -198,7 +203,7 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     if times:
         most = max(times, key=lambda number: times[number])
         yield (
-            f"Delayed most by {_name(known[most])}, which had links that it waited for during "
+            f"Delayed most by {_name(known[most])}, which used links that it waited for during "
             f"{times[most]:.3f} us."
         )
 
@@ -226,12 +231,11 @@ def _detail(part: Part) -> str:
         found = {"timeout": ", found by a timeout", "packet": ", found by a packet"}
         place = f", dropped at {part.tier}" if part.tier else ""
         return f"{place}{found.get(part.stage, '')}"
-    details = ", ".join(filter(None, (part.stage, part.tier)))
-    return f": {details}" if details else ""
+    return f": {part.details}" if part.details else ""
 
 
 def _waits(part: Part, flow: FlowCauses) -> Iterator[str]:
-    """Yields who had the link meanwhile."""
+    """Yields the flows that used the link meanwhile."""
     named = [of for of in part.blockers if of.flow is not None][:SHOWN_BLOCKERS]
     if not named:
         return

@@ -111,8 +111,8 @@ def wait_matrices(
 ) -> Figure:
     """Draws who delayed whom: mean microseconds that a flow of each size waited for each size.
 
-    Rows are flows that waited. Their columns are the sizes of those that had the link, then other
-    blockers, then the time in which no other flow had it. NaN is an empty cell.
+    Rows are flows that waited. Their columns are the sizes of those that used the link, then other
+    blockers, then the time in which no other flow used it. NaN is an empty cell.
     """
     cells = [value for rows in panels.values() for row in rows for value in row if value >= 0.05]
     high = max(cells, default=1.0)
@@ -130,7 +130,7 @@ def wait_matrices(
                 f"{name}: {_unattributed(rows)}" if name else _unattributed(rows),
                 fontsize=current_format().font_size,
             )
-        x_label = f"Size of the flow that had the link{unit}"
+        x_label = f"Size of the flow that used the link{unit}"
         _label_outer(all_axes, x_label, f"Size of the flow\nthat waited{unit}")
         if figure.get_label() == OWN:
             finish(figure, all_axes[0], "Mean time for which a flow waited (µs)", handles=[])

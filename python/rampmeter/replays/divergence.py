@@ -113,6 +113,10 @@ class Divergence:
     def of_replay(cls, replay: Replay, tolerance: float = 0.0) -> Divergence:
         """Compares a run with the recorded times of its flows, those that have one."""
         is_recorded = ~np.isnan(replay.theirs)
+        if not is_recorded.any():
+            raise Location(replay.run.path).result_error(
+                expected="flows that both have", got="no recorded time of any flow"
+            )
         numbers, arrivals = replay.numbers[is_recorded], replay.arrivals[is_recorded].astype(float)
         times = replay.ours[is_recorded], replay.theirs[is_recorded]
         found = cls(replay.run, numbers, times, (arrivals, arrivals), tolerance)

@@ -10,14 +10,13 @@ from typing import Any, Final, TypeAlias
 
 from rampmeter.apps.capture import capture_of, read_frames
 from rampmeter.results.run import Run
-from rampmeter.timeline import Timeline
+from rampmeter.timeline import EVENTS, Timeline
 
 PacketEvent: TypeAlias = tuple[int, str, str]
 """Time in picoseconds, place, and description."""
 ARGUMENTS: Final = ("flow", "offset", "bytes", "reason")
 BYTES_SHOWN: Final = 16
 """Bytes that describe a captured packet, from the first one that differs."""
-SUFFIX: Final = " drops, marks, outages"
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,8 @@ def _of_timeline(timeline: Timeline) -> list[PacketEvent]:
         for one in track.slices
     ]
     return links + [
-        (one.at, track.name.removesuffix(SUFFIX), f"{one.name} {_arguments(one.args)}".strip())
-        for track in timeline.at_ports(SUFFIX)
+        (one.at, track.link, f"{one.name} {_arguments(one.args)}".strip())
+        for track in timeline.at_ports(EVENTS)
         for one in track.instants
     ]
 

@@ -7,7 +7,7 @@ from rampmeter.papers.reproduce import REPORT
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.report import comparisons, figures, runs, sweeps
 from rampmeter.report.model import Section
-from rampmeter.results.comparison import COMPARISON
+from rampmeter.results.missing import COMPARISON
 from rampmeter.sweeps.dataset import IDENTITY
 from rampmeter.text.locations import Location
 

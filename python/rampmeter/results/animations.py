@@ -1,17 +1,21 @@
 """Animations of runs: one page that plays their packets."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rampmeter.animation import Animation, events_of, network_of, page_of
 from rampmeter.animation.events import RunEvents, check_size, last_event_ps
+from rampmeter.on_demand import pc
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.plots.colours import looks
 from rampmeter.results import pictures
 from rampmeter.results.blame_tables import FlowTimes, cause_name, stage_times
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import time_text
+from rampmeter.timeline import Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,10 +58,10 @@ def animate(
             raise Location(run.path).result_error(
                 expected="the same network as in the first run", got="another"
             )
-    links = {track.name for timeline in timelines.values() for track in timeline.links}
     chosen = None if hosts is None else pictures.parse_hosts(hosts)
-    network = network_of(drawings[0], links, chosen)
-    until = _window(runs.values(), window, last_event_ps(timelines.values()))
+    ports = {port for label, run in runs.items() for port in _ports(run, timelines[label])}
+    network = network_of(drawings[0], ports, chosen)
+    until = _window(runs.values(), window, _end_ps(runs.values(), timelines.values()))
     found = [
         _with_causes(
             events_of(label, look.colour, timelines[label], run.flows, network, until), run.blame
@@ -66,6 +70,17 @@ def animate(
     ]
     check_size(found, until)
     return page_of(title or " and ".join(runs), network, found, until)
+
+
+def _ports(run: Run, timeline: Timeline) -> set[tuple[str, str]]:
+    """Returns the sending node and the name of each link; raises `ResultError` for equal names."""
+    links = Counter(track.name for track in timeline.links)
+    if twice := [name for name, n in links.items() if n > 1]:
+        raise Location(run.path, "names").result_error(
+            expected="different names of hosts, arbiters and switches",
+            got=f"two links {twice[0]}",
+        )
+    return {(track.group, track.name) for track in timeline.links}
 
 
 def _with_causes(events: RunEvents, blame: FlowTimes | None) -> RunEvents:
@@ -81,21 +96,32 @@ def _with_causes(events: RunEvents, blame: FlowTimes | None) -> RunEvents:
     return replace(events, blame={flow: parts for flow, parts in causes.items() if parts})
 
 
+def _end_ps(runs: Collection[Run], timelines: Iterable[Timeline]) -> float:
+    """Returns the last event of timelines, or the last end of a flow; without any that of runs."""
+    ends = [last_event_ps(timelines)]
+    for run in runs:
+        of_flows = pc.max(pc.add(run.flows["arrival_ps"], run.flows["fct_ps"])).as_py()
+        ends.append(of_flows or 0)
+    return max(ends) or float(max(run.manifest["trace"]["until_ps"] for run in runs))
+
+
 def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
     """Returns the ends of a window in which all timelines are complete.
 
     Raises `PlanError` if a timeline reached its number of events before.
     """
     if window.start_ps >= last_ps:
-        expected = f"a time before {last_ps / 1e6:g}us, the end of the run"
-        raise Location(key="from").error(expected=expected, got=f"{window.start_ps / 1e6:g}us")
+        raise Location(key="from").error(
+            expected=f"a time before {time_text(last_ps)}, the end of the run",
+            got=time_text(window.start_ps),
+        )
     start, end = window.until(last_ps)
     for run in runs:
         trace = run.manifest["trace"]
         if trace["limit_reached"] and trace["until_ps"] < end:
             raise Location(key="to").error(
-                expected=f"a time until {int(trace['until_ps'] / 1e6)}us, the end of the timeline",
-                got=f"{end / 1e6:g}us",
+                expected=f"a time until {time_text(trace['until_ps'])}, the end of the timeline",
+                got=time_text(end),
                 hint=f"`run.trace-events` ended it after {trace['events']} events",
             )
         start = max(start, trace["from_ps"])

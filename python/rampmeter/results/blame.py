@@ -20,11 +20,11 @@ CAUSES: Final[Mapping[str, str]] = {
     "cut-through": "waited for its own tail in cut-through switches",
     "sender-link": "had permission, and the sender's link was busy",
     "permission": "waited for permission of the transport",
-    "permission-in-flight": "permission was on its way to the sender",
+    "permission-in-flight": "permission was in flight to the sender",
     "queueing": "queued behind others",
     "paused": "waited at a paused port or a failed link",
     "loss": "had been sent, and a loss was not yet repaired",
-    "retransmission": "sent bytes again",
+    "retransmission": "retransmitted bytes",
     "ordering": "had arrived, and the receiver waited for earlier bytes",
 }
 """Sentences about a flow without their subject, by cause, in the order of figures from below."""
@@ -33,7 +33,7 @@ PICOSECONDS_PER_US: Final = 1e6
 
 @dataclass(frozen=True)
 class Blocker:
-    """A flow that had the link for which another one waited."""
+    """A flow that used the link for which another one waited."""
 
     flow: int | None
     """Its number; `None` for control packets and all flows beyond the 16 with the longest times."""
@@ -56,13 +56,21 @@ class Part:
     """The tier of the ports; may be empty."""
     time_us: float
     blockers: tuple[Blocker, ...]
-    """The flows that had the link meanwhile, the longest time first."""
+    """The flows that used the link meanwhile, the longest time first."""
 
     @property
     def name(self) -> str:
         """The cause with its stage or tier, such as `permission: token`."""
-        details = ", ".join(filter(None, (self.stage, self.tier)))
-        return f"{self.cause}: {details}" if details else self.cause
+        return f"{self.cause}: {self.details}" if self.details else self.cause
+
+    @property
+    def details(self) -> str:
+        """The stage and the tier, such as `token`; may be empty.
+
+        Transports that report no stages have one of the name `permission`, which is no detail.
+        """
+        stage = "" if self.stage == blame_tables.NO_STAGE else self.stage
+        return ", ".join(filter(None, (stage, self.tier)))
 
 
 @dataclass(frozen=True)
@@ -117,7 +125,7 @@ class Blame:
         self.parts = parts
         """A row for each flow and cause: `flow`, `cause`, `stage`, `tier`, `time_ps`."""
         self.blockers = blockers
-        """A row for each flow, cause and flow that had the link, which `blocker` names."""
+        """A row for each flow, cause and flow that used the link, which `blocker` names."""
         self.size_classes = tuple(sizes)
         """The size classes of statistics."""
         self.counted = counted
@@ -172,7 +180,7 @@ class Blame:
 
         A row has the size of the flows that waited, and that of their blockers. `blocker_size` is
         `others` for control packets and blockers beyond the first 16, and `none` for the time in
-        which no other flow had the link.
+        which no other flow used the link.
         """
         return blame_tables.matrix(self)
 

@@ -20,6 +20,12 @@ from rampmeter.results.table import Cell, Column, ResultTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FLOWS_MIN: Final = 100
+"""Minimum number of flows of one seed for an interval by batch means: 20 batches of 5."""
+FEW_NOTE: Final = (
+    f"Sizes with fewer than {FLOWS_MIN} flows have no interval, which needs 20 batches of 5 flows."
+)
+FEW_SEEDS_NOTE: Final = "Sizes with flows in a single seed have no interval."
 NOTE: Final = "{} minus {}, of the same flows; ± is half a 95 % confidence interval, {}."
 
 
@@ -100,10 +106,16 @@ def tables_for_readers(
             title,
             columns,
             rows,
-            (NOTE.format(first, second, how),),
+            (NOTE.format(first, second, how), *_reason(by_size, n_seeds)),
             sections,
             medium="text",
         )
+
+
+def _reason(by_size: Sequence[SizeDifference], n_seeds: int) -> Iterator[str]:
+    """Yields the reason why sizes with flows have no interval, if there are any."""
+    if any(one.count and one.total.half_width is None for one in by_size):
+        yield FEW_NOTE if n_seeds == 1 else FEW_SEEDS_NOTE
 
 
 def _of_seed(

@@ -23,8 +23,10 @@ LABELS: Final[Mapping[str, str]] = {
     "permission-in-flight": "permission in flight",
 }
 """Names of causes in tables and figures that differ from their keys."""
+NO_STAGE: Final = "permission"
+"""The stage of transports that report none, such as those in Python."""
 WAITS: Final = ("permission", "sender-link", "queueing")
-"""Causes during which other flows may have had the link."""
+"""Causes during which other flows may have used the link."""
 OTHERS, NONE = "others", "none"
 """Blockers without a number, and the time without any."""
 SHOWN_FROM: Final = 0.0005
@@ -35,9 +37,10 @@ SIZE: Final = (
     Column("flows", "flows"),
 )
 MATRIX_NOTE: Final = (
-    "Rows waited, columns had the link: that of the sender, of the port, or of the receiver while "
-    "a flow waited for permission. Others are control packets and all flows beyond the 16 that had "
-    "it for longest. None is the time in which no other flow had it."
+    "Rows are flows that waited, columns those that used the link: that of the sender, of the "
+    "port, or of the receiver while a flow waited for permission. Others are control packets and "
+    "all flows beyond the 16 that used it for longest. None is the time in which no other flow "
+    "used it."
 )
 
 
@@ -50,7 +53,7 @@ class FlowTimes(Protocol):
 
     @property
     def blockers(self) -> "pa.Table":
-        """A row for each flow, cause and flow that had the link."""
+        """A row for each flow, cause and flow that used the link."""
 
     @property
     def numbers(self) -> "NDArray[np.int64]":
@@ -107,11 +110,13 @@ class SizeCauses:
 def cause_name(cause: str, stage: str = "") -> str:
     """Returns the name of a cause in tables and figures.
 
-    >>> cause_name("permission", "token"), cause_name("sender-link")
-    ('permission: token', "sender's link busy")
+    >>> cause_name("permission", "token"), cause_name("permission", NO_STAGE)
+    ('permission: token', 'permission')
+    >>> cause_name("sender-link")
+    "sender's link busy"
     """
     name = LABELS.get(cause, cause)
-    return f"{name}: {stage}" if stage else name
+    return f"{name}: {stage}" if stage not in ("", NO_STAGE) else name
 
 
 def stage_times(blame: FlowTimes) -> "dict[tuple[str, str], NDArray[np.float64]]":
@@ -191,8 +196,8 @@ def size_columns(groups: Sequence[SizeRange]) -> Iterator[Column]:
 def wait_matrix(blame: FlowTimes) -> "tuple[list[int], NDArray[np.float64]]":
     """Returns the number of flows of each size class, and mean times in microseconds.
 
-    A row has the mean times of the flows of a class: those in which flows of each class had the
-    link, then that of `OTHERS`, then that of `NONE`. Rows without flows are NaN.
+    A row has the mean times of the flows of a class: those in which flows of each class used
+    the link, then that of `OTHERS`, then that of `NONE`. Rows without flows are NaN.
     """
     n = len(blame.size_classes)
     class_of = np.where(blame.counted, blame.class_of, n)
@@ -220,7 +225,7 @@ def wait_matrix(blame: FlowTimes) -> "tuple[list[int], NDArray[np.float64]]":
 
 
 def matrix(blame: FlowTimes) -> ResultTable:
-    """Returns a table with a row for each size that waited and each size that had the link."""
+    """Returns a table with a row for each size that waited and each size that used the link."""
     counts, means = wait_matrix(blame)
     classes = blame.size_classes
     blockers = [*(one.label for one in classes), OTHERS, NONE]
@@ -242,7 +247,7 @@ def matrix(blame: FlowTimes) -> ResultTable:
 
 
 def matrix_for_readers(blame: FlowTimes) -> ResultTable:
-    """Returns a table with a row for each size that waited, and a column for each that had it."""
+    """Returns a table with a row for each size that waited, and a column for each that used it."""
     counts, means = wait_matrix(blame)
     columns = (
         Column("size"),

@@ -1,4 +1,4 @@
-"""The table of flows that had the links for which others waited."""
+"""The table of flows that used links for which others waited."""
 
 from typing import TYPE_CHECKING, Any, Final
 

@@ -23,6 +23,7 @@ from rampmeter.results import animations, blame_difference, blame_plots, picture
 from rampmeter.results.blame import Blame
 from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
+from rampmeter.results.missing import COMPARISON
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.overlay import runs_of
 from rampmeter.results.plot_list import PlotList, needs
@@ -54,8 +55,6 @@ ONE_SAMPLE = "one-sample"
 """Code of a run's warning that does not apply to several seeds together."""
 NOT_DELIVERED: Final = "not-delivered"
 """Code of warnings of flows that were not delivered, of runs and of comparisons."""
-COMPARISON = "comparison.json"
-"""File name of the record of the compared runs in a folder, by label."""
 
 
 class Comparison:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rampmeter import plots
 from rampmeter.on_demand import np, pa
 from rampmeter.text.locations import Location
-from rampmeter.timeline import Timeline
+from rampmeter.timeline import EVENTS, QUEUE, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +47,48 @@ class Run(Protocol):
     @property
     def links(self) -> "pa.Table | None":
         """Each link at each sample, if it has samples."""
+
+    @property
+    def host_names(self) -> Sequence[str]:
+        """The custom names of hosts; empty if they have none."""
+
+
+class HostNumbers:
+    """The numbers of hosts by their names in timelines, those of the first run."""
+
+    def __init__(self, runs: Iterable[Run]) -> None:
+        self._names = list(next(iter(runs)).host_names)
+        self._own = {name: idx for idx, name in enumerate(self._names)}
+
+    def name(self, host: int) -> str:
+        """Returns the name of a host."""
+        return self._names[host] if self._names else f"h{host}"
+
+    def of(self, node: str) -> int | None:
+        """Returns the number of a host; `None` for a switch or an arbiter.
+
+        A node may have the number of a parallel link at its end: `h0.2`.
+        """
+        for name in (node, re.sub(r"\.\d+$", "", node)):
+            if name in self._own:
+                return self._own[name]
+            if not self._own and re.fullmatch(r"h\d+", name):
+                return int(name[1:])
+        return None
+
+    def ends(self, link: str) -> tuple[int | None, int | None]:
+        """Returns the hosts at the ends of a link; names of nodes may have `>`, too."""
+        places = [found.start() for found in re.finditer(">", link)]
+        pairs = [(self.of(link[:at]), self.of(link[at + 1 :])) for at in places]
+        return max(pairs, key=lambda pair: sum(end is not None for end in pair))
+
+    def order(self, link: str) -> tuple[int, list[int], str]:
+        """Sorts links: from hosts, between switches, to hosts; hosts and numbers by size."""
+        source, target = self.ends(link)
+        place = 0 if source is not None else 2 if target is not None else 1
+        own = source if source is not None else target
+        numbers = [int(number) for number in re.findall(r"\d+", link)]
+        return place, numbers if own is None else [own, *numbers], link
 
 
 @dataclass(frozen=True)
@@ -112,10 +154,11 @@ def time_space(
     """Draws the packets on each link, a panel for each run; raises `ResultError`."""
     timelines = {name: timeline_of(run) for name, run in runs.items()}
     wanted = None if hosts is None else set(parse_hosts(hosts))
-    links = _links_of(timelines.values(), wanted)
+    numbers = HostNumbers(runs.values())
+    links = _links_of(timelines.values(), wanted, numbers)
     end_ps = max(_end(timeline, links, window) for timeline in timelines.values())
     start, end = window.until(end_ps)
-    kinds = _Kinds(timelines.values(), links)
+    kinds = _Kinds(timelines.values(), links, numbers)
     panels = {}
     for name, timeline in timelines.items():
         by_name = {track.name: track for track in timeline.links}
@@ -145,7 +188,7 @@ def queue(
     The port is by default that of the longest queue of all runs.
     """
     queues = {name: _queues(run) for name, run in runs.items()}
-    chosen = _chosen(queues, port)
+    chosen = _chosen(queues, HostNumbers(runs.values()), port)
     lines = {name: _line(of, chosen) for name, of in queues.items()}
     return plots.over_time(
         lines, _limits(lines, window), f"Queue of {_arrow(chosen)} (kB)", scale=1e-3, ax=ax
@@ -166,7 +209,7 @@ def link(
     tracks = (track for timeline in timelines for track in timeline.links if track.slices)
     limits = window.until(max((track.slices[-1].until for track in tracks), default=1.0))
     used = {name: _utilisations(run, limits) for name, run in runs.items()}
-    chosen = _chosen(used, port, lambda values: values.sum())
+    chosen = _chosen(used, HostNumbers(runs.values()), port, lambda values: values.sum())
     lines = {name: _line(of, chosen) for name, of in used.items()}
     return plots.over_time(
         lines, _limits(lines, window), f"Utilisation of {_arrow(chosen)}", top=1.02, ax=ax
@@ -193,10 +236,12 @@ def _line(lines: Mapping[str, Line], port: str) -> Line:
 def _queues(run: Run) -> dict[str, Line]:
     """Returns times and bytes of the queue of each port: every change, or samples."""
     if run.timeline is not None:
-        found = {}
-        for track in run.timeline.at_ports(" queue"):
+        ends = {track.link: track.slices[-1].until for track in run.timeline.links if track.slices}
+        # Ports that never had a queue have no track of it.
+        found = {port: (np.array([0.0, end]), np.zeros(2)) for port, end in ends.items()}
+        for track in run.timeline.at_ports(QUEUE):
             times = np.asarray([event.at for event in track.values], dtype=float)
-            found[track.name.removesuffix(" queue")] = (
+            found[track.link] = (
                 times,
                 np.asarray([event.value for event in track.values], dtype=float),
             )
@@ -245,19 +290,23 @@ def _samples(run: Run, column: str) -> dict[str, Line]:
 
 def _chosen(
     lines: Mapping[str, Mapping[str, Line]],
+    numbers: HostNumbers,
     port: str | None,
     rank: Callable[[Any], float] = lambda values: values.max(initial=0.0),
 ) -> str:
     """Returns the port of a name, or the one whose values are the largest."""
-    names = sorted({name for of in lines.values() for name in of}, key=_order)
+    names = sorted({name for of in lines.values() for name in of}, key=numbers.order)
     if port is not None:
-        wanted = re.sub(r"\s*(->|→|-|>)\s*", ">", port.strip(), count=1)
-        if wanted not in names:
+        # Names of nodes may have the separators of links, too.
+        marks = re.finditer(r"\s*(->|→|-|>)\s*", port.strip())
+        wanted = [f"{port.strip()[: one.start()]}>{port.strip()[one.end() :]}" for one in marks]
+        found = [name for name in wanted if name in names]
+        if not found:
             few = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
             raise Location(key="port").error(expected=f"one of {few}", got=port)
-        return wanted
+        return found[0]
     if not names:
-        raise Location(key="port").error(expected="a run with packets", got="one without")
+        raise Location().result_error(expected="a run with packets", got="one without")
     ranks = {
         name: max((rank(of[name][1]) for of in lines.values() if name in of), default=0.0)
         for name in names
@@ -269,30 +318,19 @@ def _limits(lines: Mapping[str, Line], window: Window) -> tuple[float, float]:
     return window.until(max((times[-1] for times, _ in lines.values() if len(times)), default=1.0))
 
 
-def _links_of(timelines: Iterable[Timeline], hosts: set[int] | None) -> list[str]:
+def _links_of(
+    timelines: Iterable[Timeline], hosts: set[int] | None, numbers: HostNumbers
+) -> list[str]:
     """Returns the links with packets: uplinks by host, those of switches, downlinks by host."""
     names = {track.name for timeline in timelines for track in timeline.links if track.slices}
     if hosts is None and len(names) > ROWS_MAX:
         hosts = set(range(HOSTS_SHOWN))
     if hosts is not None:
-        names = {name for name in names if any(host in hosts for host in _hosts(name))}
+        names = {name for name in names if not hosts.isdisjoint(numbers.ends(name))}
         if not names:
             text = ", ".join(map(str, sorted(hosts)))
             raise Location(key="hosts").error(expected="hosts with packets", got=text)
-    return sorted(names, key=_order)
-
-
-def _hosts(name: str) -> list[int]:
-    """Returns the hosts at the ends of a link."""
-    return [int(end[1:].partition(".")[0]) for end in name.split(">") if end.startswith("h")]
-
-
-def _order(name: str) -> tuple[int, list[int], str]:
-    """Sorts links: from hosts, between switches, to hosts; numbers by size."""
-    source, _, target = name.partition(">")
-    place = 0 if source.startswith("h") else 2 if target.startswith("h") else 1
-    ends = (target, source) if place == 2 else (source, target)
-    return place, [int(number) for end in ends for number in re.findall(r"\d+", end)], name
+    return sorted(names, key=numbers.order)
 
 
 def _end(timeline: Timeline, links: Sequence[str], window: Window) -> float:
@@ -315,8 +353,11 @@ class _Kinds:
     With many senders, the kinds of data are the names of the packets.
     """
 
-    def __init__(self, timelines: Iterable[Timeline], links: Sequence[str]) -> None:
+    def __init__(
+        self, timelines: Iterable[Timeline], links: Sequence[str], numbers: HostNumbers
+    ) -> None:
         counts: Counter[str] = Counter()
+        self._numbers = numbers
         self._sources: dict[int, str] = {}
         for timeline in timelines:
             self._sources |= {flow: host for flow, (host, _) in timeline.flows("out").items()}
@@ -324,7 +365,7 @@ class _Kinds:
                 if track.name in links:
                     counts.update(one.name for one in track.slices)
         self._is_by_sender = len(set(self._sources.values())) <= SENDERS_MAX
-        senders = sorted(set(self._sources.values()), key=lambda host: int(host[1:]))
+        senders = sorted(set(self._sources.values()), key=lambda name: numbers.of(name) or 0)
         data = [name for name, _ in counts.most_common() if is_data(name)]
         self.names = [*([f"data of {s}" for s in senders] if self._is_by_sender else data), CONTROL]
 
@@ -335,8 +376,9 @@ class _Kinds:
         if not self._is_by_sender:
             return str(event.name)
         source = event.args.get("src")
-        host = f"h{source}" if source is not None else self._sources[event.args.get("flow", 0)]
-        return f"data of {host}"
+        if source is None:
+            return f"data of {self._sources[event.args.get('flow', 0)]}"
+        return f"data of {self._numbers.name(source)}"
 
 
 def is_data(name: str) -> bool:
@@ -347,9 +389,8 @@ def is_data(name: str) -> bool:
 def _drops(timeline: Timeline) -> dict[str, list[float]]:
     """Returns the times of the drops at each port."""
     found: dict[str, list[float]] = {}
-    for track in timeline.at_ports(" drops, marks, outages"):
-        port = track.name.partition(" ")[0]
-        found[port] = [float(one.at) for one in track.instants if one.name == "drop"]
+    for track in timeline.at_ports(EVENTS):
+        found[track.link] = [float(one.at) for one in track.instants if one.name == "drop"]
     return found
 
 

@@ -17,6 +17,7 @@ from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import with_causes
+from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.scope import counted_flows
@@ -47,7 +48,6 @@ WINDOWS = "windows.parquet"
 DROPS = "drops.parquet"
 OUTAGES = "outages.parquet"
 COUNTERS = "transport.parquet"
-SUMMARY = "summary.json"
 
 TIMELINE_MAX = 20_000_000
 """Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
@@ -91,7 +91,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
-        return read_json(self.path / SUMMARY)
+        return self._object(SUMMARY)
 
     @property
     def warnings(self) -> list[Caution]:
@@ -101,7 +101,7 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """The run's identity and progress: plan, seed, version, commit, counts, times, status."""
-        return read_json(self.path / MANIFEST)
+        return self._object(MANIFEST)
 
     @cached_property
     def flows(self) -> "pa.Table":
@@ -267,11 +267,21 @@ class Run:
         """Plots of this run."""
         return Plots(self)
 
+    def _object(self, name: str) -> dict[str, Any]:
+        """Reads a JSON file; raises `ResultError` that names another folder if there is no run."""
+        if not (self.path / name).is_file():
+            raise missing_run(self.path)
+        return read_json(self.path / name)
+
     def _optional(self, name: str) -> "pa.Table | None":
+        if not (self.path / MANIFEST).is_file():
+            raise missing_run(self.path)
         return self._table(name) if (self.path / name).is_file() else None
 
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
         file = self.path / name
+        if not (self.path / MANIFEST).is_file():
+            raise missing_run(self.path)
         if not file.is_file():
             raise Location(file).result_error(expected="a table of results", got="no such file")
         try:
@@ -286,15 +296,29 @@ class Run:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
 
 
+def opened_run(folder: Path, kinds: str = "a run") -> Run:
+    """Returns the run in a folder; raises `ResultError` that names another one if it has none.
+
+    `kinds` are the kinds of results that the folder may have, for the error.
+    """
+    if not (folder / SUMMARY).is_file():
+        raise missing_run(folder, kinds)
+    return Run(folder)
+
+
 def blame_of(run: Run) -> Blame:
-    """Returns the causes of the times of a run; raises `ResultError` without `run.blame`."""
-    if run.blame is None:
-        raise Location(run.path).result_error(
-            expected="the causes of flows' times",
-            got="a run without `run.blame`, or of no packets",
-            hint="`rampmeter run PLAN --set run.blame=true` records them",
-        )
-    return run.blame
+    """Returns the causes of the times of a run; raises `ResultError` if it has none."""
+    if run.blame is not None:
+        return run.blame
+    expected, place = "the causes of flows' times", Location(run.path)
+    if not run.manifest["plan"].get("run", {}).get("blame"):
+        hint = "`rampmeter run PLAN --set run.blame=true` records them"
+        raise place.result_error(expected=expected, got="a run without `run.blame`", hint=hint)
+    if not run.summary["flows"]["delivered"]:
+        raise place.result_error(expected=expected, got="a run that delivered no flow")
+    raise place.result_error(
+        expected=expected, got="a run of the transport `ideal`, without packets"
+    )
 
 
 def has_table(run: Run, name: str) -> bool:

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import Plan
-from rampmeter.results.comparison import COMPARISON, Comparison
+from rampmeter.results.comparison import Comparison
+from rampmeter.results.missing import COMPARISON
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.run_length import FLOWS, RunLength

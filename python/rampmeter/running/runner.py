@@ -30,8 +30,9 @@ from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.plan.manifest import BASE, IDENTITY, MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.plan.schema import PYTHON
-from rampmeter.results.comparison import COMPARISON
-from rampmeter.results.run import COMPLETE, FLOWS, SUMMARY, Run
+from rampmeter.results.missing import KINDS as OTHER_KINDS
+from rampmeter.results.missing import SUMMARY
+from rampmeter.results.run import COMPLETE, FLOWS, Run
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location, location_of, relocated
 
@@ -474,7 +475,7 @@ def first_difference(before: Any, now: Any, path: str = "") -> str | None:
     return next((found for found in differences if found is not None), None)
 
 
-KINDS = {MANIFEST: "a run", COMPARISON: "a comparison", "sweep.json": "a sweep"}
+KINDS = {MANIFEST: "a run", **OTHER_KINDS}
 """Kinds of results, by a file that only they have."""
 TAGS = ("name", "kind", "pattern")
 """Keys that name the kind of their table."""

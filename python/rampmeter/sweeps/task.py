@@ -16,7 +16,8 @@ from typing import Any, Literal, TypeAlias
 
 from rampmeter import _core
 from rampmeter.plan.plan import Plan, file_keys
-from rampmeter.results.run import FLOWS, SUMMARY
+from rampmeter.results.missing import SUMMARY
+from rampmeter.results.run import FLOWS
 from rampmeter.running.runner import simulator
 from rampmeter.sweeps.spec import Point
 from rampmeter.text.json_object import read_json

@@ -21,7 +21,7 @@ RESULTS: Final = "bad-results"
 NOTHING: Final = "none"
 """The actual value if there is none."""
 
-E = TypeVar("E", PlanError, ResultError)
+E = TypeVar("E", bound=PlanError | ResultError)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,19 @@ def mega(value: float) -> str:
     return f"{value / 1e6:.2f} M"
 
 
+def time_text(ps: float) -> str:
+    """Formats picoseconds as options take times, rounded down to four digits.
+
+    >>> time_text(9e12), time_text(12_345_678), time_text(662_830), time_text(40e6)
+    ('9s', '12.34us', '662.8ns', '40us')
+    """
+    units = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
+    name, unit = next((one for one in units.items() if ps >= one[1]), ("ns", 10**3))
+    digits = min(3, max(0, 4 - len(str(int(ps / unit)))))
+    step = unit // 10**digits
+    return f"{int(ps) // step * step / unit:.10g}{name}"
+
+
 def thousands(value: float) -> str:
     """Formats a number without trailing zeros, with separated thousands.
 
