@@ -27,7 +27,7 @@ rows! {
 }
 
 rows! {
-    /// Time for which a flow had the link that another one waited for: a row of
+    /// Time for which a flow used the link that another one waited for: a row of
     /// `blockers.parquet`. The link is that of the sender for sender-link, that of the receiver for
     /// permission, and that of the port for queueing.
     #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ rows! {
         [""] flow: u64,
         /// Number of the part of its time, whose cause is permission, sender-link or queueing.
         [""] part: u32,
-        /// Number of the flow that had the link; null for control packets together with all flows
-        /// beyond the 16 that had it for longest.
+        /// Number of the flow that used the link; null for control packets together with all flows
+        /// beyond the 16 that used it for longest.
         [""] blocker: Option<u64>,
-        /// Time for which it had the link.
+        /// Time for which it used the link.
         ["ps"] time_ps: u64,
     }
 }

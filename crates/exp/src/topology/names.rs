@@ -245,14 +245,25 @@ impl NamesSpec {
             ("hosts", &self.hosts, topology.n_hosts()),
             ("switches", &self.switches, topology.n_switches()),
         ];
-        let mut seen = std::collections::BTreeSet::new();
         for (key, names, n) in counts {
             if !names.is_empty() && names.len() != n as usize {
                 return Err((key, format!("expected {n} names, got {}", names.len())));
             }
-            if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
-                return Err((key, format!("expected each name once, got {twice:?} twice")));
+        }
+        if self.is_empty() {
+            return Ok(());
+        }
+        // Nodes without names of the user have others, such as `a0`, which count as well.
+        let hosts = (0..topology.n_hosts()).map(Node::Host);
+        let arbiters = (0..topology.n_arbiters()).map(Node::Arbiter);
+        let switches = (0..topology.n_switches()).map(Node::Switch);
+        let mut seen = std::collections::BTreeSet::new();
+        for name in hosts.chain(arbiters).chain(switches).map(|node| self.node(node)) {
+            if seen.contains(&name) {
+                let key = if self.switches.contains(&name) { "switches" } else { "hosts" };
+                return Err((key, format!("expected each name once, got {name:?} twice")));
             }
+            seen.insert(name);
         }
         Ok(())
     }

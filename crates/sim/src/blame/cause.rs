@@ -57,10 +57,10 @@ pub enum Cause {
 pub struct Blocker {
     /// The place of the part among those of the message.
     pub part: u32,
-    /// The number in the workload of the message that had the link. `None` for control packets, and
+    /// The number in the workload of the message that used the link. `None` for control packets, and
     /// for the sum of messages beyond the first 16.
     pub flow: Option<u32>,
-    /// Time for which it had the link.
+    /// Time for which it used the link.
     pub time: Span,
 }
 
@@ -73,7 +73,7 @@ pub struct FlowBlame {
     pub time: Span,
     /// Parts, which sum to `time`.
     pub parts: Vec<(Cause, Span)>,
-    /// Messages that had the link meanwhile. While a message waits for permission that is the link
+    /// Messages that used the link meanwhile. While a message waits for permission that is the link
     /// of its receiver.
     pub blockers: Vec<Blocker>,
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Span, Time};
+use rampmeter_core::{NodeId, Span, Time};
 
 use crate::engine::Handle;
 
@@ -75,36 +75,71 @@ impl LinkLog {
     }
 }
 
+/// Ports from and to a host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HostPorts {
+    /// Those of its own interfaces.
+    pub(crate) from: Vec<u32>,
+    /// Those of switches that lead to it.
+    pub(crate) to: Vec<u32>,
+}
+
 /// Transmissions of each port.
 #[derive(Debug)]
-pub(crate) struct LinkLogs(Vec<LinkLog>);
+pub(crate) struct LinkLogs {
+    logs: Vec<LinkLog>,
+    of_hosts: Vec<HostPorts>,
+}
 
 impl LinkLogs {
-    /// Calls `each` with the messages that had the link of `port` between two times, and for how
-    /// long, in order.
-    pub(super) fn for_each_between(
+    /// Returns the ports from and to a host.
+    pub(super) fn of_host(&self, host: NodeId) -> &HostPorts {
+        &self.of_hosts[host.idx()]
+    }
+
+    /// Returns the parts of a time in which packets were on the link of a port, in order, with
+    /// their messages.
+    fn busy_times(
         &self,
         port: u32,
         (from, until): (Time, Time),
+    ) -> impl Iterator<Item = (Time, Time, u32)> {
+        let LinkLog { earlier, last, .. } = &self.logs[port as usize];
+        let start = earlier.partition_point(|one| one.until() <= from);
+        let of_window = earlier.range(start..).chain([last]).take_while(move |of| of.from < until);
+        of_window
+            .map(move |of| (of.from.max(from), of.until().min(until), of.msg))
+            .filter(|(start, end, _)| end > start)
+    }
+
+    /// Calls `each` with the messages among `wanted` that used links of `ports` in a time, and for
+    /// how long, in order. If several did at once, the first to start counts.
+    pub(super) fn for_each_user(
+        &self,
+        ports: &[u32],
+        window: (Time, Time),
+        wanted: impl Fn(u32) -> bool,
         mut each: impl FnMut(u32, Span),
     ) {
-        let LinkLog { earlier, last, .. } = &self.0[port as usize];
-        let start = earlier.partition_point(|one| one.until() <= from);
-        let mut from = from;
-        for one in earlier.range(start..).chain([last]) {
-            if one.from >= until {
-                break;
-            }
-            let (start, end) = (one.from.max(from), one.until().min(until));
+        let mut from = window.0;
+        let add = |(start, end, msg): (Time, Time, u32)| {
+            let start = start.max(from);
             if end > start {
-                each(one.msg, end - start);
+                each(msg, end - start);
                 from = end;
             }
+        };
+        if let [port] = ports {
+            return self.busy_times(*port, window).filter(|one| wanted(one.2)).for_each(add);
         }
+        let of_ports = ports.iter().flat_map(|&port| self.busy_times(port, window));
+        let mut times: Vec<(Time, Time, u32)> = of_ports.filter(|one| wanted(one.2)).collect();
+        times.sort_unstable();
+        times.into_iter().for_each(add);
     }
 
     fn remove_before(&mut self, horizon: Time) {
-        for LinkLog { earlier, .. } in &mut self.0 {
+        for LinkLog { earlier, .. } in &mut self.logs {
             while earlier.front().is_some_and(|one| one.until() <= horizon) {
                 earlier.pop_front();
             }
@@ -157,15 +192,16 @@ pub(crate) struct Transits {
 }
 
 impl Transits {
-    /// Creates the log of a fabric. All transmissions are kept of ports with `keeps_all`. Control
-    /// packets are logged if `logs_control`, for ports that may send nothing though packets wait.
-    pub(crate) fn new(keeps_all: Vec<bool>, logs_control: bool) -> Self {
+    /// Creates the log of a fabric with these ports of hosts. All transmissions are kept of ports
+    /// with `keeps_all`. Control packets are logged if `logs_control`, for ports that may send
+    /// nothing though packets wait.
+    pub(crate) fn new(of_hosts: Vec<HostPorts>, keeps_all: Vec<bool>, logs_control: bool) -> Self {
         let log =
             |keeps_all| LinkLog { last: Transmission::NONE, earlier: VecDeque::new(), keeps_all };
         Self {
             ways: Vec::new(),
             far: IdMap::default(),
-            links: LinkLogs(keeps_all.into_iter().map(log).collect()),
+            links: LinkLogs { logs: keeps_all.into_iter().map(log).collect(), of_hosts },
             logs_control,
             drops: Vec::new(),
             last_until: Time::ZERO,
@@ -247,7 +283,7 @@ impl Transits {
         } else if !self.logs_control {
             return;
         }
-        self.links.0[port as usize].push(msg.unwrap_or(CONTROL), (from, until));
+        self.links.logs[port as usize].push(msg.unwrap_or(CONTROL), (from, until));
     }
 
     /// Returns true if ports may send nothing though packets wait.

@@ -14,7 +14,7 @@ pub(super) struct Parts {
     /// Time since the submission.
     pub(super) time: Span,
     causes: Vec<(Cause, Span)>,
-    /// Times by the number of the cause and the message that had the link.
+    /// Times by the number of the cause and the message that used the link.
     blockers: IdMap<(u32, u32), Span>,
 }
 
@@ -35,7 +35,7 @@ impl Parts {
         }
     }
 
-    /// Notes that `msg` had the link for some of a part.
+    /// Notes that `msg` used the link for some of a part.
     pub(super) fn block(&mut self, cause: Cause, msg: u32, time: Span) {
         let idx = self.idx(cause) as u32;
         *self.blockers.entry((idx, msg)).or_default() += time;
@@ -62,14 +62,19 @@ impl Parts {
         if rest == Span::ZERO {
             return;
         }
-        links.for_each_between(port, wait, |other, time| {
-            rest = rest - time;
-            if other == msg {
-                return self.add(Cause::Serialisation, time);
-            }
-            self.add(Cause::Queueing(facts.tier), time);
-            self.block(Cause::Queueing(facts.tier), other, time);
-        });
+        links.for_each_user(
+            &[port],
+            wait,
+            |_| true,
+            |other, time| {
+                rest = rest - time;
+                if other == msg {
+                    return self.add(Cause::Serialisation, time);
+                }
+                self.add(Cause::Queueing(facts.tier), time);
+                self.block(Cause::Queueing(facts.tier), other, time);
+            },
+        );
         self.add(facts.idle_cause, rest);
         if rest > Span::ZERO && facts.idle_cause == Cause::Queueing(facts.tier) {
             self.block(facts.idle_cause, CONTROL, rest);

@@ -14,7 +14,7 @@
 //! [`Stage`](rampmeter_core::Stage) of its transport, or all had been sent and a loss was not yet
 //! repaired. Each instant has one state, so the parts sum to the time.
 //!
-//! A message that had the link meanwhile is a *blocker*. Logs of the transmissions of each port
+//! A message that used the link meanwhile is a *blocker*. Logs of the transmissions of each port
 //! name them.
 //!
 //! Hazards: the completing packet is known only when it arrives. So logs are kept as far back as
@@ -35,7 +35,7 @@ use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Time};
 
 pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
 pub(crate) use cause::{CompletingPacket, PermissionInput, PortFacts};
-pub(crate) use links::Transits;
+pub(crate) use links::{HostPorts, Transits};
 use timeline::Timeline;
 
 /// The causes of all messages of a run.
@@ -48,8 +48,6 @@ pub(crate) struct Blame {
     by_host: Vec<Vec<(u32, u32)>>,
     /// Numbers in the workload, by message.
     numbers: Vec<u32>,
-    /// The port of each host's first link, and the port that leads to the host.
-    ports: Vec<(u32, u32)>,
     /// True if interfaces of hosts may queue packets.
     has_queues: bool,
     /// Tiers of the hosts' links; empty if these are never idle while a message may send.
@@ -60,15 +58,13 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// Creates the causes of a network with these ports from and to hosts, whose interfaces queue
-    /// packets if `has_queues`.
-    pub(crate) fn new(ports: Vec<(u32, u32)>, has_queues: bool, pausing_tiers: Vec<u8>) -> Self {
+    /// Creates the causes of a network of `n_hosts`, whose interfaces queue packets if `has_queues`.
+    pub(crate) fn new(n_hosts: usize, has_queues: bool, pausing_tiers: Vec<u8>) -> Self {
         Self {
             messages: VecDeque::new(),
             first: 0,
-            by_host: vec![Vec::new(); ports.len()],
+            by_host: vec![Vec::new(); n_hosts],
             numbers: Vec::new(),
-            ports,
             has_queues,
             pausing_tiers,
             arrived: IdMap::default(),
@@ -91,12 +87,10 @@ impl Blame {
         debug_assert_eq!(self.numbers.len() as u32, msg.get());
         self.numbers.push(number);
         let interface = (self.has_queues, self.pausing_tiers.get(src.idx()).copied());
-        let ports = (self.ports[src.idx()].0, self.ports[dst.idx()].1);
         self.messages.push_back(Some(Box::new(Timeline::new(
             now,
             msg,
             (src, dst),
-            ports,
             interface,
             size,
         ))));

@@ -74,10 +74,6 @@ pub(super) struct Timeline {
     msg: MsgId,
     pub(super) src: NodeId,
     pub(super) dst: NodeId,
-    /// The port of the sender's link.
-    sender_port: u32,
-    /// The port that leads to the receiver.
-    receiver_port: u32,
     /// True if its packets may be on the link in any state, as interfaces queue them.
     is_queued: bool,
     /// Tier of the sender's link if that may be idle though the message may send: it is paused.
@@ -102,7 +98,6 @@ impl Timeline {
         now: Time,
         msg: MsgId,
         (src, dst): (NodeId, NodeId),
-        (sender_port, receiver_port): (u32, u32),
         (is_queued, pausing_tier): (bool, Option<u8>),
         size: u64,
     ) -> Self {
@@ -110,8 +105,6 @@ impl Timeline {
             msg,
             src,
             dst,
-            sender_port,
-            receiver_port,
             is_queued,
             pausing_tier,
             size,
@@ -255,33 +248,37 @@ impl Timeline {
     }
 
     fn add(&mut self, part: (Time, Time), state: State, links: &LinkLogs) {
-        let (cause, port) = match state {
-            State::Sending => (Cause::Serialisation, None),
-            State::Resending => (Cause::Retransmission, None),
-            State::Granted => (Cause::SenderLink, Some(self.sender_port)),
-            State::Awaited(stage) => (Cause::Permission(stage), Some(self.receiver_port)),
-            State::InFlight(stage) => (Cause::PermissionInFlight(stage), None),
-            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), None),
-            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), None),
+        let none: &[u32] = &[];
+        let own_ports = &links.of_host(self.src).from;
+        let (cause, ports) = match state {
+            State::Sending => (Cause::Serialisation, none),
+            State::Resending => (Cause::Retransmission, none),
+            State::Granted => (Cause::SenderLink, own_ports.as_slice()),
+            State::Awaited(stage) => {
+                (Cause::Permission(stage), links.of_host(self.dst).to.as_slice())
+            }
+            State::InFlight(stage) => (Cause::PermissionInFlight(stage), none),
+            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), none),
+            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), none),
         };
-        let mut rest = part.1 - part.0;
+        let (own, mut rest) = (self.msg.get(), part.1 - part.0);
         if self.is_queued {
-            let own = self.msg.get();
-            links.for_each_between(self.sender_port, part, |msg, time| {
-                if msg == own {
+            links.for_each_user(
+                own_ports,
+                part,
+                |msg| msg == own,
+                |_, time| {
                     rest = rest - time;
                     self.parts.add(Cause::Serialisation, time);
-                }
-            });
+                },
+            );
         }
-        let Some(port) = port else { return self.parts.add(cause, rest) };
         let mut unblocked = rest;
-        links.for_each_between(port, part, |msg, time| {
-            let is_other = msg != self.msg.get();
-            let counts = is_other && (msg != CONTROL || state == State::Granted);
+        let counts = |msg| msg != own && (msg != CONTROL || state == State::Granted);
+        links.for_each_user(ports, part, counts, |msg, time| {
             // What is left after packets of this message that an interface had queued.
             let time = time.min(unblocked);
-            if counts && time > Span::ZERO {
+            if time > Span::ZERO {
                 unblocked = unblocked - time;
                 self.parts.block(cause, msg, time);
             }

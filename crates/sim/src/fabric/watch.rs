@@ -7,7 +7,7 @@
 use rampmeter_core::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric, Switching};
-use crate::blame::{Cause, PortFacts, Transits};
+use crate::blame::{Cause, HostPorts, PortFacts, Transits};
 use crate::engine::Handle;
 
 /// Something that happened at a port.
@@ -171,10 +171,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             || self.ports.iter().any(|port| port.is_irregular)
     }
 
-    /// Returns the tier of each host's link if links may be idle while hosts may send. With several
-    /// links a host, one may be idle while others are busy.
+    /// Returns the tier of each host's links if these may be idle while hosts may send.
     pub(crate) fn pausing_tiers(&self) -> Vec<u8> {
-        if !self.may_wait_idly() || self.rails > 1 {
+        if !self.may_wait_idly() {
             return Vec::new();
         }
         self.ports[..self.topology.n_hosts() as usize].iter().map(|port| port.tier).collect()
@@ -184,28 +183,21 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.watch.transits.as_ref().is_some_and(|transits| transits.waits_idly())
     }
 
-    /// Returns an empty log of transmissions, for ports from and to hosts.
-    pub(crate) fn new_transits(&self, of_hosts: &[(u32, u32)]) -> Transits {
+    /// Returns an empty log of transmissions.
+    pub(crate) fn new_transits(&self) -> Transits {
         let waits_idly = self.may_wait_idly();
         let mut keeps_all = vec![waits_idly; self.ports.len()];
-        for &(from, to) in of_hosts {
-            keeps_all[from as usize] = true;
-            if let Some(keeps) = keeps_all.get_mut(to as usize) {
-                *keeps = true;
+        let from =
+            |host| HostPorts { from: self.routes.uplinks_of(host).collect(), to: Vec::new() };
+        let mut of_hosts: Vec<HostPorts> = (0..self.topology.n_hosts()).map(from).collect();
+        for (number, port) in (0..).zip(&self.ports) {
+            if let Some(host) = of_hosts.get_mut(port.far_end as usize) {
+                host.to.push(number);
             }
         }
-        Transits::new(keeps_all, waits_idly)
-    }
-
-    /// Returns the port of each host's first link, and the first port that leads to the host.
-    pub(crate) fn ports_of_hosts(&self) -> Vec<(u32, u32)> {
-        let n_hosts = self.topology.n_hosts();
-        let mut ports: Vec<(u32, u32)> = (0..n_hosts).map(|host| (host, u32::MAX)).collect();
-        for (number, port) in self.ports.iter().enumerate() {
-            if let Some(of_host) = ports.get_mut(port.far_end as usize) {
-                of_host.1 = of_host.1.min(number as u32);
-            }
+        for port in of_hosts.iter().flat_map(|host| host.from.iter().chain(&host.to)) {
+            keeps_all[*port as usize] = true;
         }
-        ports
+        Transits::new(of_hosts, keeps_all, waits_idly)
     }
 }

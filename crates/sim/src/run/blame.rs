@@ -19,10 +19,10 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     pub fn watching(mut self, notes_ports: bool, records_causes: bool) -> Self {
         self.fabric.watch.is_on = notes_ports;
         if records_causes {
-            let ports = self.fabric.ports_of_hosts();
-            let tiers = self.fabric.pausing_tiers();
-            self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits(&ports)));
-            self.blame = Some(Box::new(Blame::new(ports, self.n_pull_fast_hosts == 0, tiers)));
+            let (n_hosts, tiers) = (self.fabric.topology().n_hosts(), self.fabric.pausing_tiers());
+            self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits()));
+            let has_queues = self.n_pull_fast_hosts == 0;
+            self.blame = Some(Box::new(Blame::new(n_hosts as usize, has_queues, tiers)));
         }
         self
     }

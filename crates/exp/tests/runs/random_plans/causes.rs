@@ -8,7 +8,7 @@ use rampmeter_metrics::columns::read_rows;
 use rampmeter_metrics::read_flows;
 
 /// Checks that the parts of each flow that was delivered sum to its time, and that those who had a
-/// link had it for at most the part. Nothing is checked in runs without causes.
+/// link used it for at most the part. Nothing is checked in runs without causes.
 pub(super) fn check(out: &Path, text: &str) {
     let file = out.join("blame.parquet");
     if !file.exists() {
