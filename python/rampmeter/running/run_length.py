@@ -77,3 +77,15 @@ class RunLength:
         overall = summary["slowdown"]["delivered"]["overall"] or {}
         mean, half = overall.get("mean"), overall.get("mean_ci")
         return mean is not None and half is not None and half <= self.precision * mean
+
+
+def length_of_run(
+    plan: Plan, precision: float | None, flows_max: int | None, *, is_auto: bool
+) -> RunLength | None:
+    """Returns the length of a single run, as `RunLength.of`.
+
+    Its precision has no seeds to add, so that without a chosen length it is an error, too.
+    """
+    if precision is not None and not is_auto:
+        raise Location(key="precision").error("requires a chosen number of flows (--auto-flows)")
+    return RunLength.of(plan, precision, flows_max, is_auto=is_auto)
