@@ -160,7 +160,7 @@ class TestSeeds:
         mean = comparison.slowdowns("a")[-1].mean
         assert mean.mean == 2.75
         # Student's t for two degrees of freedom, over the root of three.
-        assert mean.half_width == pytest.approx(4.302653 * 0.25 / 3**0.5)
+        assert mean.ci == pytest.approx(4.302653 * 0.25 / 3**0.5)
         assert comparison.slowdowns("a")[-1].count == 12
         assert "over 3 seeds" in comparison.notes()[0]
 

@@ -154,7 +154,7 @@ def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Pat
     assert status["verdicts"] == {"match": 2}
     (value,) = status["values"]
     assert (value["expected"], value["verdict"], value["seeds"]) == (1.5, "match", 3)
-    assert value["interval"] > 0
+    assert value["mean_ci"] > 0
     assert [(made["seed"], made["flows"], made["plan"]) for made in value["made"]] == [
         (seed, 50, entry["plan"]) for entry in one for seed in [entry["seed"]]
     ]

@@ -69,7 +69,7 @@ def test_the_table_has_warnings_as_data(short: rm.SweepResults) -> None:
         for one in row["warnings"]:
             assert one["text"]
             assert isinstance(json.loads(one["values"]), dict)
-    by_load = zip(short.summary()["workload.load"], short.summary()["is_short"], strict=True)
+    by_load = zip(short.summary["workload.load"], short.summary["is_short"], strict=True)
     assert {load.as_py(): is_short.as_py() for load, is_short in by_load} == {0.2: False, 0.9: True}
     assert [point.is_short for point in short.points] == [False, True]
 

@@ -209,7 +209,7 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
 def _emit(results: SweepResults, outcome: DriverOutcome, output: Output) -> None:
     """Prints the means in a format of tables; as JSON with the warnings of each point's runs."""
     has_runs = outcome.n_ran + outcome.n_kept > 0
-    points = results.summary().to_pylist() if has_runs else []
+    points = results.summary.to_pylist() if has_runs else []
     warnings = {
         point.number: warnings_of(point.warnings) for point in (results.points if has_runs else ())
     }
@@ -290,7 +290,7 @@ def _interval(point: PointRows, name: str) -> Interval:
     found = point.interval(name)
     if len(point.rows) > 1:
         return found
-    return found._replace(half_width=point.rows[0].get(f"{name}_ci"))
+    return found._replace(ci=point.rows[0].get(f"{name}_ci"))
 
 
 def _not_delivered(point: PointRows) -> str:

@@ -224,16 +224,16 @@ def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, flo
     measured = row[kind]
     if measured is None or measured["mean"] is None:
         return None
-    mean, half = measured["mean"], _half_width(measured)
+    mean, half = measured["mean"], _ci_of(measured)
     low, high = (math.nan, math.nan) if half is None else (mean - half, mean + half)
     n_seeds = sum(value is not None for value in measured["by_seed"].values())
     description = f"{counted(measured['flows_counted'], 'flow')}, {counted(n_seeds, 'seed')}"
     return row["x"], mean, low, high, description
 
 
-def _half_width(measured: Mapping[str, Any]) -> float | None:
+def _ci_of(measured: Mapping[str, Any]) -> float | None:
     """Returns half the 95 % interval of the mean over seeds; `None` for one seed."""
-    return interval(v for v in measured["by_seed"].values() if v is not None).half_width
+    return interval(v for v in measured["by_seed"].values() if v is not None).ci
 
 
 def _lines(
@@ -256,7 +256,7 @@ def _lines(
             row["expected"],
             source_of(row),
             measured["mean"] if measured else None,
-            _half_width(measured) if measured else None,
+            _ci_of(measured) if measured else None,
             None
             if difference is None
             else f"{difference * 100:+.1f} %"

@@ -31,7 +31,7 @@ Medium: TypeAlias = Literal["all", "text", "data", "none"]
 
 Form: TypeAlias = Literal["number", "bytes", "mega", "general", "name"]
 
-HALF: Final = "_ci"
+CI: Final = "_ci"
 """Suffix of a key: half the width of the 95 % confidence interval."""
 HTML_ROWS_MAX: Final = 40
 """Maximum number of rows of a table in a notebook; of longer ones the first and last are shown."""
@@ -193,8 +193,8 @@ class ResultTable:
             for column, cell in zip(self.columns, row, strict=True):
                 record[column.key] = _value(cell)
                 if column.key in halves:
-                    half = cell.half_width if isinstance(cell, Interval) else None
-                    record[column.key + HALF] = half
+                    half = cell.ci if isinstance(cell, Interval) else None
+                    record[column.key + CI] = half
             records.append(record)
         return records
 
@@ -204,7 +204,7 @@ class ResultTable:
         return [
             key
             for column in self.columns
-            for key in (column.key, column.key + HALF)
+            for key in (column.key, column.key + CI)
             if key == column.key or column.key in halves
         ]
 
