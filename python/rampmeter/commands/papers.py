@@ -18,7 +18,7 @@ from rampmeter.commands.options import (
 )
 from rampmeter.commands.output import Output, output_options, show
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
-from rampmeter.papers.costs import FigureCost, duration, list_table, seeds_of
+from rampmeter.papers.costs import FigureCost, duration, list_table, packet_seconds, seeds_of
 from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
@@ -402,7 +402,7 @@ def _show_costs(
         n_searches = sum(run.search is not None for run in runs)
         found = f" and searches of {counted(n_searches, 'value')}" if n_searches else ""
         n_runs = (len(runs) - n_searches) * n_seeds
-        cost = FigureCost.of(one, mode, n_seeds, ledger)
+        cost = FigureCost.of(one, mode, n_seeds, packet_seconds(one, ledger))
         total += cost.seconds
         packets = f"{cost.packets / 1e6:.0f} M data packets"
         click.echo(
