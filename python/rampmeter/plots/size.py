@@ -22,6 +22,7 @@ from rampmeter.plots.style import (
     plain_log_ticks,
     wrap_y_label,
 )
+from rampmeter.plots.undecided import draw_undecided, label_undecided
 
 GROUP_WIDTH = 0.8
 """The part of the axis for the marks of one group."""
@@ -54,6 +55,8 @@ class GroupSeries:
     """The least and the largest value behind each mean, such as those of several seeds."""
     hollow: frozenset[int] = frozenset()
     """Groups whose marks are hollow, such as those of runs that were too short."""
+    undecided: frozenset[int] = frozenset()
+    """Groups whose marks are grey: their values have no verdict yet."""
 
     @property
     def values(self) -> list[float]:
@@ -95,6 +98,7 @@ class SizeSeries(GroupSeries):
             p99_errors=self.p99_errors[here],
             ranges=self.ranges[here],
             hollow=frozenset(i - first for i in self.hollow),
+            undecided=frozenset(i - first for i in self.undecided),
             labels=self.labels[here],
         )
 
@@ -215,6 +219,8 @@ def grouped(
         _label_groups(axes, labels, x_label, y_label, is_horizontal=is_horizontal)
         if interval and any(one.has_intervals for one in series):
             label_intervals(axes, interval)
+        if any(one.undecided for one in series):
+            label_undecided(axes)
         finish(figure, axes, title)
     return figure
 
@@ -310,6 +316,15 @@ def _draw(
             markeredgewidth=0.9 * weight,
             zorder=3,
         )
+    grey = [
+        pair
+        for i, *pair in zip(shown, centres, means, strict=True)
+        if i in series.undecided and not series.is_published
+    ]
+    if grey:
+        at, values = zip(*grey, strict=True)
+        places = (values, at) if is_horizontal else (at, values)
+        draw_undecided(axes, *places, marker, 4.2 * weight)
     whiskers = [
         (centre, mean, top)
         for i, centre, mean in zip(shown, centres, means, strict=True)
