@@ -295,10 +295,14 @@ def render(tables: Iterable[ResultTable], format_: str, *, has_titles: bool = Tr
     for table in tables:
         match format_:
             case "csv":
-                above, text, below = f"# {table.name}: {table.title}\n", table.to_csv(), ""
+                above, text, below = (
+                    f"# {table.name}: {_one_line(table.title)}\n",
+                    table.to_csv(),
+                    "",
+                )
             case "latex":
-                above, text = f"% {table.title}\n", table.to_latex()
-                below = "".join(f"% {note}\n" for note in table.notes)
+                above, text = f"% {_one_line(table.title)}\n", table.to_latex()
+                below = "".join(f"% {_one_line(note)}\n" for note in table.notes)
             case "markdown":
                 above, text = f"### {table.title}\n\n", table.to_markdown()
                 below = "".join(f"\n{note}\n" for note in table.notes)
@@ -340,6 +344,11 @@ def _flat(value: Any) -> Any:
     if isinstance(value, Mapping):
         return ";".join(f"{name}={n}" for name, n in value.items())
     return value
+
+
+def _one_line(text: str) -> str:
+    """Returns a text without line breaks, which would end a comment."""
+    return " ".join(text.split())
 
 
 def _wrapped(text: str, width: int) -> str:
