@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from rampmeter import papers as figures
 from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
@@ -37,6 +36,7 @@ from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
+from rampmeter.text.terminal import progress_console
 
 PAPERS = Path("results/papers")
 """Folder in which figures are made."""
@@ -263,7 +263,7 @@ def _show_beside(one: Figure, root: Path, folder: Path, output: Output) -> None:
 def _fill(root: Path, chosen: list[Figure], hours: float, *, quiet: bool) -> None:
     """Runs the missing entries of the ledger."""
     ledger = Ledger(root)
-    console = Console(stderr=True)
+    console = progress_console()
     result = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
     remaining = f"; {result.n_left} missing" if result.n_left else ""
     click.echo(f"{counted(result.n_made, 'run')} entered in {ledger.root}{remaining}")

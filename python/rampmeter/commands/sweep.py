@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
@@ -28,7 +27,7 @@ from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
-from rampmeter.text.terminal import table_console
+from rampmeter.text.terminal import progress_console, table_console
 from rampmeter.text.text_table import TextTable
 
 SHORT: Final = "*"
@@ -119,7 +118,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     overrides = [parse_override(text) for text in options["settings"]]
     complete = sweep_of(Plan.load(plan).with_(*overrides), _overrides(options))
     url = options["out"] or f"results/{plan.stem}-sweep"
-    console = Console(stderr=True)
+    console = progress_console()
     is_quiet = options["quiet"]
 
     def report(text: str) -> None:

@@ -13,8 +13,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.on_demand import asyncio
@@ -36,6 +34,7 @@ from rampmeter.text.arguments import (
     path_argument,
 )
 from rampmeter.text.locations import Location
+from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import Table
 
 if TYPE_CHECKING:
@@ -249,7 +248,7 @@ def compare(
 
 
 def _run_jobs(jobs: list[Job], *, quiet: bool, stop: StopCondition | None = None) -> Batch:
-    with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
+    with watching(progress_console(), jobs, is_quiet=quiet) as watcher:
         return run_all(jobs, watcher, stop=stop)
 
 
