@@ -41,13 +41,13 @@ SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
     "slowdown_p99": ("p99 slowdown", 3),
     "utilisation": ("utilisation", 4),
-    "goodput_gbps": ("goodput, Gbit/s", 1),
     "completion_us": ("completion, us", 1),
     "bus_gbps": ("bus, Gbit/s", 1),
     "call_mean_us": ("mean call, us", 1),
     "call_p99_us": ("p99 call, us", 1),
 }
-"""Measures of the table, if some run has them, with their headings and decimal places."""
+"""Measures of the table, if some run has them, with their headings and decimal places. Other
+measures, such as goodput, are in `--format csv` and `SweepResults.summary`."""
 
 
 @click.command()
@@ -244,8 +244,8 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
         except ValueError:
             # No key has numbers for an x axis.
             return
-        image = Path(results.dataset.path(f"{name}.png"))
-        figure.savefig(image)
+        figure.savefig(results.dataset.path(f"{name}.png"))
+        image = results.url.rstrip("/") + f"/{name}.png"
         click.echo(f"plot: {image}")
 
 

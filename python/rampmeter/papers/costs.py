@@ -65,11 +65,17 @@ def duration(seconds: float) -> str:
 def list_table(figures: Sequence[Figure], ledger: Ledger, n_cores: int) -> Table:
     """Returns a table of figures with processor times on `n_cores`, and the ledger's verdicts."""
     table = new_table("Figures", "figure", "title", "quick", "full", "matches")
+    paper = ""
     for figure in figures:
+        if figure.paper != paper:
+            # Names of papers on lines of their own leave room for titles.
+            paper = figure.paper
+            table.add_row(paper, style="bold")
         each = packet_seconds(figure, ledger)
         costs = [FigureCost.of(figure, mode, seeds_of(mode), each).seconds for mode in MODES]
-        name = f"{figure.paper} {figure.number}"
-        table.add_row(name, figure.title, *map(duration, costs), matches(figure, ledger))
+        table.add_row(
+            f"  {figure.number}", figure.title, *map(duration, costs), matches(figure, ledger)
+        )
     table.columns[1].no_wrap = False
     table.columns[1].justify = table.columns[4].justify = "left"
     table.caption = (
