@@ -1,5 +1,6 @@
 """LaTeX of tables: all commands write what LaTeX with booktabs accepts."""
 
+import math
 import re
 from pathlib import Path
 
@@ -112,6 +113,13 @@ def test_any_text_is_escaped(name: str, heading: str, cell: str) -> None:
     (one,) = parse(render([table], "latex"))
     assert one.n_columns == 4
     assert len(one.rows) == 3
+
+
+def test_columns_of_words_are_on_the_left_and_those_of_numbers_on_the_right() -> None:
+    columns = [Column(key) for key in "abcd"]
+    rows = [("x", "imc10", math.inf, -1.5), ("y", "web-search", 2.0, None)]
+    text = ResultTable("t", "T", tuple(columns), rows).to_latex()
+    assert text.startswith("\\begin{tabular}{llrr}")
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,13 @@ def test_points_without_a_verdict_are_grey_and_in_the_legend() -> None:
     assert "no verdict yet" not in lines(plots.by_load([plots.Line("r", points[:1])], y_label="y"))
 
 
+def test_hollow_marks_of_short_runs_are_in_the_legend() -> None:
+    series = plots.SizeSeries("Homa", [1.5], [2.0], hollow=frozenset([0]), labels=["<1 BDP"])
+    for figure in (plots.slowdown_by_size([series]), plots.sizes_by_panel({"IMC10": [series]})):
+        labels = [line.get_label() for line in figure.axes[0].get_lines()]
+        assert "run too short" in labels
+
+
 def test_lines_show_the_range_of_several_seeds() -> None:
     points = [plots.Point(1, 0.82, 0.8, 0.84), plots.Point(2, 0.84, 0.84, 0.84)]
     figure = plots.by_load([plots.Line("r = 4", points)], y_label="Maximum load")

@@ -33,6 +33,10 @@ from rampmeter.text.text_table import TextTable
 SHORT: Final = "*"
 """Mark of points whose runs are too short."""
 SHORT_NOTE: Final = "* Too short for a steady state: simulate more flows, or use --auto-flows."
+STILL_SHORT_NOTE: Final = (
+    "* Some run is too short for a steady state: use a smaller --precision or a larger --flows-max."
+)
+"""The same of chosen lengths, which depend on the first seed."""
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -250,7 +254,10 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
 
 
 def means_table(results: SweepResults) -> TextTable:
-    """Returns a table with a row for each point: means over seeds, with their intervals."""
+    """Returns a table with a row for each point: means over seeds, with their intervals.
+
+    Warnings are printed below it with their points.
+    """
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
@@ -262,11 +269,10 @@ def means_table(results: SweepResults) -> TextTable:
     has_flows = results.has_auto_flows
     has_lost = any(point.n_not_finished for point in points)
     has_short = any(point.is_short for point in points)
-    has_warnings = any(row["warnings"] for point in points for row in point.rows)
     keys = (key.rpartition(".")[2] for key in results.keys)
     headings = [", ".join(["transport", *keys]), "seeds", *["flows"] * has_flows]
     headings += [SHOWN[name][0] for name in names]
-    headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
+    headings += ["not delivered"] * has_lost
     rows = []
     for point in points:
         mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
@@ -276,11 +282,9 @@ def means_table(results: SweepResults) -> TextTable:
         cells += [_interval(point, name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
-        if has_warnings:
-            cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
         rows.append(tuple(cells))
     notes = ["Slowdowns cover delivered flows only."] * has_lost
-    notes += [SHORT_NOTE] * has_short
+    notes += [STILL_SHORT_NOTE if has_flows else SHORT_NOTE] * has_short
     return TextTable(title, tuple(headings), rows, tuple(notes))
 
 

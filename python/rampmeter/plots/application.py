@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.plots.load import Line, Point
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -19,7 +20,6 @@ from rampmeter.plots.style import (
     wrap_x_label,
     wrap_y_label,
 )
-from rampmeter.plots.undecided import draw_undecided, label_undecided
 from rampmeter.text.numbers import thousands
 
 LEGEND_CHARACTERS = 45

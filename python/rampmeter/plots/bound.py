@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rampmeter import cosy
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -16,7 +17,6 @@ from rampmeter.plots.style import (
     new_figure,
     plain_log_ticks,
 )
-from rampmeter.plots.undecided import draw_undecided, label_undecided
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from rampmeter.plots.intervals import draw_intervals
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -21,7 +22,6 @@ from rampmeter.plots.style import (
     wrap_x_label,
     wrap_y_label,
 )
-from rampmeter.plots.undecided import draw_undecided, label_undecided
 
 TICKS_MAX = 8
 """Maximum number of points of a logarithmic axis that each have a tick."""

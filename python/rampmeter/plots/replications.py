@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from rampmeter.analysis.confidence import Interval
 from rampmeter.plots.colours import Look, looks, markers
 from rampmeter.plots.intervals import draw_intervals, label_intervals
+from rampmeter.plots.special_marks import TOO_SHORT
 from rampmeter.plots.style import (
     NEUTRAL,
     current_format,
@@ -32,8 +33,6 @@ GROUP: Final = 0.5
 """The part of the axis for the marks of a category."""
 LOG_FROM: Final = 10.0
 """Minimum ratio of the largest to the smallest value on a logarithmic axis."""
-TOO_SHORT: Final = "run too short"
-"""Legend entry of hollow marks."""
 
 
 @dataclass(frozen=True)

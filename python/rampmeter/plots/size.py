@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from rampmeter.plots.colours import MARKERS, looks
 from rampmeter.plots.intervals import draw_intervals, label_intervals
+from rampmeter.plots.special_marks import draw_undecided, label_short, label_undecided
 from rampmeter.plots.style import (
     CHARACTER,
     PUBLISHED,
@@ -22,7 +23,6 @@ from rampmeter.plots.style import (
     plain_log_ticks,
     wrap_y_label,
 )
-from rampmeter.plots.undecided import draw_undecided, label_undecided
 
 GROUP_WIDTH = 0.8
 """The part of the axis for the marks of one group."""
@@ -167,6 +167,8 @@ def sizes_by_panel(
             axes.set_ylabel(wrap_y_label(y_label))
         if interval and has_intervals:
             label_intervals(axes_of[0], interval)
+        if any(one.hollow for one in parts):
+            label_short(axes_of[0])
         finish(figure, axes_of[0], title)
     return figure
 
@@ -221,6 +223,8 @@ def grouped(
             label_intervals(axes, interval)
         if any(one.undecided for one in series):
             label_undecided(axes)
+        if any(one.hollow for one in series):
+            label_short(axes)
         finish(figure, axes, title)
     return figure
 

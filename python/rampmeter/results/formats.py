@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ LATEX: Final = {
     "\u00a0": " ",
 }
 """Characters that LaTeX needs otherwise."""
+_NUMBER: Final = re.compile(r"[-+]?(\d|inf\b)")
+"""The beginning of a number."""
 
 
 def csv_text(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -137,7 +140,7 @@ def _latex_number(text: str) -> str:
 def _is_text(cells: Iterable[str]) -> bool:
     """Returns true if a column has words, such as names and reasons, and no number."""
     shown = [cell for cell in cells if cell != NONE]
-    return bool(shown) and not any(cell[:1].isdigit() or cell[:1] in "-+i" for cell in shown)
+    return bool(shown) and not any(_NUMBER.match(cell) for cell in shown)
 
 
 def _markdown_cell(text: str) -> str:

@@ -1,11 +1,15 @@
-"""Grey marks of measured values that have no verdict yet, and their legend entry."""
+"""Grey marks of values without a verdict, hollow ones of short runs, and their legend entries."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from matplotlib.axes import Axes
 
 from rampmeter.plots.colours import NO_VERDICT, UNDECIDED
+from rampmeter.plots.style import NEUTRAL
+
+TOO_SHORT: Final = "run too short"
+"""Legend entry of hollow marks."""
 
 
 def draw_undecided(
@@ -28,3 +32,17 @@ def draw_undecided(
 def label_undecided(axes: Axes) -> None:
     """Adds the legend entry of grey marks."""
     axes.plot([], [], linestyle="none", marker="o", markersize=4, color=UNDECIDED, label=NO_VERDICT)
+
+
+def label_short(axes: Axes) -> None:
+    """Adds the legend entry of hollow marks, those of runs that were too short."""
+    axes.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="o",
+        markersize=4,
+        markerfacecolor="white",
+        markeredgecolor=NEUTRAL,
+        label=TOO_SHORT,
+    )
