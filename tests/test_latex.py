@@ -137,7 +137,7 @@ def test_columns_of_words_are_on_the_left_and_those_of_numbers_on_the_right() ->
         ("a & \u2192 \\\\", "LaTeX may lack"),
     ],
 )
-def test_the_grammar_refuses_what_latex_refuses(wrong: str, message: str) -> None:
+def test_the_grammar_refuses_errors_of_latex(wrong: str, message: str) -> None:
     head = "\\begin{tabular}{lr}\n\\toprule\na & b \\\\\n\\midrule\n"
     end = "\\bottomrule\n\\end{tabular}\n"
     assert parse(f"{head}c & d \\\\\n{end}")

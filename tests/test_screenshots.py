@@ -11,7 +11,7 @@ from tools.screenshots import COLUMNS, COMMANDS, IMAGES, LINES, picture, screen
 from .conftest import ROOT
 
 
-def test_a_screen_is_what_remains_after_control_codes() -> None:
+def test_a_screen_has_the_lines_that_remain_after_control_codes() -> None:
     output = "head\r\n\x1b[?25lone\n\x1b[1mtwo\x1b[0m\r\x1b[2K\x1b[1A\x1b[2K\x1b[31mdone\x1b[0m\n"
     shown = [Text.from_ansi(line).plain for line in screen(output)]
     assert shown == ["head", "done", ""]

@@ -413,15 +413,11 @@ class TestReport:
         table = text.splitlines()
         assert table[1].rstrip() == "Means over 2 seeds, with 95 % intervals"
         assert max(map(len, table)) <= 80
-        narrow = done.points[0].interval("slowdown_mean", 0.5).ci
-        assert narrow is not None
-        assert narrow < means[0]["slowdown_mean_ci"]
 
-    def test_means_of_former_versions_are_written_again(self, done: rm.SweepResults) -> None:
-        shutil.copytree(done.url, "here")
-        table = pq.read_table("here/summary.parquet")
-        former = [name.replace("_ci", "_half") for name in table.column_names]
-        pq.write_table(table.rename_columns(former), "here/summary.parquet")
+    def test_means_of_former_versions_are_renewed(self, done: rm.SweepResults) -> None:
+        table = pq.read_table(shutil.copytree(done.url, "here") + "/summary.parquet")
+        names = [name.replace("_ci", "_half") for name in table.column_names]
+        pq.write_table(table.rename_columns(names), "here/summary.parquet")
         assert rm.SweepResults("here").summary.equals(done.summary)
         ok("plan.toml", "--out", "here", "--quiet")
         assert pq.read_table("here/summary.parquet").equals(table)

@@ -56,18 +56,7 @@ def draw(
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
         case "sustained":
-            points = [
-                plots.Tradeoff(
-                    workload(figure, run),
-                    load(figure, panel, run),
-                    row.measured.mean,
-                    row.is_undecided,
-                )
-                for row in rows
-                if row.measured is not None
-                for run in [row.cell.run]
-            ]
-            return plots.tradeoff(points, title=title)
+            return plots.tradeoff(_tradeoffs(figure, panel, rows), title=title)
         case "pareto":
             return plots.pareto(_curves(least), _theorems(figure, panel), title=title)
         case "share":
@@ -98,6 +87,22 @@ def draw(
                 y_label=METRICS[panel.metrics[0]].label if not is_slowdown else plots.SLOWDOWN,
                 is_slowdown=is_slowdown,
             )
+
+
+def _tradeoffs(
+    figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
+) -> "list[plots.Tradeoff]":
+    """Returns the sustained load and the bound of each run."""
+    return [
+        plots.Tradeoff(
+            workload(figure, row.cell.run),
+            load(figure, panel, row.cell.run),
+            row.measured.mean,
+            row.is_undecided,
+        )
+        for row in rows
+        if row.measured is not None
+    ]
 
 
 def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> "Drawing":

@@ -320,15 +320,9 @@ def _draw(
             markeredgewidth=0.9 * weight,
             zorder=3,
         )
-    grey = [
-        pair
-        for i, *pair in zip(shown, centres, means, strict=True)
-        if i in series.undecided and not series.is_published
-    ]
-    if grey:
-        at, values = zip(*grey, strict=True)
-        places = (values, at) if is_horizontal else (at, values)
-        draw_undecided(axes, *places, marker, 4.2 * weight)
+    grey = [idx for idx, i in enumerate(shown) if i in series.undecided]
+    places = [centres[idx] for idx in grey], [means[idx] for idx in grey]
+    draw_undecided(axes, *(places[::-1] if is_horizontal else places), marker, 4.2 * weight)
     whiskers = [
         (centre, mean, top)
         for i, centre, mean in zip(shown, centres, means, strict=True)

@@ -109,17 +109,31 @@ def run(
     }
     complete = _plan(plan, seed, parts)
     length = length_of_run(complete, _precision(precision), flows_max, is_auto=auto_flows)
+    stop = StopCondition(timeout, cancel)
+    return _run_plan(complete, length, out, stop, on_progress, force=force, quiet=quiet)
+
+
+def _run_plan(
+    plan: Plan,
+    length: RunLength | None,
+    out: str | PathLike[str] | None,
+    stop: StopCondition,
+    on_progress: "Callable[[Progress], None] | None",
+    *,
+    force: bool,
+    quiet: bool,
+) -> Run:
+    """Runs a plan in a folder; raises an exception if a time limit or an event ends it."""
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
     done = Run(folder, is_temporary=out is None)
-    stop = StopCondition(timeout, cancel)
-    job = Job("run", complete, folder, force)
+    job = Job("run", plan, folder, force)
     run_jobs = partial(_run_watched, stop=stop, on_progress=on_progress, quiet=quiet)
     batch = run_jobs([job]) if length is None else grow(job, length, run_jobs).batch
     if any(outcome.state == "interrupted" for outcome in batch.outcomes):
         finished = f"; finished output is in {folder}" if out is not None else ""
         if stop.cancel.is_set():
             raise CancelledError(f"the run was cancelled{finished}")
-        raise TimeoutError(f"timeout: the run did not end within {timeout:g} s{finished}")
+        raise TimeoutError(f"timeout: the run did not end within {stop.timeout:g} s{finished}")
     return done
 
 
