@@ -317,7 +317,7 @@ class TestWhy:
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "expected neither --slowest nor --size" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
-        assert "No such file" in failure("why", run.path / "nothing")
+        assert "expected the results of a run" in failure("why", run.path / "nothing")
 
     def test_hosts_have_their_names(self, run: rm.Run) -> None:
         blame = blame_of(run)

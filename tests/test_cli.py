@@ -183,7 +183,7 @@ class TestErrors:
         [
             (["run", "none.toml"], "none.toml: No such file or directory"),
             (["compare", "none.toml", "--transports", "dcpim"], "none.toml: No such file"),
-            (["plot", "none"], "none/summary.json: No such file"),
+            (["plot", "none"], "none: expected the results of a run, got no folder"),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
             (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
             (["papers", "dcpim", "99"], "expected one of dcpim artifact, "),

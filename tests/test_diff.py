@@ -165,7 +165,7 @@ def test_a_recording_is_compared_flow_by_flow(runs: dict[str, Path], tmp_path: P
 
 def test_bad_input_is_an_error(runs: dict[str, Path], tmp_path: Path) -> None:
     assert "expected the flows of" in diff(*_two(runs, "other"), code=2)
-    assert "No such file" in diff(runs["one"], tmp_path / "nothing", code=2)
+    assert "expected the results of a run" in diff(runs["one"], tmp_path / "nothing", code=2)
     assert "a recording is B" in diff(tmp_path / "a.csv", runs["one"], code=2)
     assert "expected a recording" in diff(*_two(runs, "homa"), "--ends-at", "acked", code=2)
     (tmp_path / "comparison.json").write_text("{}")

@@ -125,7 +125,7 @@ WRONG: dict[str, tuple[Callable[[], object], Parts]] = {
     ),
     "missing results": (
         lambda: rm.Run(Path("none")).summary,
-        ("bad-results", "none/summary.json", "", None, None),
+        ("bad-results", "none", "", "the results of a run", "no folder"),
     ),
 }
 

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
+import rampmeter as rm
 from rampmeter.cli import main
 
 GOOD: Final = """\
@@ -204,3 +205,12 @@ def test_whole_numbers_of_options_may_have_powers_of_ten(tmp_path: Path) -> None
         main, ["check", plan(tmp_path, GOOD), "--set", "workload.flows=1e2"]
     )
     assert "flows = 100\n" in result.output
+
+
+def test_an_error_about_a_listed_value_names_the_nearest_one() -> None:
+    for key, value, near in (
+        ("transport.name", "dcpmi", "dcpim"),
+        ("workload.pattern", "al-to-all", "all-to-all"),
+    ):
+        with pytest.raises(rm.PlanError, match=f"did you mean {near}\\?"):
+            rm.Plan(GOOD).with_((key, value)).check()

@@ -77,6 +77,8 @@ def test_a_request_to_stop_ends_the_growth() -> None:
         ({"precision": 0.1}, r"precision: requires a chosen number of flows"),
         ({"flows_max": 1000}, r"flows-max: requires a chosen number of flows"),
         ({"auto_flows": True, "flows_max": 100}, r"flows-max: expected at least 200 "),
+        ({"auto_flows": "yes"}, r"auto_flows: expected True or False, got 'yes'"),
+        ({"auto_flows": True, "flows_max": "many"}, r"flows-max: expected a whole number from 1"),
         ({"auto_flows": True, "precision": 2}, r"precision: expected "),
     ],
 )

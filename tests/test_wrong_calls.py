@@ -265,7 +265,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     "an overlay of numbers": (lambda _: rm.Overlay({"a": 5}), r"runs\['a'\]: .* got 5"),
     # Results.
     "results of a number": (lambda _: rm.Run(5), "path: expected a path, got 5"),
-    "no results": (lambda r: rm.Run(r.folder / "no").summary, "no/summary.json: No such file"),
+    "no results": (lambda r: rm.Run(r.folder / "no").summary, "no: expected the results of a run"),
     "no flows of results": (
         lambda r: rm.Run(r.folder / "no").flows,
         "flows.parquet: expected a table of results, got no such file",

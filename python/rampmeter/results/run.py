@@ -91,6 +91,9 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
+        if not (self.path / SUMMARY).is_file():
+            got = f"a folder without {SUMMARY}" if self.path.is_dir() else "no folder"
+            raise Location(self.path).result_error(expected="the results of a run", got=got)
         return read_json(self.path / SUMMARY)
 
     @property
