@@ -39,6 +39,10 @@ ledger: $(BUILT) ## Runs that the ledger of published values lacks, cheapest fir
 	nice -n 19 $(RAMPMETER) papers --fill $(HOURS) $(FLAGS)
 	$(BIN)/python -m tools.generate
 
+.PHONY: screenshots
+screenshots: $(BUILT) ## Draw the terminals of the documentation again; a minute
+	$(BIN)/python -m tools.screenshots
+
 .PHONY: bench
 bench: $(BUILT) $(DAEMON) ## Measure the speed of whole runs on one core, and of parts of the engine
 	$(RAMPMETER) bench

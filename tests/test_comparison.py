@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
+from rampmeter.commands.compare import join_transports
 from rampmeter.results.comparison import ONE_SAMPLE, Comparison
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.overlay import Overlay
+from rampmeter.text.cautions import Caution
 
 from .conftest import SMALL, write_results
 
@@ -160,7 +162,7 @@ class TestSeeds:
         mean = comparison.slowdowns("a")[-1].mean
         assert mean.mean == 2.75
         # Student's t for two degrees of freedom, over the root of three.
-        assert mean.half_width == pytest.approx(4.302653 * 0.25 / 3**0.5)
+        assert mean.ci == pytest.approx(4.302653 * 0.25 / 3**0.5)
         assert comparison.slowdowns("a")[-1].count == 12
         assert "over 3 seeds" in comparison.notes()[0]
 
@@ -235,3 +237,21 @@ class TestPlots:
     ) -> None:
         lines = Overlay(two).fct_cdf().axes[0].lines
         assert [np.asarray(line.get_ydata()).max() for line in lines] == [1.0, 0.75]
+
+
+def test_sizes_without_flows_have_no_column_for_readers(tmp_path: Path) -> None:
+    plan = rm.Plan(SMALL).with_(("workload.sizes", {"fixed": 100_000}))
+    compared = rm.compare(plan, "dcpim,ndp", out=tmp_path / "c", quiet=True)
+    (table,) = [one for one in compared.tables.values() if one.name == "mean_by_size"]
+    assert [column.key for column in table.columns][-1] == "all"
+    assert len(table.columns) == 3
+    assert len(compared.tables["slowdown_by_size"].rows) > 4
+
+
+def test_a_warning_of_several_transports_is_printed_once_with_their_names() -> None:
+    cautions = [
+        Caution("links fail", "outages"),
+        *(Caution(f"{of}: too short", "short", {"transport": of}) for of in ("dcpim", "homa")),
+        Caution("ndp: 3 too short", "short", {"transport": "ndp"}),
+    ]
+    assert join_transports(cautions) == ["links fail", "dcpim, homa: too short", "ndp: 3 too short"]

@@ -16,14 +16,14 @@ REPETITIONS = 4000
 def test_half_widths_are_those_of_the_tables(n: int, t: float) -> None:
     values = [float(value) for value in range(n)]
     expected = t * float(np.std(values, ddof=1)) / math.sqrt(n)
-    assert interval(values).half_width == pytest.approx(expected, rel=1e-5)
+    assert interval(values).ci == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
 def test_intervals_contain_the_mean_at_their_level(level: float) -> None:
     samples = np.random.default_rng(1).normal(3.0, 0.7, (REPETITIONS, 5))
     found = [interval(sample.tolist(), level) for sample in samples]
-    share = np.mean([abs(one.mean - 3.0) <= (one.half_width or 0.0) for one in found])
+    share = np.mean([abs(one.mean - 3.0) <= (one.ci or 0.0) for one in found])
     # Four standard deviations of a share of this number of repetitions.
     assert abs(share - level) < 4 * math.sqrt(level * (1 - level) / REPETITIONS)
 
@@ -39,7 +39,7 @@ def test_values_that_are_missing_do_not_count() -> None:
     assert interval([1.0, None, 3.0, math.nan]) == interval([1.0, 3.0])
     assert interval([1.5]) == Interval(1.5, None, 1)
     none = interval([None])
-    assert (none.half_width, none.n, str(none)) == (None, 0, "-")
+    assert (none.ci, none.n, str(none)) == (None, 0, "-")
 
 
 def test_infinite_values_have_no_interval() -> None:

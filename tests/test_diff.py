@@ -226,7 +226,7 @@ def test_sizes_without_an_interval_have_a_reason(runs: dict[str, Path], tmp_path
         if one.name == "blame_difference" and one.is_for_readers
     ]
     few = [
-        one.count and one.total.half_width is None
+        one.count and one.total.ci is None
         for by_size in several.blame_differences().values()
         for one in by_size
     ]

@@ -136,6 +136,15 @@ def verdicts(papers: Path) -> dict[str, int]:
     return dict(FigureStatus.of(load_figure(papers / "test" / "fig1"), Ledger(papers)).verdicts)
 
 
+def test_a_changed_entry_is_seen_at_once(papers: Path) -> None:
+    call("--fill", "0.1", "--quiet")
+    ledger, figure = Ledger(papers), load_figure(papers / "test" / "fig1")
+    assert FigureStatus.of(figure, ledger).verdicts["match"] == 2
+    file = papers / "ledger" / "test" / "fig1" / "one.json"
+    file.write_text(re.sub(r'"mean", null, [\d.]+', '"mean", null, 9.5', file.read_text()))
+    assert FigureStatus.of(figure, ledger).verdicts["miss"] >= 1
+
+
 def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Path) -> None:
     assert verdicts(papers) == {NOT_RUN: 2}
     assert "6 runs entered" in call("--fill", "0.1", "--quiet")
@@ -151,7 +160,7 @@ def test_runs_are_entered_with_as_many_flows_as_published_and_judged(papers: Pat
     assert status["verdicts"] == {"match": 2}
     (value,) = status["values"]
     assert (value["expected"], value["verdict"], value["seeds"]) == (1.5, "match", 3)
-    assert value["interval"] > 0
+    assert value["mean_ci"] > 0
     assert [(made["seed"], made["flows"], made["plan"]) for made in value["made"]] == [
         (seed, 50, entry["plan"]) for entry in one for seed in [entry["seed"]]
     ]

@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+import rampmeter as rm
+
 from .commands import call, ok
 
 GOOD: Final = """\
@@ -200,3 +202,12 @@ def test_numbers_of_options_may_begin_with_a_point(tmp_path: Path) -> None:
 def test_whole_numbers_of_options_may_have_powers_of_ten(tmp_path: Path) -> None:
     result = call("check", plan(tmp_path, GOOD), "--set", "workload.flows=1e2")
     assert "flows = 100\n" in result.output
+
+
+def test_an_error_about_a_listed_value_names_the_nearest_one() -> None:
+    for key, value, near in (
+        ("transport.name", "dcpmi", "dcpim"),
+        ("workload.pattern", "al-to-all", "all-to-all"),
+    ):
+        with pytest.raises(rm.PlanError, match=f"did you mean {near}\\?"):
+            rm.Plan(GOOD).with_((key, value)).check()

@@ -10,7 +10,7 @@ import pytest
 import rampmeter as rm
 from rampmeter import papers
 from rampmeter.plan import schema
-from rampmeter.plan.plan import parse_override
+from rampmeter.plan.plan import compact_plan, parse_override
 from rampmeter.text.toml import TomlValue, dumps, parse_value
 
 from .conftest import FIG3, SMALL
@@ -385,3 +385,11 @@ class TestByteOrderMark:
             (tmp_path / file.name).write_text(self.MARK + text, encoding="utf-8")
         marked, plain = papers.load_figure(tmp_path), papers.load_figure(FIG3)
         assert (marked.runs, marked.plan.text) == (plain.runs, plain.plan.text)
+
+
+def test_a_compact_plan_is_the_plan_with_these_values() -> None:
+    plan = rm.Plan(SMALL)
+    overrides = [("workload.load", 0.7), ("transport", rm.Homa()), ("topology.hosts", 16)]
+    same = plan.with_(*overrides)
+    assert compact_plan(plan, *overrides).table() == same.table()
+    assert compact_plan(plan, *overrides).check() == same.check()

@@ -19,6 +19,7 @@ from rampmeter.analysis.confidence import Interval
 from rampmeter.papers import Mode, load_figure
 from rampmeter.papers.draw import draw
 from rampmeter.papers.verdict import Basis, rows_of
+from rampmeter.plots.colours import UNDECIDED
 from rampmeter.plots.time import average_neighbours
 from rampmeter.results.slowdown import Group, series_of_groups, slowdown_groups
 
@@ -169,6 +170,34 @@ def test_lines_by_load_are_in_order_of_load() -> None:
     line = plots.Line("IMC10", [plots.Point(0.8, 0.9), plots.Point(0.5, 1.0)])
     figure = plots.by_load([line], y_label="Utilisation")
     assert lines(figure)["IMC10"] == [(0.5, 1.0), (0.8, 0.9)]
+
+
+def test_points_without_a_verdict_are_grey_and_in_the_legend() -> None:
+    points = [plots.Point(1, 0.8), plots.Point(2, 0.84, is_undecided=True)]
+    series = plots.GroupSeries("measured", [1.5, 2.0], [None, None], undecided=frozenset([1]))
+    pair = plots.OperatingPoint("one, 2 us", 0.5, 20.0, is_undecided=True)
+    trade = plots.Tradeoff("one, two", 0.5, 20.0, is_undecided=True)
+    for figure in (
+        plots.by_load([plots.Line("r = 4", points)], y_label="Load"),
+        plots.curves([plots.Line("r = 4", points)], x_label="r", y_label="Load"),
+        plots.grouped(["a", "b"], [series]),
+        plots.operating_points([pair]),
+        plots.tradeoff([trade]),
+    ):
+        (axes,) = figure.axes
+        grey = [line for line in axes.get_lines() if line.get_color() == UNDECIDED]
+        drawn, entry = grey
+        assert np.size(drawn.get_xdata()) == 1
+        assert entry.get_label() == "no verdict yet"
+        assert drawn.get_label() != entry.get_label()
+    assert "no verdict yet" not in lines(plots.by_load([plots.Line("r", points[:1])], y_label="y"))
+
+
+def test_hollow_marks_of_short_runs_are_in_the_legend() -> None:
+    series = plots.SizeSeries("Homa", [1.5], [2.0], hollow=frozenset([0]), labels=["<1 BDP"])
+    for figure in (plots.slowdown_by_size([series]), plots.sizes_by_panel({"IMC10": [series]})):
+        labels = [line.get_label() for line in figure.axes[0].get_lines()]
+        assert "run too short" in labels
 
 
 def test_lines_show_the_range_of_several_seeds() -> None:

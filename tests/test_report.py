@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import ResultError
-from rampmeter.plots.colours import looks
+from rampmeter.plots.colours import UNDECIDED, looks
 from rampmeter.report import find, model, page
 from rampmeter.report.charts import figure_json
 
@@ -183,6 +184,32 @@ def test_heat_maps_of_a_measure_have_one_scale_of_colours(results: Path) -> None
     assert all(len(ends) == 1 for ends in by_measure.values())
     figure = json.loads(figure_json(maps[0]))["data"][0]
     assert (figure["zmin"], figure["zmax"]) == (maps[0].low, maps[0].high)
+
+
+def test_points_without_a_verdict_are_grey_and_in_the_legend(results: Path, tmp_path: Path) -> None:
+    shutil.copytree(results / "papers" / "phost3", tmp_path / "fig3")
+    file = tmp_path / "fig3" / "report.json"
+    judged = json.loads(file.read_text())
+
+    def grey_points(verdict: str) -> list[str]:
+        for panel in judged["sub_figures"]:
+            for row in panel["rows"]:
+                row["verdict"] = verdict if row["expected"] is not None else "not judged"
+        file.write_text(json.dumps(judged))
+        (section,) = find([file.parent], tmp_path)
+        charts = [part for part in section.parts if isinstance(part, model.Chart)]
+        traces = [trace for part in charts for trace in json.loads(figure_json(part))["data"]]
+        grey = [trace for trace in traces if trace["name"] == "no verdict yet"]
+        assert all(trace["marker"]["color"] == UNDECIDED for trace in grey)
+        return [x for trace in grey for x in trace["x"]]
+
+    assert grey_points("match") == []
+    n_expected = sum(
+        row["expected"] is not None and row["measured"] is not None
+        for panel in judged["sub_figures"]
+        for row in panel["rows"]
+    )
+    assert len(grey_points("fewer flows")) == n_expected > 0
 
 
 def test_values_that_are_no_numbers_are_omitted() -> None:

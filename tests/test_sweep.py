@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
@@ -391,12 +392,12 @@ class TestReport:
     def test_means_have_intervals_in_table_and_summary(self, done: rm.SweepResults) -> None:
         result = ok("plan.toml", "--out", done.url)
         assert Path(done.url, "slowdown_mean.png").is_file()
-        means = done.summary().to_pylist()
+        means = done.summary.to_pylist()
         assert len(means) == 8
         for row in means:
             rows = [r for r in done.table.to_pylist() if r["point"] == row["point"]]
             found = interval(r["slowdown_mean"] for r in rows)
-            assert (row["slowdown_mean"], row["slowdown_mean_half"]) == found[:2]
+            assert (row["slowdown_mean"], row["slowdown_mean_ci"]) == found[:2]
             assert row["seeds"] == 2
             mean, half = str(found).split(" ± ")
             assert mean in result.stdout
@@ -406,8 +407,14 @@ class TestReport:
         table = text.splitlines()
         assert table[1].rstrip() == "Means over 2 seeds, with 95 % intervals"
         assert max(map(len, table)) <= 80
-        half = "slowdown_mean_half"
-        assert done.summary(level=0.5).to_pylist()[0][half] < means[0][half]
+
+    def test_means_of_former_versions_are_renewed(self, done: rm.SweepResults) -> None:
+        table = pq.read_table(shutil.copytree(done.url, "here") + "/summary.parquet")
+        names = [name.replace("_ci", "_half") for name in table.column_names]
+        pq.write_table(table.rename_columns(names), "here/summary.parquet")
+        assert rm.SweepResults("here").summary.equals(done.summary)
+        ok("plan.toml", "--out", "here", "--quiet")
+        assert pq.read_table("here/summary.parquet").equals(table)
 
     def test_undelivered_flows_are_reported(self) -> None:
         result = ok("plan.toml", "--out", "here", "--quiet", "--transports", "cosy")

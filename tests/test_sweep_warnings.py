@@ -41,6 +41,14 @@ def test_warnings_that_differ_in_numbers_alone_are_one() -> None:
     assert found.values == {"delivered_percent": 70, "runs": 6, "points": [0, 1, 2, 3, 4]}
 
 
+def test_ranges_of_whole_numbers_are_whole_numbers() -> None:
+    runs = [
+        (n, "here", [Caution(f"{n} flows", "few-flows", {"flows": 2000 * (n + 1)})])
+        for n in range(4)
+    ]
+    assert "flows 2 000 to 8 000" in merge(runs)[0]
+
+
 def test_warnings_about_other_names_are_distinct() -> None:
     runs = [
         (0, "here", [Caution(f"{name} ignores faults", "ignored-faults", {"transport": name})])
@@ -68,7 +76,7 @@ def test_the_table_has_warnings_as_data(short: rm.SweepResults) -> None:
         for one in row["warnings"]:
             assert one["text"]
             assert isinstance(json.loads(one["values"]), dict)
-    by_load = zip(short.summary()["workload.load"], short.summary()["is_short"], strict=True)
+    by_load = zip(short.summary["workload.load"], short.summary["is_short"], strict=True)
     assert {load.as_py(): is_short.as_py() for load, is_short in by_load} == {0.2: False, 0.9: True}
     assert [point.is_short for point in short.points] == [False, True]
 

@@ -319,3 +319,9 @@ class TestCommands:
         last = "\n".join(text.splitlines()[-24:])
         for name in ("Overview", "mean slowdown", "p99 slowdown", "utilisation", "goodput"):
             assert name in last
+
+
+def test_half_widths_of_intervals_have_one_word() -> None:
+    other = re.compile(r"half_widths?\b|_half\b|\"interval\":")
+    for file in (ROOT / "python" / "rampmeter").rglob("*.py"):
+        assert not other.search(file.read_text(encoding="utf-8")), f"{file}: expected `_ci`"

@@ -67,6 +67,14 @@ def test_no_cell_is_truncated(width: int, name: str, n_columns: int, cell: str) 
     assert text.count(cell.split(" ± ")[0]) >= n_columns
 
 
+def test_a_continued_table_repeats_all_columns_that_name_its_rows() -> None:
+    rows = [("s0-s5", name, *["123 456.789"] * 8) for name in ("homa", "dctcp")]
+    table = TextTable("Outages", ("", "transport", *"abcdefgh"), rows)
+    first, *others = printed(table, 60).split("continued")
+    assert others
+    assert all("homa" in part and "dctcp" in part for part in (first, *others))
+
+
 @pytest.mark.parametrize("variables", [{}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}])
 @pytest.mark.parametrize("command", [["papers"], ["transports"], ["--help"], ["run", "no.toml"]])
 def test_output_has_no_escape_codes_without_a_terminal_or_with_no_color(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rampmeter.text.toml import dumps, literal
+from rampmeter.text.toml import compact, dumps, literal
 
 scalars = (
     st.booleans()
@@ -28,6 +28,11 @@ values: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(keys, values))
 def test_tables_are_read_back_as_they_were(table: dict[str, Any]) -> None:
     assert tomllib.loads(dumps(table)) == table
+
+
+@given(values)
+def test_compact_values_are_read_back_as_they_were(value: Any) -> None:
+    assert tomllib.loads(f"key = {compact(value)}") == {"key": value}
 
 
 def test_plain_values_precede_sections() -> None:

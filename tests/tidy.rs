@@ -147,7 +147,9 @@ fn subjects_of_commits_fit_into_72_columns() {
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let package =
+        env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&package).join("../..")
 }
 
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {

@@ -166,7 +166,7 @@ pub const WARNINGS: [(&str, &[&str]); 46] = [
     ("topology-note", &[]),
     ("unequal-links", &["links", "slowest_gbps", "fastest_gbps", "transport"]),
     ("warm-up-of-changing-load", &["reason", "flows"]),
-    ("wide-interval", &["half_percent", "transport", "seeds"]),
+    ("wide-interval", &["ci_percent", "transport", "seeds"]),
     ("workload-note", &[]),
 ];
 

@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
     mean: float
     """The mean of the values; NaN of none."""
-    half_width: float | None
+    ci: float | None
     """Half the width of the interval of the mean; `None` of fewer than two values."""
     n: int
     """Values that are numbers."""
@@ -45,18 +45,18 @@ class Interval(NamedTuple):
 
     def text(self, places: int = 3) -> str:
         """Returns the mean and its half width, or a dash if there is no mean."""
-        if self.half_width is None or math.isnan(self.mean):
+        if self.ci is None or math.isnan(self.mean):
             return number(self.mean, places) if self.n else NONE
-        return f"{number(self.mean, places)} ± {number(self.half_width, places)}"
+        return f"{number(self.mean, places)} ± {number(self.ci, places)}"
 
     @property
     def relative(self) -> float | None:
         """The half width over the absolute mean; `None` if there is no interval."""
-        if self.half_width is None:
+        if self.ci is None:
             return None
-        if self.half_width == 0.0:
+        if self.ci == 0.0:
             return 0.0
-        return self.half_width / abs(self.mean) if self.mean else math.inf
+        return self.ci / abs(self.mean) if self.mean else math.inf
 
     def is_within(self, precision: float) -> bool:
         """Returns true if the half width is at most `precision` times the mean."""
@@ -71,7 +71,7 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
     0 and 1.
 
     >>> interval([1.0, 2.0, 3.0])
-    Interval(mean=2.0, half_width=2.484..., n=3)
+    Interval(mean=2.0, ci=2.484..., n=3)
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level: expected between 0 and 1, got {level}")

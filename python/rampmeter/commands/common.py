@@ -3,17 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 import click
-from rich.console import Console
 
 from rampmeter.commands.options import NOT_ALL_DELIVERED, SignalStop
 from rampmeter.results.run import Run
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, Job, run_all
+from rampmeter.text.terminal import progress_console
 
 
 def run_jobs(todo: list[Job], *, quiet: bool, jobs: int | None = None) -> Batch:
     """Runs jobs with progress on standard error."""
-    with watching(Console(stderr=True), todo, is_quiet=quiet) as watcher:
+    with watching(progress_console(), todo, is_quiet=quiet) as watcher:
         return run_all(todo, watcher, n_threads=jobs)
 
 

@@ -1,6 +1,6 @@
 """`rampmeter compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -130,4 +130,20 @@ def show_comparison(
         comparison.plot.slowdown_by_size().savefig(image)
         click.echo(f"\nresults: {folder}\nplot: {image}")
     if not output.is_json:
-        output.warn(cautions)
+        output.warn(join_transports(cautions))
+
+
+def join_transports(cautions: Iterable[Caution]) -> list[Caution]:
+    """Returns warnings for readers: one that several transports have once, with their names."""
+    alike: dict[tuple[str, str], list[Caution]] = {}
+    for caution in cautions:
+        text = caution.removeprefix(f"{caution.values.get('transport')}: ")
+        alike.setdefault((caution.code, text), []).append(caution)
+    return [
+        Caution(
+            f"{', '.join(str(one.values['transport']) for one in of)}: {text}", code, of[0].values
+        )
+        if len(of) > 1 and text != of[0]
+        else of[0]
+        for (code, text), of in alike.items()
+    ]

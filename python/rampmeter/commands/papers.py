@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from rampmeter import papers as figures
 from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
@@ -18,7 +17,7 @@ from rampmeter.commands.options import (
 )
 from rampmeter.commands.output import Output, output_options, show
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
-from rampmeter.papers.costs import FigureCost, duration, list_table, seeds_of
+from rampmeter.papers.costs import FigureCost, duration, list_table, packet_seconds, seeds_of
 from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
@@ -37,6 +36,7 @@ from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
+from rampmeter.text.terminal import progress_console
 
 PAPERS = Path("results/papers")
 """Folder in which figures are made."""
@@ -263,7 +263,7 @@ def _show_beside(one: Figure, root: Path, folder: Path, output: Output) -> None:
 def _fill(root: Path, chosen: list[Figure], hours: float, *, quiet: bool) -> None:
     """Runs the missing entries of the ledger."""
     ledger = Ledger(root)
-    console = Console(stderr=True)
+    console = progress_console()
     result = fill(ledger, chosen, hours, lambda jobs: watching(console, jobs, is_quiet=quiet))
     remaining = f"; {result.n_left} missing" if result.n_left else ""
     click.echo(f"{counted(result.n_made, 'run')} entered in {ledger.root}{remaining}")
@@ -402,7 +402,7 @@ def _show_costs(
         n_searches = sum(run.search is not None for run in runs)
         found = f" and searches of {counted(n_searches, 'value')}" if n_searches else ""
         n_runs = (len(runs) - n_searches) * n_seeds
-        cost = FigureCost.of(one, mode, n_seeds, ledger)
+        cost = FigureCost.of(one, mode, n_seeds, packet_seconds(one, ledger))
         total += cost.seconds
         packets = f"{cost.packets / 1e6:.0f} M data packets"
         click.echo(

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.choices.axes import Uniform
@@ -28,12 +27,16 @@ from rampmeter.sweeps.table import SweepOverrides, sweep_of
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
-from rampmeter.text.terminal import table_console
+from rampmeter.text.terminal import progress_console, table_console
 from rampmeter.text.text_table import TextTable
 
 SHORT: Final = "*"
 """Mark of points whose runs are too short."""
 SHORT_NOTE: Final = "* Too short for a steady state: simulate more flows, or use --auto-flows."
+STILL_SHORT_NOTE: Final = (
+    "* Some run is too short for a steady state: use a smaller --precision or a larger --flows-max."
+)
+"""The same of chosen lengths, which depend on the first seed."""
 FAILED: Final = 1
 SIGNALLED: Final = 128
 """Added to the number of the signal that ended a sweep, to get the exit code."""
@@ -42,13 +45,13 @@ SHOWN: Final = {
     "slowdown_mean": ("mean slowdown", 3),
     "slowdown_p99": ("p99 slowdown", 3),
     "utilisation": ("utilisation", 4),
-    "goodput_gbps": ("goodput, Gbit/s", 1),
     "completion_us": ("completion, us", 1),
     "bus_gbps": ("bus, Gbit/s", 1),
     "call_mean_us": ("mean call, us", 1),
     "call_p99_us": ("p99 call, us", 1),
 }
-"""Measures of the table, if some run has them, with their headings and decimal places."""
+"""Measures of the table, if some run has them, with their headings and decimal places. Other
+measures, such as goodput, are in `--format csv` and `SweepResults.summary`."""
 
 
 @click.command()
@@ -119,7 +122,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     overrides = [parse_override(text) for text in options["settings"]]
     complete = sweep_of(Plan.load(plan).with_(*overrides), _overrides(options))
     url = options["out"] or f"results/{plan.stem}-sweep"
-    console = Console(stderr=True)
+    console = progress_console()
     is_quiet = options["quiet"]
 
     def report(text: str) -> None:
@@ -209,7 +212,7 @@ def _seeds(text: str | None) -> int | Sequence[int] | None:
 def _emit(results: SweepResults, outcome: DriverOutcome, output: Output) -> None:
     """Prints the means in a format of tables; as JSON with the warnings of each point's runs."""
     has_runs = outcome.n_ran + outcome.n_kept > 0
-    points = results.summary().to_pylist() if has_runs else []
+    points = results.summary.to_pylist() if has_runs else []
     warnings = {
         point.number: warnings_of(point.warnings) for point in (results.points if has_runs else ())
     }
@@ -245,13 +248,16 @@ def _report(results: SweepResults, sweep: Sweep, outcome: DriverOutcome) -> None
         except ValueError:
             # No key has numbers for an x axis.
             return
-        image = Path(results.dataset.path(f"{name}.png"))
-        figure.savefig(image)
+        figure.savefig(results.dataset.path(f"{name}.png"))
+        image = results.url.rstrip("/") + f"/{name}.png"
         click.echo(f"plot: {image}")
 
 
 def means_table(results: SweepResults) -> TextTable:
-    """Returns a table with a row for each point: means over seeds, with their intervals."""
+    """Returns a table with a row for each point: means over seeds, with their intervals.
+
+    Warnings are printed below it with their points.
+    """
     points = results.points
     counts = sorted({len(point.rows) for point in points})
     span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
@@ -263,11 +269,10 @@ def means_table(results: SweepResults) -> TextTable:
     has_flows = results.has_auto_flows
     has_lost = any(point.n_not_finished for point in points)
     has_short = any(point.is_short for point in points)
-    has_warnings = any(row["warnings"] for point in points for row in point.rows)
     keys = (key.rpartition(".")[2] for key in results.keys)
     headings = [", ".join(["transport", *keys]), "seeds", *["flows"] * has_flows]
     headings += [SHOWN[name][0] for name in names]
-    headings += ["not delivered"] * has_lost + ["warnings"] * has_warnings
+    headings += ["not delivered"] * has_lost
     rows = []
     for point in points:
         mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
@@ -277,11 +282,9 @@ def means_table(results: SweepResults) -> TextTable:
         cells += [_interval(point, name).text(SHOWN[name][1]) for name in names]
         if has_lost:
             cells.append(_not_delivered(point))
-        if has_warnings:
-            cells.append(str(sum(bool(row["warnings"]) for row in point.rows)))
         rows.append(tuple(cells))
     notes = ["Slowdowns cover delivered flows only."] * has_lost
-    notes += [SHORT_NOTE] * has_short
+    notes += [STILL_SHORT_NOTE if has_flows else SHORT_NOTE] * has_short
     return TextTable(title, tuple(headings), rows, tuple(notes))
 
 
@@ -290,7 +293,7 @@ def _interval(point: PointRows, name: str) -> Interval:
     found = point.interval(name)
     if len(point.rows) > 1:
         return found
-    return found._replace(half_width=point.rows[0].get(f"{name}_ci"))
+    return found._replace(ci=point.rows[0].get(f"{name}_ci"))
 
 
 def _not_delivered(point: PointRows) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from rampmeter.commands.compare import show_comparison
 from rampmeter.commands.options import (
@@ -23,6 +22,7 @@ from rampmeter.running.progress import counting
 from rampmeter.testbed import enter_user_namespace
 from rampmeter.testbed.arms import parse, run_arms
 from rampmeter.testbed.experiment import Options
+from rampmeter.text.terminal import progress_console
 
 
 @click.command()
@@ -80,7 +80,7 @@ def testbed(
     enter_user_namespace(sys.orig_argv)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-testbed"
     options = Options(realtime=realtime, watches=waits)
-    with counting(Console(stderr=True), is_quiet=quiet) as progress:
+    with counting(progress_console(), is_quiet=quiet) as progress:
         runs = dict(run_arms(complete, folder, ways, progress, options))
     comparison = Comparison(runs)
     show_comparison("testbed", comparison, folder, comparison.warnings(), output)

@@ -28,16 +28,21 @@ class FigureCost:
     """Processor seconds."""
 
     @classmethod
-    def of(cls, figure: Figure, mode: Mode, n_seeds: int, ledger: Ledger) -> "FigureCost":
-        """Estimates the cost of a figure from its packets, and its entries' time for each."""
-        seconds = packets = 0.0
-        for run in figure.runs:
-            for entry in ledger.current_entries(figure, run):
-                seconds += entry.seconds
-                packets += cost_of(figure, run, entry.flows)
-        each = seconds / packets if packets and seconds else SECONDS_PER_PACKET
+    def of(cls, figure: Figure, mode: Mode, n_seeds: int, packet_seconds: float) -> "FigureCost":
+        """Estimates the cost of a figure from its packets and the time for each."""
         planned = data_packets(figure, mode) * n_seeds
-        return cls(planned, planned * each)
+        return cls(planned, planned * packet_seconds)
+
+
+def packet_seconds(figure: Figure, ledger: Ledger) -> float:
+    """Returns the processor seconds of a data packet by the entries of a figure."""
+    seconds = packets = 0.0
+    for run in figure.runs:
+        entries = ledger.current_entries(figure, run)
+        by_flows = {n: cost_of(figure, run, n) for n in {entry.flows for entry in entries}}
+        seconds += sum(entry.seconds for entry in entries)
+        packets += sum(by_flows[entry.flows] for entry in entries)
+    return seconds / packets if packets and seconds else SECONDS_PER_PACKET
 
 
 def seeds_of(mode: Mode) -> int:
@@ -60,10 +65,17 @@ def duration(seconds: float) -> str:
 def list_table(figures: Sequence[Figure], ledger: Ledger, n_cores: int) -> Table:
     """Returns a table of figures with processor times on `n_cores`, and the ledger's verdicts."""
     table = new_table("Figures", "figure", "title", "quick", "full", "matches")
+    paper = ""
     for figure in figures:
-        costs = [FigureCost.of(figure, mode, seeds_of(mode), ledger).seconds for mode in MODES]
-        name = f"{figure.paper} {figure.number}"
-        table.add_row(name, figure.title, *map(duration, costs), matches(figure, ledger))
+        if figure.paper != paper:
+            # Names of papers on lines of their own leave room for titles.
+            paper = figure.paper
+            table.add_row(paper, style="bold")
+        each = packet_seconds(figure, ledger)
+        costs = [FigureCost.of(figure, mode, seeds_of(mode), each).seconds for mode in MODES]
+        table.add_row(
+            f"  {figure.number}", figure.title, *map(duration, costs), matches(figure, ledger)
+        )
     table.columns[1].no_wrap = False
     table.columns[1].justify = table.columns[4].justify = "left"
     table.caption = (

@@ -56,13 +56,7 @@ def draw(
         case "spread":
             return plots.spread(_spreads(figure, panel, rows), title=title)
         case "sustained":
-            points = [
-                plots.Tradeoff(workload(figure, run), load(figure, panel, run), row.measured.mean)
-                for row in rows
-                if row.measured is not None
-                for run in [row.cell.run]
-            ]
-            return plots.tradeoff(points, title=title)
+            return plots.tradeoff(_tradeoffs(figure, panel, rows), title=title)
         case "pareto":
             return plots.pareto(_curves(least), _theorems(figure, panel), title=title)
         case "share":
@@ -95,6 +89,22 @@ def draw(
             )
 
 
+def _tradeoffs(
+    figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
+) -> "list[plots.Tradeoff]":
+    """Returns the sustained load and the bound of each run."""
+    return [
+        plots.Tradeoff(
+            workload(figure, row.cell.run),
+            load(figure, panel, row.cell.run),
+            row.measured.mean,
+            row.is_undecided,
+        )
+        for row in rows
+        if row.measured is not None
+    ]
+
+
 def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> "Drawing":
     lines = []
     for name in dict.fromkeys(workload(figure, row.cell.run) for row in rows):
@@ -104,7 +114,7 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: 
             plots.Line(
                 name,
                 [
-                    plots.Point(x, r.measured.mean, *_range(r))
+                    plots.Point(x, r.measured.mean, *_range(r), is_undecided=r.is_undecided)
                     for x, r in at
                     if r.measured is not None
                 ],
@@ -128,12 +138,14 @@ def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> "list[plots.O
     before a comma."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
     published = {r.cell.run: r.fact.expected for r in rows if r.fact}
+    undecided = {r.cell.run for r in rows if r.is_undecided}
     return [
         plots.OperatingPoint(
             workload(figure, run),
             measured[run, "spinner-share"],
             measured[run, "tail-us"],
             published.get(run),
+            is_undecided=run in undecided,
         )
         for run in dict.fromkeys(row.cell.run for row in rows)
         if (run, "spinner-share") in measured
@@ -153,7 +165,14 @@ def _by_size(
                 what = one.name.removeprefix(MEASURED).removeprefix(", ")
                 name = ", ".join(filter(None, [workload(figure, run), what]))
             sized.append(
-                plots.SizeSeries(name, one.means, one.p99s, one.is_published, labels=panel.labels)
+                plots.SizeSeries(
+                    name,
+                    one.means,
+                    one.p99s,
+                    one.is_published,
+                    undecided=one.undecided,
+                    labels=panel.labels,
+                )
             )
     return sized
 
@@ -171,7 +190,11 @@ def _by_point(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> "li
         lines.append(
             plots.Line(
                 workload(figure, run),
-                [plots.Point(x, r.measured.mean) for x, r in own if r.measured is not None],
+                [
+                    plots.Point(x, r.measured.mean, is_undecided=r.is_undecided)
+                    for x, r in own
+                    if r.measured is not None
+                ],
                 [plots.Point(x, r.fact.expected) for x, r in own if r.fact is not None],
             )
         )
@@ -263,10 +286,16 @@ def _series(
     top = WHISKERS.get(first, "p99")
     # Slowdowns have whiskers, on which the seeds' range would be hard to see.
     ranges = [] if first == "mean" else [_range(by_key.get((*key, first))) for key in keys]
+    found = [by_key.get((*key, first)) for key in keys]
+    undecided = frozenset(i for i, row in enumerate(found) if row and row.is_undecided)
     series = [
         plots.GroupSeries(EXPECTED, column(first, "fact"), column(top, "fact"), True),
         plots.GroupSeries(
-            MEASURED, column(first, "measured"), column(top, "measured"), ranges=ranges
+            MEASURED,
+            column(first, "measured"),
+            column(top, "measured"),
+            ranges=ranges,
+            undecided=undecided,
         ),
         plots.GroupSeries(VARIANT, column(first, "variant"), column(top, "variant")),
     ]

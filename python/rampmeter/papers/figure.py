@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from rampmeter import cosy
 from rampmeter.papers.expected import EXPECTED, CellId, Expectations, load_expected
 from rampmeter.papers.metrics import MAX_LOAD, METRICS, Metric
 from rampmeter.papers.runs import match_runs, runs_of_grid
 from rampmeter.papers.search import LOAD, Search
-from rampmeter.plan.plan import Override, Plan
+from rampmeter.plan.plan import Override, Plan, compact_plan
 from rampmeter.results.run import IDEALS
 from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
@@ -214,6 +214,17 @@ class Figure:
         self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
     ) -> Plan:
         """Returns the plan of a run, or of the probe of a search at a load."""
+        return self.plan.with_(*self._changes(run, flows, seed, load))
+
+    def complete_plan_of(
+        self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
+    ) -> dict[str, Any]:
+        """Returns that plan with all defaults; raises `PlanError` if it cannot run."""
+        return compact_plan(self.plan, *self._changes(run, flows, seed, load)).check()
+
+    def _changes(
+        self, run: FigureRun, flows: int | None, seed: int, load: float | None
+    ) -> list[Override]:
         changes = [*run.overrides, ("seed", seed)]
         if flows is not None:
             changes.append(("workload.flows", flows))
@@ -222,7 +233,7 @@ class Figure:
         if self.plan.get(WARM_UP) is None:
             # Papers count every flow unless they state otherwise.
             changes.insert(0, (WARM_UP, 0))
-        return self.plan.with_(*changes)
+        return changes
 
 
 def load_figure(folder: Path) -> Figure:

@@ -48,6 +48,10 @@ OfSeeds: TypeAlias = Mapping[int, Entry | SearchProbes]
 """Entries, or probes of searches, by seed."""
 
 
+FileState: TypeAlias = tuple[int, int, int]
+"""The number, time of change and size of a file."""
+
+
 @dataclass(frozen=True)
 class Current:
     """Current entries of a figure, and the basis of verdicts on them."""
@@ -78,6 +82,10 @@ class MissingRun:
         """The plan of the run."""
         return self.figure.plan_of(self.run, self.flows, self.seed, self.load)
 
+    def complete_plan(self) -> dict[str, Any]:
+        """Returns the plan of the run with all defaults."""
+        return self.figure.complete_plan_of(self.run, self.flows, self.seed, self.load)
+
     @property
     def name(self) -> str:
         """The name in progress lines."""
@@ -102,6 +110,9 @@ class Ledger:
         self._recorded = read_json(root / RECORDED)
         self._lock = Lock()
         self._versions: dict[tuple[Path, str, float | None, Mode], tuple[str, str]] = {}
+        self._values: dict[tuple[Path, str], str] = {}
+        self._read: dict[Path, tuple[FileState, list[Entry]]] = {}
+        """Entries by file, with the state in which the file was read."""
 
     def file_of(self, figure: Figure, run: FigureRun) -> Path:
         """Returns the file of a run."""
@@ -112,19 +123,31 @@ class Ledger:
         file = self.file_of(figure, run)
         if not file.is_file():
             return []
-        tables = read_json(file).get("seeds")
-        if not isinstance(tables, list):
-            raise Location(file).result_error(expected="a list of seeds", got=tables)
-        return [Entry.of_json(table, file) for table in tables]
+        found = file.stat()
+        state = (found.st_ino, found.st_mtime_ns, found.st_size)
+        before, entries = self._read.get(file, (None, []))
+        if before != state:
+            tables = read_json(file).get("seeds")
+            if not isinstance(tables, list):
+                raise Location(file).result_error(expected="a list of seeds", got=tables)
+            entries = [Entry.of_json(table, file) for table in tables]
+            self._read[file] = state, entries
+        return [*entries]
 
     def is_current(self, entry: Entry, figure: Figure, run: FigureRun) -> bool:
         """Returns true if the entry's dependencies have not changed."""
         mode = self.mode_of(entry, figure, run)
-        if mode is None or entry.values != values_digest(figure, run):
+        if mode is None or entry.values != self._values_digest(figure, run):
             return False
         # Digests of plans are without seeds.
         missing = MissingRun(figure, run, SEEDS[0], entry.load, mode)
         return (entry.plan, entry.results) == self.versions(missing)
+
+    def _values_digest(self, figure: Figure, run: FigureRun) -> str:
+        key = (figure.folder, run.id)
+        if key not in self._values:
+            self._values[key] = values_digest(figure, run)
+        return self._values[key]
 
     def mode_of(self, entry: Entry, figure: Figure, run: FigureRun) -> Mode | None:
         """Returns if an entry is of a full or of a pilot run; `None` if its flows are of neither.
@@ -138,7 +161,7 @@ class Ledger:
         """Returns digests of the plan and of the recorded results of its transports."""
         key = (missing.figure.folder, missing.run.id, missing.load, missing.mode)
         if key not in self._versions:
-            complete = missing.plan.check()
+            complete = missing.complete_plan()
             self._versions[key] = (plan_digest(complete), self.results_version(complete))
         return self._versions[key]
 

@@ -16,6 +16,7 @@ from rampmeter.papers.pareto import LeastBound, least_bounds
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, rows_of
+from rampmeter.plan.plan import compact_plan
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job
 
@@ -150,16 +151,20 @@ def data_packets(figure: Figure, mode: Mode) -> float:
     """Estimates the data packets that the runs of a figure send, with all probes of searches."""
     return sum(
         cost_of(figure, run, flows) * (run.search.probes_max if run.search else 1)
-        for run, flows in _longest_first(figure, mode)
+        for run, flows in _runs_in(figure, mode)
     )
+
+
+def _runs_in(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | None]]:
+    """Returns the runs of a mode with their numbers of flows."""
+    return [
+        (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
+    ]
 
 
 def _longest_first(figure: Figure, mode: Mode) -> list[tuple[FigureRun, int | None]]:
     """Returns the runs of a mode with their numbers of flows, the longest first."""
-    runs = [
-        (run, run.flows_in(mode, figure.published_flows)) for run in figure.runs if run.is_in(mode)
-    ]
-    return sorted(runs, key=lambda pair: -cost_of(figure, *pair))
+    return sorted(_runs_in(figure, mode), key=lambda pair: -cost_of(figure, *pair))
 
 
 def make_report(
@@ -338,7 +343,7 @@ def value_in(figure: Figure, run: FigureRun, key: str) -> object:
 def cost_of(figure: Figure, run: FigureRun, flows: int | None) -> float:
     """Estimates the data packets of a run."""
     if flows is None:
-        plan = figure.plan.with_(*run.overrides)
+        plan = compact_plan(figure.plan, *run.overrides)
         # A host of a collective sends its vector about twice. The ideal plans again when one of
         # up to n (n - 1) messages ends, in a time that grows with the n hosts.
         n_hosts = float(plan.derived()["hosts"])

@@ -80,12 +80,12 @@ class FigureStatus:
 
     def _row(self, row: ValueRow) -> dict[str, Any]:
         values = row.measured.values if row.measured else ()
-        half = interval(values).half_width
+        ci = interval(values).ci
         return {
             "sub_figure": row.cell.sub_figure,
             **row.to_json(),
             "verdict": verdict_of(row),
-            "interval": half,
+            "mean_ci": ci,
             **self._cause(row),
             "made": self._sources([row.cell]),
         }

@@ -137,6 +137,12 @@ class ValueRow:
         return self.fact.tolerance.allows(self.fact.expected, self.measured.mean)
 
     @property
+    def is_undecided(self) -> bool:
+        """True if a value is expected, and the measured one neither matches nor misses it yet."""
+        is_open = self.fact is not None and self.verdict not in ("match", "miss")
+        return is_open and self.n_seeds > 0
+
+    @property
     def difference(self) -> float | None:
         """Measured less expected, as the tolerance counts it."""
         if self.fact is None or self.measured is None or not self.measured.values:

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.plots.load import Line, Point
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -45,6 +46,8 @@ class OperatingPoint:
     share: float
     tail_us: float
     published_tail_us: float | None = None
+    is_undecided: bool = False
+    """True if a value has no verdict yet; the point is grey."""
 
 
 def probes(
@@ -119,6 +122,9 @@ def operating_points(
             colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
             x, y = [one.share for one in own], [min(one.tail_us, tail_max_us) for one in own]
             axes.plot(x, y, color=colour, marker=marker, linewidth=1.0, label=family, clip_on=False)
+            grey = [idx for idx, one in enumerate(own) if one.is_undecided]
+            greys = [x[idx] for idx in grey], [y[idx] for idx in grey]
+            draw_undecided(axes, *greys, marker, 6, clip_on=False)
             hollow = [one for one in own if one.published_tail_us is not None]
             axes.plot(
                 [one.share for one in hollow],
@@ -133,6 +139,8 @@ def operating_points(
             )
             for one in own:
                 _note(axes, one, tail_max_us)
+        if any(point.is_undecided for point in points):
+            label_undecided(axes)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, tail_max_us)
         axes.set_xlabel("Spinner's throughput over that alone")
@@ -160,6 +168,9 @@ def curves(
                 label=line.name,
                 zorder=3,
             )
+            grey = [point for point in measured if point.is_undecided]
+            x, y = [point.load for point in grey], [point.value for point in grey]
+            draw_undecided(axes, x, y, marker, 4)
             axes.plot(
                 [point.load for point in published],
                 [point.value for point in published],
@@ -180,6 +191,8 @@ def curves(
                 markeredgecolor=PUBLISHED,
                 label="expected",
             )
+        if any(point.is_undecided for line in lines for point in _shown(line.measured, log)):
+            label_undecided(axes)
         if "x" in log:
             axes.set_xscale("log")
             plain_log_ticks(axes, "x")
@@ -187,6 +200,7 @@ def curves(
             axes.set_xticks(sorted({point.load for line in lines for point in line.measured}))
         if "y" in log:
             axes.set_yscale("log")
+            plain_log_ticks(axes, "y")
         else:
             axes.set_ylim(bottom=0)
         axes.set_xlabel(wrap_x_label(x_label))

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from rampmeter import cosy
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -38,6 +39,8 @@ class Tradeoff:
     name: str
     load: float
     bound_us: float
+    is_undecided: bool = False
+    """True if the value has no verdict yet; it is grey."""
 
 
 def spread(spreads: Sequence[SlowdownSpread], *, title: str = "") -> Figure:
@@ -96,6 +99,9 @@ def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
             axes.plot(
                 x, y, color=colour, linestyle=style, marker=marker, label=family or "measured"
             )
+            grey = [one for one in own if one.is_undecided]
+            at = [one.bound_us for one in grey], [one.load for one in grey]
+            draw_undecided(axes, *at, marker, 6)
             for one in own:
                 axes.annotate(
                     one.name.partition(", ")[0],
@@ -104,6 +110,8 @@ def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
                     xytext=(4, -9),
                     fontsize=7,
                 )
+        if any(point.is_undecided for point in points):
+            label_undecided(axes)
         axes.set_xscale("log")
         plain_log_ticks(axes, "x")
         axes.set_ylim(0, 1)

@@ -21,6 +21,10 @@ class Look:
     line: Any
 
 
+UNDECIDED: Final = "#A6A6A6"
+"""The colour of measured points whose values have no verdict yet."""
+NO_VERDICT: Final = "no verdict yet"
+"""The legend entry of points in that colour."""
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The palette of Okabe and Ito."""
 COLOURS: Final = (

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from rampmeter.plots.intervals import draw_intervals
+from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
     MARKERS,
@@ -35,6 +36,8 @@ class Point:
     least: float = math.nan
     """The least value of several seeds, and the largest."""
     most: float = math.nan
+    is_undecided: bool = False
+    """True if the value has no verdict yet; it is grey."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def by_load(
             _ticks_at_points(axes, lines)
         if "y" in log:
             axes.set_yscale("log")
+            plain_log_ticks(axes, "y")
         axes.set_xlabel(wrap_x_label(x_label))
         axes.set_ylabel(wrap_y_label(y_label))
         axes.margins(x=0.04, y=0.08)
@@ -98,6 +102,9 @@ def _draw(axes: Axes, line: Line, idx: int) -> None:
         label=line.name,
         zorder=3,
     )
+    grey = [point for point in measured if point.is_undecided]
+    x, y = [point.load for point in grey], [point.value for point in grey]
+    draw_undecided(axes, x, y, marker, 4)
     spread = [point for point in measured if point.least < point.most]
     draw_intervals(
         axes,
@@ -142,6 +149,8 @@ def _proxies(axes: Axes, lines: Sequence[Line], variant_name: str) -> None:
             markeredgecolor=PUBLISHED,
             label="expected",
         )
+    if any(point.is_undecided for line in lines for point in line.measured):
+        label_undecided(axes)
     if any(line.variant for line in lines):
         axes.plot(
             [], [], linestyle="none", marker="x", markeredgewidth=1.6, color="k", label=variant_name

@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from rampmeter.analysis.confidence import Interval
 from rampmeter.plots.colours import Look, looks, markers
 from rampmeter.plots.intervals import draw_intervals, label_intervals
+from rampmeter.plots.special_marks import TOO_SHORT
 from rampmeter.plots.style import (
     NEUTRAL,
     current_format,
@@ -32,8 +33,6 @@ GROUP: Final = 0.5
 """The part of the axis for the marks of a category."""
 LOG_FROM: Final = 10.0
 """Minimum ratio of the largest to the smallest value on a logarithmic axis."""
-TOO_SHORT: Final = "run too short"
-"""Legend entry of hollow marks."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def replicated(
             axes.set_title(name, fontsize=current_format().font_size)
         _scale(all_axes, lines, categories)
         _label(all_axes, x_label, y_label)
-        if interval and any(at.half_width for line in lines for _, at in line.values):
+        if interval and any(at.ci for line in lines for _, at in line.values):
             label_intervals(all_axes[0], interval)
         own = all_axes[0].get_legend_handles_labels()[0]
         handles = [*_handles(styles, shapes, has_line=not categories), *own]
@@ -117,12 +116,12 @@ def _draw(axes: Axes, line: Series, look: Look, marker: str, shift: float | None
             markerfacecolor="white" if is_hollow else look.colour,
             zorder=3,
         )
-    known = [(one, at) for one, (_, at) in zip(x, shown, strict=True) if at.half_width is not None]
+    known = [(one, at) for one, (_, at) in zip(x, shown, strict=True) if at.ci is not None]
     draw_intervals(
         axes,
         [one for one, _ in known],
         [at.mean for _, at in known],
-        [(at.half_width or 0.0, at.half_width or 0.0) for _, at in known],
+        [(at.ci or 0.0, at.ci or 0.0) for _, at in known],
         look.colour,
     )
 

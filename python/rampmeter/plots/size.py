@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from rampmeter.plots.colours import MARKERS, looks
 from rampmeter.plots.intervals import draw_intervals, label_intervals
+from rampmeter.plots.special_marks import draw_undecided, label_short, label_undecided
 from rampmeter.plots.style import (
     CHARACTER,
     PUBLISHED,
@@ -54,6 +55,8 @@ class GroupSeries:
     """The least and the largest value behind each mean, such as those of several seeds."""
     hollow: frozenset[int] = frozenset()
     """Groups whose marks are hollow, such as those of runs that were too short."""
+    undecided: frozenset[int] = frozenset()
+    """Groups whose marks are grey: their values have no verdict yet."""
 
     @property
     def values(self) -> list[float]:
@@ -95,6 +98,7 @@ class SizeSeries(GroupSeries):
             p99_errors=self.p99_errors[here],
             ranges=self.ranges[here],
             hollow=frozenset(i - first for i in self.hollow),
+            undecided=frozenset(i - first for i in self.undecided),
             labels=self.labels[here],
         )
 
@@ -163,6 +167,8 @@ def sizes_by_panel(
             axes.set_ylabel(wrap_y_label(y_label))
         if interval and has_intervals:
             label_intervals(axes_of[0], interval)
+        if any(one.hollow for one in parts):
+            label_short(axes_of[0])
         finish(figure, axes_of[0], title)
     return figure
 
@@ -215,6 +221,10 @@ def grouped(
         _label_groups(axes, labels, x_label, y_label, is_horizontal=is_horizontal)
         if interval and any(one.has_intervals for one in series):
             label_intervals(axes, interval)
+        if any(one.undecided for one in series):
+            label_undecided(axes)
+        if any(one.hollow for one in series):
+            label_short(axes)
         finish(figure, axes, title)
     return figure
 
@@ -310,6 +320,9 @@ def _draw(
             markeredgewidth=0.9 * weight,
             zorder=3,
         )
+    grey = [idx for idx, i in enumerate(shown) if i in series.undecided]
+    places = [centres[idx] for idx in grey], [means[idx] for idx in grey]
+    draw_undecided(axes, *(places[::-1] if is_horizontal else places), marker, 4.2 * weight)
     whiskers = [
         (centre, mean, top)
         for i, centre, mean in zip(shown, centres, means, strict=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from rampmeter.plots.colours import COLOURS
+from rampmeter.plots.colours import COLOURS, NO_VERDICT, UNDECIDED
 from rampmeter.report.model import Chart, HeatMap, Kind, Series
 from rampmeter.text.numbers import thousands
 
@@ -46,6 +46,7 @@ def _chart(chart: Chart) -> go.Figure:
             shift = _offset(chart.series, idx)
             x = [places[str(place)] + shift for place in series.x]
         figure.add_trace(_trace(series, x, has_line=chart.has_lines and not places))
+    _add_grey_marks(figure, chart)
     x_axis: dict[str, Any] = {"title": _title(chart.x_label, 40), "automargin": True}
     y_axis: dict[str, Any] = {"title": _title(chart.y_label, 30), "automargin": True}
     if places:
@@ -99,6 +100,22 @@ def _trace(series: Series, x: Sequence[Any], *, has_line: bool) -> go.Scatter:
         else "%{customdata}: %{y:.4~g}<extra>%{fullData.name}</extra>",
         **bars,
     )
+
+
+def _add_grey_marks(figure: go.Figure, chart: Chart) -> None:
+    """Draws grey marks over those of points whose values have no verdict yet."""
+    points = [
+        (x, y, trace.marker.symbol)
+        for trace, series in zip(figure.data, chart.series, strict=True)
+        for x, y, is_grey in zip(trace.x, trace.y, series.undecided, strict=False)
+        if is_grey
+    ]
+    if points:
+        x, y, symbols = zip(*points, strict=True)
+        marker = {"color": UNDECIDED, "size": 8, "symbol": symbols}
+        figure.add_trace(
+            go.Scatter(name=NO_VERDICT, x=x, y=y, mode="markers", marker=marker, hoverinfo="skip")
+        )
 
 
 def _heat(heat: HeatMap) -> go.Figure:

@@ -203,14 +203,23 @@ def _series(rows: Sequence[Mapping[str, Any]], drawing: str) -> Iterator[Series]
             own = of_label
             if kind == "expected":
                 own = [row for row in of_label if row["is_recorded"] == (word == RECORDED)]
-            points = [p for p in (_point(row, kind) for row in own) if p is not None]
+            points = [
+                (*point, kind == "measured" and is_undecided(row))
+                for row in own
+                if (point := _point(row, kind)) is not None
+            ]
             if drawing not in CATEGORICAL:
                 points.sort(key=lambda point: float(point[0]))
             if not points:
                 continue
-            x, y, low, high, hover = zip(*points, strict=True)
+            x, y, low, high, hover, undecided = zip(*points, strict=True)
             name = ", ".join(filter(None, [label, word if kind != "measured" or not label else ""]))
-            yield Series(name, x, y, low, high, kind, colour, hover)
+            yield Series(name, x, y, low, high, kind, colour, hover, undecided)
+
+
+def is_undecided(row: Mapping[str, Any]) -> bool:
+    """Returns true if a value is expected, and the measured one has no verdict yet."""
+    return row["expected"] is not None and row["verdict"] not in ("match", MISS)
 
 
 def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, float, str] | None:
@@ -224,16 +233,18 @@ def _point(row: Mapping[str, Any], kind: Kind) -> tuple[Place, float, float, flo
     measured = row[kind]
     if measured is None or measured["mean"] is None:
         return None
-    mean, half = measured["mean"], _half_width(measured)
+    mean, half = measured["mean"], _ci_of(measured)
     low, high = (math.nan, math.nan) if half is None else (mean - half, mean + half)
     n_seeds = sum(value is not None for value in measured["by_seed"].values())
     description = f"{counted(measured['flows_counted'], 'flow')}, {counted(n_seeds, 'seed')}"
+    if kind == "measured" and is_undecided(row):
+        description += f"; {row['verdict']}: {row['reason']}"
     return row["x"], mean, low, high, description
 
 
-def _half_width(measured: Mapping[str, Any]) -> float | None:
+def _ci_of(measured: Mapping[str, Any]) -> float | None:
     """Returns half the 95 % interval of the mean over seeds; `None` for one seed."""
-    return interval(v for v in measured["by_seed"].values() if v is not None).half_width
+    return interval(v for v in measured["by_seed"].values() if v is not None).ci
 
 
 def _lines(
@@ -256,7 +267,7 @@ def _lines(
             row["expected"],
             source_of(row),
             measured["mean"] if measured else None,
-            _half_width(measured) if measured else None,
+            _ci_of(measured) if measured else None,
             None
             if difference is None
             else f"{difference * 100:+.1f} %"

@@ -25,6 +25,8 @@ class Series:
     """Index of the palette's colour: measured points and those next to them have the same."""
     hover: Sequence[str] = ()
     """A text for each point, shown with its values."""
+    undecided: Sequence[bool] = ()
+    """True for each point whose value has no verdict yet; it is grey."""
 
 
 @dataclass(frozen=True)

@@ -129,10 +129,10 @@ def provenance(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _interval(group: Group, name: str) -> Interval:
-    return Interval(getattr(group, name), group.half_widths.get(name), 1)
+    return Interval(getattr(group, name), group.ci.get(name), 1)
 
 
 def _ends(at: Interval) -> tuple[float, float]:
-    if at.half_width is None:
+    if at.ci is None:
         return math.nan, math.nan
-    return at.mean - at.half_width, at.mean + at.half_width
+    return at.mean - at.ci, at.mean + at.ci

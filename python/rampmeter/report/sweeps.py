@@ -140,7 +140,7 @@ def _panels(points: Sequence[PointRows], key: str | None) -> dict[str, list[Poin
 
 def _series(name: str, values: Sequence[tuple[Any, Interval]], colour: int) -> Series:
     shown = [(x, at) for x, at in values if math.isfinite(at.mean)]
-    half = [at.half_width if at.half_width is not None else math.nan for _, at in shown]
+    half = [at.ci if at.ci is not None else math.nan for _, at in shown]
     means = [at.mean for _, at in shown]
     return Series(
         name,
@@ -205,7 +205,7 @@ def _differences(points: Sequence[PointRows], keys: Sequence[str]) -> Iterator[D
             found = interval(by_transport[other][s] - by_transport[one][s] for s in seeds)
             if not found.n:
                 continue
-            half = found.half_width
+            half = found.ci
             is_sure = half is not None and abs(found.mean) > half
             lower = one if found.mean > 0 else other
             rows.append(
@@ -247,7 +247,7 @@ def _table(points: Sequence[PointRows], keys: Sequence[str], measures: Sequence[
         cells += [point.transport, len(point.rows), point.n_not_finished, warned, short]
         for measure in measures:
             found = point.interval(measure)
-            cells += [found.mean if found.n else None, found.half_width]
+            cells += [found.mean if found.n else None, found.ci]
         rows.append(cells)
     return DataTable("Points", columns, rows)
 

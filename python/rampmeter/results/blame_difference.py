@@ -114,7 +114,7 @@ def tables_for_readers(
 
 def _reason(by_size: Sequence[SizeDifference], n_seeds: int) -> Iterator[str]:
     """Yields the reason why sizes with flows have no interval, if there are any."""
-    if any(one.count and one.total.half_width is None for one in by_size):
+    if any(one.count and one.total.ci is None for one in by_size):
         yield FEW_NOTE if n_seeds == 1 else FEW_SEEDS_NOTE
 
 

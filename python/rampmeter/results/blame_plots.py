@@ -33,10 +33,10 @@ def differences(names: tuple[str, str], by_size: Sequence[SizeDifference]) -> "F
         plots.CauseDifferences(
             "all flows" if label == "all" else label,
             {
-                plots.CauseKey(cause, "", cause_name(cause)): (at.mean, at.half_width)
+                plots.CauseKey(cause, "", cause_name(cause)): (at.mean, at.ci)
                 for cause, at in one.causes.items()
             },
-            (one.total.mean, one.total.half_width),
+            (one.total.mean, one.total.ci),
         )
         for label, one in zip(labels, by_size, strict=True)
         if one.count

@@ -211,7 +211,7 @@ class Comparison:
         sure = ""
         if self.n_seeds > 1:
             sure = f" ± is half a 95 % confidence interval over {self.n_seeds} seeds."
-        elif any(group.mean.half_width for label in self.labels for group in self.slowdowns(label)):
+        elif any(group.mean.ci for label in self.labels for group in self.slowdowns(label)):
             sure = " ± is half a 95 % confidence interval by batch means."
         return [which + warm + sure]
 
@@ -277,7 +277,7 @@ class Comparison:
                 for name in STATISTICS:
                     value: Interval = getattr(group, name)
                     row[name] = None if math.isnan(value.mean) else value.mean
-                    row[f"{name}_ci"] = value.half_width
+                    row[f"{name}_ci"] = value.ci
                 rows.append(row)
         kinds: dict[str, pa.DataType] = {"transport": pa.string(), "size": pa.string()}
         kinds |= {"upper_bytes": pa.uint64(), "flows": pa.uint64()}
@@ -458,5 +458,5 @@ def _interval(groups: Sequence[Group], name: str) -> Interval:
     if len(groups) > 1:
         return interval(getattr(group, name) for group in groups)
     value = getattr(groups[0], name)
-    half_width = groups[0].half_widths.get(name)
-    return Interval(value, half_width, 0 if math.isnan(value) else 1)
+    ci = groups[0].ci.get(name)
+    return Interval(value, ci, 0 if math.isnan(value) else 1)

@@ -152,8 +152,15 @@ def _network(comparison: ComparedRuns) -> ResultTable:
 def _by_size(
     comparison: ComparedRuns, name: str, title: str, value: Callable[[Slowdowns], Interval]
 ) -> ResultTable:
-    """Returns a table of one statistic by transport and size."""
-    groups = {label: comparison.slowdowns(label) for label in comparison.labels}
+    """Returns a table of one statistic by transport and size, of sizes that have flows."""
+    found = [comparison.slowdowns(label) for label in comparison.labels]
+    used = [idx for idx, of in enumerate(zip(*found, strict=True)) if any(g.count for g in of)]
+    # The last group has the flows of all sizes.
+    shown = sorted({*used, len(found[0]) - 1})
+    groups = {
+        label: [of[idx] for idx in shown]
+        for label, of in zip(comparison.labels, found, strict=True)
+    }
     first = next(iter(groups.values()))
     columns = (TRANSPORT, *(Column(group.label, _size(group)) for group in first))
     rows: list[tuple[Cell, ...]] = [("flows", *(group.count for group in first))]

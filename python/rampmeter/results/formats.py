@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -30,8 +31,11 @@ LATEX: Final = {
     "†": r"\dag{}",
     "…": r"\dots{}",
     "\u2009": r"\,",
+    "\u00a0": " ",
 }
 """Characters that LaTeX needs otherwise."""
+_NUMBER: Final = re.compile(r"[-+]?(\d|inf\b)")
+"""The beginning of a number."""
 
 
 def csv_text(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -85,12 +89,12 @@ def latex_text(
 
 
 def escape(text: str) -> str:
-    """Returns a text in LaTeX.
+    """Returns a text in LaTeX, without control characters, which LaTeX refuses.
 
     >>> print(escape("50 % of h_0"))
     50 \\% of h\\_0
     """
-    return "".join(LATEX.get(character, character) for character in text)
+    return "".join(LATEX.get(one, one if one.isprintable() else "") for one in text)
 
 
 def single_line(text: str) -> str:
@@ -100,13 +104,18 @@ def single_line(text: str) -> str:
 
 def _stacked(heading: str, side: str) -> str:
     """Returns a heading; its lines are stacked."""
-    lines = [escape(line) for line in heading.split("\n")]
+    lines = [_guarded(escape(line)) for line in heading.split("\n")]
     stack = " \\\\ ".join(lines)
     return rf"\shortstack[{side}]{{{stack}}}" if len(lines) > 1 else stack
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return rf"{' & '.join(cells)} \\"
+    return rf"{_guarded(' & '.join(cells))} \\"
+
+
+def _guarded(line: str) -> str:
+    """Returns a line that is no argument of the rule or the end of the row before it."""
+    return f"{{}}{line}" if line[:1] in ("[", "*") else line
 
 
 def _latex_cell(text: str, *, has_interval: bool) -> str:
@@ -121,6 +130,9 @@ def _latex_number(text: str) -> str:
         return "--"
     if text in ("inf", "-inf"):
         return rf"${text.replace('inf', '')}\infty$"
+    if text[:1] == "-" and text[1:2].isdigit():
+        # A hyphen is shorter than a minus.
+        return f"$-${_latex_number(text[1:])}"
     digits = text.replace(" ", "")
     return text.replace(" ", r"\,") if digits.isdecimal() else escape(text)
 
@@ -128,7 +140,7 @@ def _latex_number(text: str) -> str:
 def _is_text(cells: Iterable[str]) -> bool:
     """Returns true if a column has words, such as names and reasons, and no number."""
     shown = [cell for cell in cells if cell != NONE]
-    return bool(shown) and not any(cell[:1].isdigit() or cell[:1] in "-+i" for cell in shown)
+    return bool(shown) and not any(_NUMBER.match(cell) for cell in shown)
 
 
 def _markdown_cell(text: str) -> str:

@@ -81,7 +81,7 @@ class SameFlows:
         uppers = [group.upper_bytes for group in bins if group.upper_bytes is not None]
         place = np.searchsorted(np.array(uppers, np.int64), sizes)
         # If the simulator reports intervals, flows are of one steady process.
-        steady = bool(everything.half_widths)
+        steady = bool(everything.ci)
         each = [
             _group(slowdown[place == idx], one.label, one.upper_bytes, is_steady=steady)
             for idx, one in enumerate(bins)

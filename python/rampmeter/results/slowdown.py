@@ -25,7 +25,7 @@ class Group:
     p99: float
     p999: float
     max: float
-    half_widths: Mapping[str, float] = field(default_factory=dict)
+    ci: Mapping[str, float] = field(default_factory=dict)
     """Half the widths of 95 % confidence intervals by batch means, by the names of statistics;
     only of runs that are long enough."""
 
@@ -38,9 +38,9 @@ class Group:
         found = statistics or dict.fromkeys(names, math.nan)
         mean, p50, p99, p999, top = (float(found[name]) for name in names)
         intervals = {name: found.get(f"{name}_ci") for name in names}
-        half_widths = {name: float(value) for name, value in intervals.items() if value is not None}
+        ci = {name: float(value) for name, value in intervals.items() if value is not None}
         n = int(found.get("count", 0))
-        return cls(label, upper_bytes, n, mean, p50, p99, p999, top, half_widths)
+        return cls(label, upper_bytes, n, mean, p50, p99, p999, top, ci)
 
 
 def overall_slowdown(summary: Mapping[str, Any], ideal: str = "delivered") -> Group:
@@ -89,8 +89,8 @@ def series_of_groups(name: str, groups: Sequence[Group]) -> "plots.SizeSeries":
         name,
         [group.mean if group.count else None for group in groups],
         [group.p99 if group.count else None for group in groups],
-        mean_errors=[group.half_widths.get("mean") for group in groups],
-        p99_errors=[group.half_widths.get("p99") for group in groups],
+        mean_errors=[group.ci.get("mean") for group in groups],
+        p99_errors=[group.ci.get("p99") for group in groups],
         labels=size_ranges([group.label for group in groups]),
     )
 
@@ -105,7 +105,7 @@ def series_of_slowdowns(name: str, groups: Sequence[Slowdowns]) -> "plots.SizeSe
         transport_name(name),
         [shown(group.mean.mean) for group in groups],
         [shown(group.p99.mean) for group in groups],
-        mean_errors=[group.mean.half_width for group in groups],
-        p99_errors=[group.p99.half_width for group in groups],
+        mean_errors=[group.mean.ci for group in groups],
+        p99_errors=[group.p99.ci for group in groups],
         labels=size_ranges([group.label for group in groups]),
     )

@@ -31,7 +31,7 @@ Medium: TypeAlias = Literal["all", "text", "data", "none"]
 
 Form: TypeAlias = Literal["number", "bytes", "mega", "general", "name"]
 
-HALF: Final = "_ci"
+CI: Final = "_ci"
 """Suffix of a key: half the width of the 95 % confidence interval."""
 HTML_ROWS_MAX: Final = 40
 """Maximum number of rows of a table in a notebook; of longer ones the first and last are shown."""
@@ -193,8 +193,8 @@ class ResultTable:
             for column, cell in zip(self.columns, row, strict=True):
                 record[column.key] = _value(cell)
                 if column.key in halves:
-                    half = cell.half_width if isinstance(cell, Interval) else None
-                    record[column.key + HALF] = half
+                    half = cell.ci if isinstance(cell, Interval) else None
+                    record[column.key + CI] = half
             records.append(record)
         return records
 
@@ -204,7 +204,7 @@ class ResultTable:
         return [
             key
             for column in self.columns
-            for key in (column.key, column.key + HALF)
+            for key in (column.key, column.key + CI)
             if key == column.key or column.key in halves
         ]
 
@@ -295,10 +295,14 @@ def render(tables: Iterable[ResultTable], format_: str, *, has_titles: bool = Tr
     for table in tables:
         match format_:
             case "csv":
-                above, text, below = f"# {table.name}: {table.title}\n", table.to_csv(), ""
+                above, text, below = (
+                    f"# {table.name}: {_one_line(table.title)}\n",
+                    table.to_csv(),
+                    "",
+                )
             case "latex":
-                above, text = f"% {table.title}\n", table.to_latex()
-                below = "".join(f"% {note}\n" for note in table.notes)
+                above, text = f"% {_one_line(table.title)}\n", table.to_latex()
+                below = "".join(f"% {_one_line(note)}\n" for note in table.notes)
             case "markdown":
                 above, text = f"### {table.title}\n\n", table.to_markdown()
                 below = "".join(f"\n{note}\n" for note in table.notes)
@@ -340,6 +344,11 @@ def _flat(value: Any) -> Any:
     if isinstance(value, Mapping):
         return ";".join(f"{name}={n}" for name, n in value.items())
     return value
+
+
+def _one_line(text: str) -> str:
+    """Returns a text without line breaks, which would end a comment."""
+    return " ".join(text.split())
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -120,7 +120,7 @@ def slowdown_by_size(summary: Mapping[str, Any], ideal: str = "delivered") -> Re
         )
         for group in groups
     ]
-    has_intervals = any(group.half_widths for group in groups)
+    has_intervals = any(group.ci for group in groups)
     return ResultTable(
         "slowdown_by_size",
         "Slowdown by flow size",
@@ -264,4 +264,4 @@ def new_table(title: str, *headings: str) -> "Table":
 
 def _with_interval(group: Group, name: str) -> Interval:
     """Returns a statistic with its interval, if it has one."""
-    return Interval(getattr(group, name), group.half_widths.get(name), min(group.count, 1))
+    return Interval(getattr(group, name), group.ci.get(name), min(group.count, 1))

@@ -13,8 +13,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import Console
-
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.on_demand import asyncio
@@ -25,8 +23,9 @@ from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures
 from rampmeter.running.comparison_job import ComparisonJob
+from rampmeter.running.growing_run import grow
 from rampmeter.running.progress import watching
-from rampmeter.running.run_length import RunLength
+from rampmeter.running.run_length import RunLength, length_of_run
 from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
 from rampmeter.text.arguments import (
     argument_error,
@@ -35,6 +34,7 @@ from rampmeter.text.arguments import (
     path_argument,
 )
 from rampmeter.text.locations import Location
+from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import Table
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def run(
     deadlines: PlanTable | Table | None = None,
     load: PlanTable | Table | None = None,
     names: PlanTable | Table | None = None,
+    auto_flows: bool = False,
+    precision: float | None = None,
+    flows_max: int | None = None,
     timeout: float | None = None,
     cancel: threading.Event | None = None,
     on_progress: "Callable[[Progress], None] | None" = None,
@@ -77,6 +80,9 @@ def run(
     `force` replaces them. Ctrl-C ends the run, keeps finished output in `out`, and raises
     `KeyboardInterrupt`; SIGTERM raises `SystemExit`. The simulator releases the interpreter lock,
     so that threads can run several simulations. A run without `out` cannot be pickled.
+
+    With `auto_flows` the flows of the plan are doubled, up to `flows_max`, until half the 95 %
+    interval of the mean slowdown is within `precision` (0.05) and no warning calls the run short.
 
     A run longer than `timeout` seconds ends with `TimeoutError`. A run whose event `cancel` is set
     ends with `CancelledError` of `concurrent.futures`. Both keep finished output in `out`. Another
@@ -102,15 +108,32 @@ def run(
         "names": names,
     }
     complete = _plan(plan, seed, parts)
+    length = length_of_run(complete, _precision(precision), flows_max, is_auto=auto_flows)
+    stop = StopCondition(timeout, cancel)
+    return _run_plan(complete, length, out, stop, on_progress, force=force, quiet=quiet)
+
+
+def _run_plan(
+    plan: Plan,
+    length: RunLength | None,
+    out: str | PathLike[str] | None,
+    stop: StopCondition,
+    on_progress: "Callable[[Progress], None] | None",
+    *,
+    force: bool,
+    quiet: bool,
+) -> Run:
+    """Runs a plan in a folder; raises an exception if a time limit or an event ends it."""
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
     done = Run(folder, is_temporary=out is None)
-    stop = StopCondition(timeout, cancel)
-    batch = _run_job(Job("run", complete, folder, force), stop, on_progress, quiet=quiet)
+    job = Job("run", plan, folder, force)
+    run_jobs = partial(_run_watched, stop=stop, on_progress=on_progress, quiet=quiet)
+    batch = run_jobs([job]) if length is None else grow(job, length, run_jobs).batch
     if any(outcome.state == "interrupted" for outcome in batch.outcomes):
         finished = f"; finished output is in {folder}" if out is not None else ""
         if stop.cancel.is_set():
             raise CancelledError(f"the run was cancelled{finished}")
-        raise TimeoutError(f"timeout: the run did not end within {timeout:g} s{finished}")
+        raise TimeoutError(f"timeout: the run did not end within {stop.timeout:g} s{finished}")
     return done
 
 
@@ -124,19 +147,26 @@ def _check_control(timeout: object, cancel: object, on_progress: object) -> None
         raise argument_error("on_progress", "a function", on_progress)
 
 
-def _run_job(
-    job: Job,
+def _precision(precision: float | None) -> float | None:
+    """Returns a precision; raises `PlanError` if it is not between 0 and 1."""
+    if precision is not None:
+        number_argument("precision", precision, 0.0, 1.0, is_open=True)
+    return precision
+
+
+def _run_watched(
+    jobs: list[Job],
     stop: StopCondition,
     on_progress: "Callable[[Progress], None] | None",
     *,
     quiet: bool,
 ) -> Batch:
-    """Runs a job; raises its error, the callback's exception, or that of a signal."""
+    """Runs jobs; raises their first error, the callback's exception, or that of a signal."""
     if on_progress is None:
-        batch = _run_jobs([job], quiet=quiet, stop=stop)
+        batch = _run_jobs(jobs, quiet=quiet, stop=stop)
     else:
         watcher = _CallbackWatcher(on_progress, stop)
-        batch = run_all([job], watcher, stop=stop)
+        batch = run_all(jobs, watcher, stop=stop)
         if watcher.error is not None:
             raise watcher.error
     _raise(batch)
@@ -215,8 +245,7 @@ def compare(
     choices = naming.transports_of(transports)
     if seeds is not None:
         number_argument("seeds", seeds, 1, SEEDS_LISTED_MAX, is_whole=True)
-    if precision is not None:
-        number_argument("precision", precision, 0.0, 1.0, is_open=True)
+    _precision(precision)
     choice_argument("failures", failures, FAILURES)
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
     job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
@@ -233,7 +262,7 @@ def compare(
 
 
 def _run_jobs(jobs: list[Job], *, quiet: bool, stop: StopCondition | None = None) -> Batch:
-    with watching(Console(stderr=True), jobs, is_quiet=quiet) as watcher:
+    with watching(progress_console(), jobs, is_quiet=quiet) as watcher:
         return run_all(jobs, watcher, stop=stop)
 
 

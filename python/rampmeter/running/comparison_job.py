@@ -92,7 +92,7 @@ class ComparisonJob:
                 f"The interval of {label}'s mean slowdown is {mean.relative:.3f} of the mean, "
                 f"wider than {precision:g}, with {mean.n} seeds. At most {SEEDS_MAX} are run.",
                 "wide-interval",
-                {"transport": label, "half_percent": 100 * mean.relative, "seeds": mean.n},
+                {"transport": label, "ci_percent": 100 * mean.relative, "seeds": mean.n},
             )
             for label, mean in self._means(comparison).items()
             if mean.relative is not None and not mean.is_within(precision)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import ONE_SAMPLE
+from rampmeter.text.arguments import argument_error, number_argument
 from rampmeter.text.cautions import TOO_SHORT, cautions_of
 from rampmeter.text.locations import Location
 
@@ -40,6 +41,10 @@ class RunLength:
         Raises `PlanError` if the plan has no number of flows, or more than `flows_max`, and if
         there is a maximum for a length that is not chosen.
         """
+        if not isinstance(is_auto, bool):
+            raise argument_error("auto_flows", "True or False", is_auto)
+        if flows_max is not None:
+            number_argument("flows-max", flows_max, 1, is_whole=True)
         if not is_auto:
             if flows_max is not None:
                 raise Location(key="flows-max").error(
@@ -77,3 +82,15 @@ class RunLength:
         overall = summary["slowdown"]["delivered"]["overall"] or {}
         mean, half = overall.get("mean"), overall.get("mean_ci")
         return mean is not None and half is not None and half <= self.precision * mean
+
+
+def length_of_run(
+    plan: Plan, precision: float | None, flows_max: int | None, *, is_auto: bool
+) -> RunLength | None:
+    """Returns the length of a single run, as `RunLength.of`.
+
+    Its precision has no seeds to add, so that without a chosen length it is an error, too.
+    """
+    if precision is not None and not is_auto:
+        raise Location(key="precision").error("requires a chosen number of flows (--auto-flows)")
+    return RunLength.of(plan, precision, flows_max, is_auto=is_auto)

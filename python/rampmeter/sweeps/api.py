@@ -6,8 +6,6 @@ from os import PathLike
 from tempfile import mkdtemp
 from typing import Any, Literal, TypeAlias
 
-from rich.console import Console
-
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, zipped_axis
 from rampmeter.choices.grammar import parse_values
 from rampmeter.plan.base import PlanTable, Transport
@@ -21,6 +19,7 @@ from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.session import Session, run_sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
 from rampmeter.text.locations import Location
+from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import Table, TomlValue
 
 Combine: TypeAlias = Literal["grid", "zip", "random"]
@@ -80,7 +79,7 @@ def sweep(
         axes, transports, seeds, precision, metric, seeds_max, auto_flows, flows_max
     )
     complete = sweep_of(base, wishes)
-    console = Console(stderr=True)
+    console = progress_console()
     session = Session(
         lambda: open_engine(on, jobs),
         lambda text: None if quiet else console.print(text, markup=False, highlight=False),

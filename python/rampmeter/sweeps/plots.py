@@ -326,9 +326,9 @@ def _sizes(point: PointRows, bins: str) -> "plots.SizeSeries":
         for name in ("mean", "p99")
     )
     if len(seeds) == 1:
-        errors = [[group.half_widths.get(n) for group in seeds[0]] for n in ("mean", "p99")]
+        errors = [[group.ci.get(n) for group in seeds[0]] for n in ("mean", "p99")]
     else:
-        errors = [[at.half_width for at in of] for of in (means, p99s)]
+        errors = [[at.ci for at in of] for of in (means, p99s)]
     labels = size_ranges([group.label for group in seeds[0]])
     hollow = frozenset(range(len(labels))) if _is_short(point) else frozenset[int]()
     return plots.SizeSeries(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.analysis.confidence import LEVEL, Interval, interval
 from rampmeter.on_demand import pa
-from rampmeter.results.table import ResultTable, by_name
+from rampmeter.results.table import CI, ResultTable, by_name
 from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
 from rampmeter.sweeps.plots import SweepPlots
@@ -25,8 +25,6 @@ from rampmeter.text.text_table import TextTable
 if TYPE_CHECKING:
     pass
 
-HALF: Final = "_half"
-"""Suffix of a column's name that has half the width of its interval."""
 HTML_SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "completion_us")
 """Measures that notebooks show, if a sweep has them."""
 SUMMARY: Final = "summary"
@@ -126,8 +124,14 @@ class SweepResults:
             for row in point.rows
         )
 
-    def summary(self, level: float = LEVEL) -> "pa.Table":
-        """Returns a row for each point: mean and half interval (`_half`) of each measure."""
+    @cached_property
+    def summary(self) -> "pa.Table":
+        """A row for each point, as an Arrow table: seeds, counts and means over the seeds.
+
+        `slowdown_mean_ci` and so on are half the widths of the 95 % intervals of means over seeds,
+        null with fewer than two. Metadata of columns have their units and meanings. Raises
+        `ResultError` if there is no run yet.
+        """
         fields = [self.table.schema.field(name) for name in ("point", *self.keys, "transport")]
         fields += [
             field("seeds", INT, "runs of the point"),
@@ -140,9 +144,9 @@ class SweepResults:
         for name in MEASURES:
             column = columns[name]
             fields.append(field(name, FLOAT, f"mean of {column.meaning}", column.unit))
-            half = f"half the {level:.0%} interval of the mean of {name}"
-            fields.append(field(f"{name}{HALF}", FLOAT, half, column.unit))
-        rows = [point.summary(level) for point in self.points]
+            half = f"half the {LEVEL:.0%} interval of the mean of {name}"
+            fields.append(field(f"{name}{CI}", FLOAT, half, column.unit))
+        rows = [point.summary() for point in self.points]
         return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
     @property
@@ -204,7 +208,7 @@ class PointRows:
         """Returns the mean of a column over the seeds, with its interval."""
         return interval((row[name] for row in self.rows), level)
 
-    def summary(self, level: float = LEVEL) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Returns the row of the table of means."""
         row: dict[str, Any] = {"point": self.number, **self.values, "transport": self.transport}
         row["seeds"] = len(self.rows)
@@ -213,9 +217,9 @@ class PointRows:
         row["is_short"] = self.is_short
         row |= {name: sum(one[name] or 0 for one in self.rows) for name in COUNTS}
         for name in MEASURES:
-            found = self.interval(name, level)
+            found = self.interval(name)
             row[name] = found.mean if found.n else None
-            row[f"{name}{HALF}"] = found.half_width
+            row[f"{name}{CI}"] = found.ci
         return row
 
 

@@ -223,7 +223,7 @@ def _finish(dataset: Dataset, outcome: DriverOutcome) -> None:
     """Writes means and intervals, and the log of this driver."""
     results = SweepResults(dataset.url)
     if outcome.n_kept or outcome.n_ran:
-        dataset.put_intervals(results.summary())
+        dataset.put_intervals(results.summary)
     dataset.remove_parts()
     if not outcome.wall_seconds:
         return

@@ -61,9 +61,13 @@ def _ranges(alike: Sequence[Caution]) -> Iterator[str]:
         if not isinstance(value, int | float):
             continue
         numbers = [one.values[name] for one in alike]
-        low, high = (f"{extreme:.3g}" for extreme in (min(numbers), max(numbers)))
+        low, high = map(_number, (min(numbers), max(numbers)))
         if low != high:
             yield f"{name} {low} to {high}"
+
+
+def _number(value: float) -> str:
+    return count(int(value)) if float(value).is_integer() else f"{value:.3g}"
 
 
 def _names(points: Sequence[str]) -> str:

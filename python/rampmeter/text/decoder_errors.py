@@ -28,6 +28,11 @@ def plain_error(error: PlanError, location: Location) -> PlanError:
     problem = _SYSTEM.sub("", error.problem or "")
     found = _UNKNOWN.search(problem) or _MISSING.search(problem)
     if found is None:
+        if near := _nearest(error.expected or "", str(error.got)):
+            hint = f"did you mean {near}?"
+            return location.error(
+                expected=error.expected, got=error.got, hint=hint, code=error.code or SYNTAX
+            )
         expected = "a text" if error.expected == "variant identifier" else error.expected
         if expected == error.expected and problem == error.problem:
             return relocated(error, location)
@@ -48,6 +53,12 @@ def plain_error(error: PlanError, location: Location) -> PlanError:
     # The line of a missing key is that of its table.
     place = replace(location, key=f"{location.key}.{key}".strip("."))
     return place.error(expected=expected, got=got, hint=hint, code=error.code or SYNTAX)
+
+
+def _nearest(expected: str, got: str) -> str:
+    """Returns the listed name that is nearest to the one that came; empty without a list."""
+    names = expected.removeprefix("one of ").split(", ") if expected.startswith("one of ") else []
+    return next(iter(get_close_matches(got.strip('"'), names, n=1)), "")
 
 
 def _parts(found: re.Match[str]) -> tuple[str, str, str, str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rampmeter.on_demand import rich_box, rich_measure, rich_table
 
@@ -21,6 +21,10 @@ NARROW, NARROW_LABEL_WIDTH = 60, 16
 
 UNLIMITED = 10_000
 """Width of a console on which any table fits, in columns."""
+
+
+NAMES_MAX: Final = 3
+"""Maximum number of columns that name a row, and are repeated if a table continues."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class TextTable:
         """Yields tables that fit the console.
 
         If needed, intervals are in separate lines, and then columns in tables below each other,
-        each with the row names.
+        each with the row names: the first column, and further ones if rows differ in them alone.
         """
         if console.width < NARROW and self.label_width > NARROW_LABEL_WIDTH:
             yield from replace(self, label_width=NARROW_LABEL_WIDTH).tables(console)
@@ -52,7 +56,7 @@ class TextTable:
             yield self._table()
             return
         narrow = replace(self, rows=[tuple(map(_folded, row)) for row in self.rows])
-        start = 1
+        start = self._n_names
         while start < len(self.headings):
             end = len(self.headings)
             while end > start + 1 and not narrow._part(start, end)._fits(console):
@@ -80,11 +84,21 @@ class TextTable:
         for note in self.notes:
             console.print(note, markup=False, highlight=False)
 
-    def _part(self, start: int, end: int) -> "TextTable":
-        def part(cells: tuple[str, ...]) -> tuple[str, ...]:
-            return (cells[0], *cells[start:end])
+    @property
+    def _n_names(self) -> int:
+        """The number of leading columns in which all rows differ; 1 if there is none."""
+        for n in range(1, min(NAMES_MAX, len(self.headings) - 1) + 1):
+            if len({row[:n] for row in self.rows}) == len(self.rows):
+                return n
+        return 1
 
-        title = self.title if start == 1 else f"{self.title}, continued"
+    def _part(self, start: int, end: int) -> "TextTable":
+        names = self._n_names
+
+        def part(cells: tuple[str, ...]) -> tuple[str, ...]:
+            return (*cells[:names], *cells[start:end])
+
+        title = self.title if start == names else f"{self.title}, continued"
         return replace(
             self, title=title, headings=part(self.headings), rows=[part(r) for r in self.rows]
         )

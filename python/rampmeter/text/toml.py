@@ -1,5 +1,6 @@
 """TOML texts of plans, which tomlkit writes; the standard library only reads them."""
 
+import json
 import numbers
 import re
 import tomllib
@@ -28,6 +29,22 @@ def dumps(table: Mapping[str, Any]) -> str:
     Raises `TypeError` for a value that TOML lacks; see `plain`.
     """
     return tomlkit.dumps(_plain_tree(table)).strip("\n") + "\n"
+
+
+def compact(value: TomlValue) -> str:
+    """Returns a value as TOML on one line, much faster than `dumps`, for programs to read."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            # Escapes of JSON are those of TOML, which forbids one character more.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            pairs = (f"{compact(key)} = {compact(inner)}" for key, inner in value.items())
+            return f"{{{', '.join(pairs)}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(compact, value))}]"
+    return repr(value)
 
 
 def parse(text: str, location: Location) -> dict[str, Any]:

@@ -225,9 +225,9 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if half > WIDE * overall.mean {
         warnings.push(warning!(
             "wide-interval",
-            "the mean slowdown is known to {half_percent:.0} % only; simulate more flows, or more \
+            "the mean slowdown is known to {ci_percent:.0} % only; simulate more flows, or more \
              seeds",
-            half_percent = 100.0 * half / overall.mean,
+            ci_percent = 100.0 * half / overall.mean,
         ));
     }
     let slowdowns = facts.counted.iter().filter_map(|k| k.slowdown(Ideal::Delivered));

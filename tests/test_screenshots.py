@@ -1,0 +1,36 @@
+"""Pictures of terminals in the documentation."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from rich.text import Text
+
+from tools.screenshots import COLUMNS, COMMANDS, IMAGES, LINES, picture, screen
+
+from .conftest import ROOT
+
+
+def test_a_screen_has_the_lines_that_remain_after_control_codes() -> None:
+    output = "head\r\n\x1b[?25lone\n\x1b[1mtwo\x1b[0m\r\x1b[2K\x1b[1A\x1b[2K\x1b[31mdone\x1b[0m\n"
+    shown = [Text.from_ansi(line).plain for line in screen(output)]
+    assert shown == ["head", "done", ""]
+
+
+def test_a_picture_has_the_last_lines_and_needs_no_network() -> None:
+    text = picture("rampmeter run plan.toml", [f"line {n}" for n in range(40)], "run")
+    ElementTree.fromstring(text)
+    shown = re.findall(r"line&#160;(\d+)", text)
+    assert shown == [str(n) for n in range(40 - LINES, 40)]
+    assert "http" not in re.sub(r'xmlns="[^"]*"|https://www.textualize.io', "", text)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_picture_is_in_a_page_and_fits_the_terminal(name: str) -> None:
+    file = IMAGES / f"terminal-{name}.svg"
+    pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    assert any(f"images/{file.name})" in page for page in pages)
+    text = file.read_text(encoding="utf-8")
+    assert len(re.findall(r'id="terminal-[a-z-]+-line-\d+"', text)) == LINES - 1
+    widths = [float(width) for width in re.findall(r'textLength="([\d.]+)"', text)]
+    assert max(widths) <= 12.2 * COLUMNS
