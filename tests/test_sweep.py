@@ -482,6 +482,12 @@ class TestEstimate:
         total = estimates.estimate([(sweep.points[0], 1), (sweep.points[0], 2)])
         assert (total.n_runs, total.n_probes) == (2, 1)
 
+    def test_the_memory_of_the_caller_is_not_that_of_runs(self) -> None:
+        own = b"x" * 1_000_000_000
+        (probe,) = estimates._probe_all(sweep_of(rm.Plan(SMALL).with_(("sweep.seeds", 2))).points)
+        assert len(own) == 1e9
+        assert 20e6 < probe.memory_bytes < 0.5e9
+
     def test_every_transport_has_a_probe(self) -> None:
         sweep = sweep_of(rm.Plan.load("plan.toml"))
         labels = [point.transport.label for point in estimates.points_to_probe(sweep.points)]

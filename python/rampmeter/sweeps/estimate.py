@@ -215,7 +215,7 @@ def _probe(plan: Mapping[str, str]) -> Probe:
     with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
         text = _core.run(plan["text"], plan["base"], scratch, on_progress)
     seconds = time.monotonic() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    memory = _peak_memory()
     summary: dict[str, Any] = json.loads(text)
     if summary["status"] != "interrupted":
         return Probe(seconds, memory, is_whole=True)
@@ -224,6 +224,17 @@ def _probe(plan: Mapping[str, str]) -> Probe:
         return Probe(math.nan, memory, is_whole=False)
     further = FLOW_BYTES * max(0, total - delivered)
     return Probe(seconds * max(1.0, total / delivered), memory + further, is_whole=False)
+
+
+def _peak_memory() -> float:
+    """Returns the largest memory of this process so far, in bytes.
+
+    The `ru_maxrss` of a process that another one has started includes the memory of that one.
+    """
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return float(line.split()[1]) * 1024.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
 def _is_divisible(plan: Mapping[str, str]) -> bool:
