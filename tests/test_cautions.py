@@ -96,6 +96,14 @@ def test_clock_errors_cause_a_warning_if_hosts_send_in_slots() -> None:
     assert "clock-offset" not in codes("homa", 10.0)
 
 
+def test_clocks_that_drift_more_than_guard_bands_allow_cause_a_warning() -> None:
+    plan = rm.Plan(OVERLOAD.replace("homa", "fastpod").replace("0.9", "0.4"))
+    plan = plan.with_(("topology", {"kind": "pod", "k": 4}), ("clocks.drift-ppm", 20.0))
+    assert "clock-drift" in [caution.code for caution in plan.warnings()]
+    allowed = plan.with_(("transport.clock-drift-ppm", 20.0))
+    assert "clock-drift" not in [caution.code for caution in allowed.warnings()]
+
+
 def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:
     run = rm.run(rm.Plan(OVERLOAD), out=tmp_path / "run", quiet=True)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

@@ -101,8 +101,9 @@ const fn is_same(a: &str, b: &str) -> bool {
 
 /// The codes of all warnings with the names of their values, a subset of which each has. The
 /// package explains them in `explanations.toml`.
-pub const WARNINGS: [(&str, &[&str]); 46] = [
+pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("alike-batches", &[]),
+    ("clock-drift", &["drift_ppm", "allowed_ppm", "transport"]),
     ("clock-offset", &["offset_us", "rtt_us", "transport"]),
     ("common-time", &["transport", "name", "shared_us", "fastest_us"]),
     ("cut-off-by-drain", &["drain_s"]),

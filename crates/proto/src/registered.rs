@@ -127,6 +127,9 @@ pub struct Assumptions {
     /// Hosts send in slots by clocks of their own, which nothing sets. Messages may wait for as
     /// long as the clocks are apart.
     pub one_clock: bool,
+    /// Drift of clocks that guard bands allow for, in parts per billion. Packets of hosts whose
+    /// clocks drift more are lost. `None` if it does not matter.
+    pub drift_ppb: Option<u32>,
 }
 
 impl Assumptions {
@@ -150,6 +153,7 @@ impl Assumptions {
             window_grows: self.window_grows && other.window_grows,
             schedules_core: self.schedules_core || other.schedules_core,
             one_clock: self.one_clock || other.one_clock,
+            drift_ppb: self.drift_ppb.into_iter().chain(other.drift_ppb).min(),
         }
     }
 }

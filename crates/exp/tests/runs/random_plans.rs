@@ -68,7 +68,9 @@ fn random_plans_are_refused_or_run_to_an_end() {
         let flows = &summary.flows;
         let ended = flows.delivered + flows.failed + flows.rejected + flows.unfinished;
         assert_eq!(flows.submitted, ended, "{flows:?}\n{text}");
-        assert!(flows.failed == 0 || has_faults, "flows fail: {flows:?}\n{text}");
+        let has_warning = plan.warnings().iter().any(|warning| warning.code == "clock-drift");
+        let may_fail = has_faults || has_warning;
+        assert!(flows.failed == 0 || may_fail, "flows fail: {flows:?}\n{text}");
         if matches!(summary.status, RunStatus::Finished | RunStatus::Incomplete) {
             assert_eq!(flows.unfinished, 0, "{text}");
             let lost = flows.failed + flows.rejected;

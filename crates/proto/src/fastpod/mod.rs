@@ -149,6 +149,7 @@ impl RegisteredTransport for FastpodTransport {
             one_rate: true,
             one_round_trip: true,
             chooses_paths: config.is_exact(),
+            drift_ppb: config.is_exact().then_some(config.config.clock_ppb),
             ..Assumptions::default()
         }
     }

@@ -252,3 +252,18 @@ pub(crate) fn clock_offset(clocks: &ClockSpec, rtt: Span, transport: &str) -> Op
         )
     })
 }
+
+/// Returns a warning if clocks drift more than guard bands of a transport allow for.
+pub(crate) fn clock_drift(clocks: &ClockSpec, allowed: u32, transport: &str) -> Option<Warning> {
+    let (drift, allowed) = (clocks.drift_ppm_max, f64::from(allowed) / 1e3);
+    (drift > allowed).then(|| {
+        warning!(
+            "clock-drift",
+            "clocks.drift-ppm: {drift_ppm} is more than transport.clock-drift-ppm ({allowed_ppm}), \
+             which the guard bands of {transport} allow for, so that packets collide and are lost",
+            drift_ppm = drift,
+            allowed_ppm = allowed,
+            transport = transport,
+        )
+    })
+}

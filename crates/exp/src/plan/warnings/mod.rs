@@ -199,6 +199,9 @@ impl PlanFacts<'_> {
         if assumptions.one_clock {
             warnings.extend(assumptions::clock_offset(&self.sim.clocks, rtt, name));
         }
+        let allowed = assumptions.drift_ppb;
+        warnings
+            .extend(allowed.and_then(|of| assumptions::clock_drift(&self.sim.clocks, of, name)));
         let core = assumptions::NarrowestCore::narrowest(topology, states, self.names());
         if assumptions.full_bisection {
             warnings.extend(assumptions::narrow_core(&core, name));
