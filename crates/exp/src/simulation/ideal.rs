@@ -26,9 +26,6 @@ struct Run {
     open: HashMap<u32, OpenFlow>,
     ideals: Ideals,
     counters: Counters,
-    in_flight: FlowsInFlight,
-    /// The service of all flows that are complete, in picoseconds.
-    completed_service: u128,
 }
 
 /// Numbers of the planes of all hosts.
@@ -106,8 +103,6 @@ pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity
         open: HashMap::new(),
         ideals: Ideals::new(sim, segmentation),
         counters: Counters::default(),
-        in_flight: FlowsInFlight::default(),
-        completed_service: 0,
     };
     let mut pace = ProgressTimer::new();
     let mut next = source.poll_arrival();
@@ -185,11 +180,6 @@ impl Run {
         let job = Job { id, src, dst, links, parts, rate, service };
         self.scheduler.submit(arrival.at, job);
         self.open.insert(id, OpenFlow { record, service });
-        self.in_flight.add(
-            service,
-            arrival.size,
-            arrival.size.packets_ceil(self.segmentation.payload),
-        );
         self.counters.submitted += 1;
         self.counters.offered_bytes += arrival.size.get();
     }
@@ -210,9 +200,6 @@ impl Run {
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));
         (record.sent_bytes, record.fresh_bytes) = (record.size, record.size);
-        let packets = record.size.packets_ceil(self.segmentation.payload);
-        self.in_flight.remove(service, record.size, packets);
-        self.completed_service += u128::from(service.as_ps());
         recorder.on_flow(&record);
         source.on_delivered(record.number, delivered);
         source.on_completed(record.number, completed);
@@ -228,46 +215,31 @@ impl Run {
         left.sort_unstable_by_key(|&(id, _)| id);
         for (id, remaining) in left {
             let Some(OpenFlow { mut record, service }) = self.open.remove(&id) else { continue };
-            let served = u128::from((service - remaining).as_ps());
-            let bytes = u128::from(record.size.get()) * served;
-            let bytes = (bytes / u128::from(service.as_ps()).max(1)) as u64;
+            let bytes = share(record.size.get(), service, remaining);
             (record.sent_bytes, record.fresh_bytes) = (Bytes::new(bytes), Bytes::new(bytes));
             self.counters.fresh_bytes += bytes;
             recorder.on_flow(&record);
         }
     }
 
-    /// Counts the bytes and packets delivered by `now`. Complete flows count whole. Those in flight
-    /// together count by the share of their service that they have received.
+    /// Counts the bytes and packets delivered by `now`: those of complete flows, and shares of those
+    /// in progress.
     fn on_last_arrival(&mut self, now: Time) {
-        let served = u128::from(self.scheduler.served(now).as_ps());
-        let served = served.saturating_sub(self.completed_service);
-        let FlowsInFlight { service, bytes, packets } = self.in_flight;
-        let share = |of: u64| (u128::from(of) * served / service.max(1)) as u64;
+        let (mut bytes, mut packets) = (self.counters.fresh_bytes, self.counters.fresh_packets);
+        for (id, remaining) in self.scheduler.remaining(now) {
+            let Some(OpenFlow { record, service }) = self.open.get(&id) else { continue };
+            bytes += share(record.size.get(), *service, remaining);
+            let n_packets = record.size.packets_ceil(self.segmentation.payload);
+            packets += share(n_packets, *service, remaining);
+        }
         self.counters.last_arrival = now;
-        self.counters.fresh_packets_at_last_arrival = self.counters.fresh_packets + share(packets);
-        self.counters.fresh_bytes_at_last_arrival = self.counters.fresh_bytes + share(bytes);
+        self.counters.fresh_packets_at_last_arrival = packets;
+        self.counters.fresh_bytes_at_last_arrival = bytes;
     }
 }
 
-/// Flows in progress: the service that they need in picoseconds, their bytes and packets.
-#[derive(Clone, Copy, Debug, Default)]
-struct FlowsInFlight {
-    service: u128,
-    bytes: u64,
-    packets: u64,
-}
-
-impl FlowsInFlight {
-    fn add(&mut self, service: Span, size: Bytes, packets: u64) {
-        self.service += u128::from(service.as_ps());
-        self.bytes += size.get();
-        self.packets += packets;
-    }
-
-    fn remove(&mut self, service: Span, size: Bytes, packets: u64) {
-        self.service -= u128::from(service.as_ps());
-        self.bytes -= size.get();
-        self.packets -= packets;
-    }
+/// Returns the share of bytes or packets that a service without what remains of it has delivered.
+fn share(of: u64, service: Span, remaining: Span) -> u64 {
+    let served = u128::from((service - remaining).as_ps());
+    (u128::from(of) * served / u128::from(service.as_ps()).max(1)) as u64
 }

@@ -197,8 +197,6 @@ pub struct IdealScheduler {
     /// Flows that are not, in the order of [`Active::sort_key`], which does not change.
     waiting: Vec<ActiveFlow>,
     capacity: Capacity,
-    /// Service given to all flows so far.
-    served: Span,
 }
 
 impl IdealScheduler {
@@ -219,7 +217,6 @@ impl IdealScheduler {
                 parts.into_iter().map(bps).collect(),
                 core,
             ),
-            served: Span::ZERO,
         }
     }
 
@@ -248,12 +245,6 @@ impl IdealScheduler {
         self.schedule();
     }
 
-    /// Service given to all flows up to `now`.
-    pub fn served(&self, now: Time) -> Span {
-        let elapsed = now - self.now;
-        self.running.iter().map(|a| a.service_in(elapsed)).fold(self.served, |all, one| all + one)
-    }
-
     /// Returns the service that each flow still needs at `now`, by its number. Flows that are
     /// complete are left out.
     pub fn remaining(&self, now: Time) -> impl Iterator<Item = (u32, Span)> {
@@ -264,7 +255,6 @@ impl IdealScheduler {
     }
 
     fn advance(&mut self, now: Time) {
-        self.served = self.served(now);
         let elapsed = now - self.now;
         for flow in &mut self.running {
             flow.remaining = flow.remaining.saturating_sub(flow.service_in(elapsed));
