@@ -37,6 +37,10 @@ ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 LEAST: Final = 0.01
 """Minimum share of a flow's time of delays that are explained."""
+IN_FLIGHT: Final = (
+    "Each wait for permission ends with the flight of a packet. Many short waits mean that "
+    "permission arrives at a lower rate than that of the sender's link."
+)
 UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20}
 
 
@@ -160,6 +164,8 @@ def _lines(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
         f"It took {flow.fct_us:.3f} us, {flow.slowdown:.2f} times its ideal of "
         f"{flow.ideal_us:.3f} us."
     )
+    if flow.retransmitted_bytes:
+        yield from _wrapped(f"Its sender retransmitted {byte_size(flow.retransmitted_bytes)}.")
     yield from (line for text in _reasons(flow, stages) for line in _wrapped(text))
     yield ""
     yield f" |{_bar(flow)}|"
@@ -194,6 +200,8 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     yield f"Longest delay: {name}, {longest.time_us:.3f} us ({share})."
     if longest.cause == "permission" and longest.stage in stages:
         yield f"In this stage: {stages[longest.stage]}"
+    if longest.cause == "permission-in-flight":
+        yield IN_FLIGHT
     times: dict[int, float] = defaultdict(float)
     known: dict[int, Blocker] = {}
     for of in (of for part in flow.parts for of in part.blockers):
