@@ -312,6 +312,14 @@ class TestWhy:
         assert "window, " in text
         assert IN_FLIGHT in text
 
+    def test_the_longest_delay_is_that_of_all_ports(self, tmp_path: Path) -> None:
+        plan = ROOT / "examples/lessons/pauses.toml"
+        run = rm.run(plan, out=tmp_path / "pauses", quiet=True)
+        paused = [part.time_us for part in blame_of(run).flow(4).parts if part.cause == "paused"]
+        assert len(paused) == 3
+        text = why(run.path, "--flow", "4")
+        assert f"Longest delay: paused, {sum(paused):.3f} us" in text
+
     def test_sizes_are_those_of_the_classes(self, run: rm.Run) -> None:
         blame = blame_of(run)
         sizes = _sizes(why(run.path, "--size", "1-2bdp", "--slowest", "999", "--json"))

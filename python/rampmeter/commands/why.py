@@ -188,19 +188,21 @@ def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
 
 
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
-    """Yields sentences on the longest avoidable part, and on the flow that delayed it most."""
+    """Yields sentences on the longest avoidable delay, and on the flow that delayed it most."""
     avoidable = [part for part in flow.parts if part.cause not in ALONE]
     if sum(part.time_us for part in avoidable) < LEAST * flow.fct_us:
         yield "Nothing delayed it: at least 99 % is time of bits on links and of switches."
         return
-    longest = max(avoidable, key=lambda part: part.time_us)
-    share = f"{longest.time_us / flow.fct_us:.0%}".replace("%", " %")
-    stage = longest.stage if longest.cause.startswith("permission") else ""
-    name = cause_name(longest.cause, stage)
-    yield f"Longest delay: {name}, {longest.time_us:.3f} us ({share})."
-    if longest.cause == "permission" and longest.stage in stages:
-        yield f"In this stage: {stages[longest.stage]}"
-    if longest.cause == "permission-in-flight":
+    delays: dict[tuple[str, str], float] = defaultdict(float)
+    for part in avoidable:
+        stage = part.stage if part.cause.startswith("permission") else ""
+        delays[part.cause, stage] += part.time_us
+    cause, stage = longest = max(delays, key=lambda delay: delays[delay])
+    share = f"{delays[longest] / flow.fct_us:.0%}".replace("%", " %")
+    yield f"Longest delay: {cause_name(cause, stage)}, {delays[longest]:.3f} us ({share})."
+    if cause == "permission" and stage in stages:
+        yield f"In this stage: {stages[stage]}"
+    if cause == "permission-in-flight":
         yield IN_FLIGHT
     times: dict[int, float] = defaultdict(float)
     known: dict[int, Blocker] = {}
