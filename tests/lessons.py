@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 import rampmeter as rm
+from rampmeter.timeline import Timeline
 
 Runs = Callable[[str], rm.Run]
 """Returns the run in a folder below `results`."""
@@ -68,6 +69,18 @@ def shortest_queue(run: rm.Run, begin_us: float, end_us: float) -> float:
     return float(table.loc[found, "queue_max_bytes"].min())
 
 
+def carried(run: rm.Run, link: str, begin_us: float, end_us: float) -> set[int]:
+    """Returns the flows whose data a link carried in an interval."""
+    assert run.trace_file is not None
+    (track,) = (one for one in Timeline.load(run.trace_file).links if one.name == link)
+    slices = [one for one in track.slices if one.at < end_us * 1e6 and one.until > begin_us * 1e6]
+    return {int(one.args["flow"]) for one in slices if "data" in one.name}
+
+
+def longest_of(run: rm.Run) -> float:
+    return max(times(run).values())
+
+
 def drops(run: rm.Run) -> int:
     return sum(sum(one["drops"].values()) for one in run.summary["tiers"])
 
@@ -89,6 +102,8 @@ def load(runs: Runs) -> list[str]:
     late = slowest(at["0.8"])
     theory = [1.2 * load / 2 / (1 - load) for load in (0.4, 0.8, 0.9)]
     assert at["0.8"].blame is not None
+    more, fewer = (wait(at[share], "sender-link", "queueing") for share in ("0.8", "0.4"))
+    assert 6 < more / fewer < 7.5, "more than sixfold"
     return [
         f"busy for {100 * 0.4:.0f} % of the time. Its load doubles to {2 * 100 * 0.4:.0f} %",
         f"A lone flow takes {us(at['0.8'].blame.flow(late).ideal_us, 2)}",
@@ -99,7 +114,8 @@ def load(runs: Runs) -> list[str]:
             f"| {us(wait(run, 'sender-link'))} | {us(wait(run, 'queueing'))} |"
             for share, run in at.items()
         ),
-        f"(M/D/1) predicts {us(theory[0])}, {us(theory[1])} and {us(theory[2])}",
+        f"At twice the load flows take {stats['0.8']['mean'] / stats['0.4']['mean']:.1f} times",
+        f"M/D/1) predicts {us(theory[0])}, {us(theory[1])} and {us(theory[2])}",
         f"each flow needs a link for {us(10 * 1500 * 8 / 1e5)}",
         f"Flow {late} waited {us(wait(at['0.8'], 'sender-link', flow=late))} for the link of its "
         f"own host, and {us(wait(at['0.8'], 'queueing', flow=late))} in the switch",
@@ -138,6 +154,8 @@ def spraying(runs: Runs) -> list[str]:
     assert len(set(there)) == 4
     assert len(set(back)) == 2, "two of four links carry no data"
     shared = [4 + n for n, spine in enumerate(back) if spine == "s3"]
+    matched = wait(sprayed_dcpim, "permission"), wait(sprayed, "permission", "retransmission")
+    assert matched[0] - matched[1] > max(times(sprayed_dcpim).values()) - longest_of(sprayed)
     assert any("order-lost" in one.code for one in sprayed.warnings)
     return [
         "From hosts 0 to 3 each",
@@ -157,10 +175,16 @@ def matching(runs: Runs) -> list[str]:
     late = slowest(at[1])
     waits = wait(at[1], "permission", flow=late, stage="matching")
     busy = blocked(at[1], late, "matching")
+    flows = at[1].flows.to_pandas().sort_values("first_byte_ps")
+    first, others = flows[:2], flows[2:]
+    assert set(zip(first["src"], first["dst"], strict=True)) == {(0, 1), (1, 0)}
+    assert others["first_byte_ps"].min() > first["fct_ps"].max()
     share = {rounds: f"{100 * run.summary['utilisation']:.0f} %" for rounds, run in at.items()}
     return [
         f"the links of hosts are busy for {share[1]} of the time",
         f"the longest queue in the switch is {queue(at[1])}",
+        f"hosts 1 to 7 grant host 0. Only hosts 0 and 1 send, until their flows to each other are "
+        f"complete after {us(first['fct_ps'].max() / 1e6)}",
         *(
             f"| {rounds} | {share[rounds]} | {us(max(times(run).values()), 0)} |"
             for rounds, run in at.items()
@@ -176,8 +200,16 @@ def overcommitment(runs: Runs) -> list[str]:
     waits = wait(at[1], "permission", flow=late, stage="grant")
     idle = waits - blocked(at[1], late, "grant")
     longest = {n: float(queue(run).split()[0]) for n, run in at.items()}
+    options = rm.RunOptions(trace="t.pftrace", trace_from_us=200, trace_until_us=220)
+    traced = rm.run("lessons/overcommitment.toml", run=options, quiet=True)
+    assert carried(traced, "s0>h1", 212, 218) == set()
+    assert carried(traced, "h5>s0", 212, 218) == {38}
+    (late_flow,) = (row for row in traced.flows.to_pylist() if row["flow"] == 40)
+    assert (late_flow["src"], late_flow["dst"]) == (5, 1)
+    assert late_flow["arrival_ps"] < 212e6 < 218e6 < late_flow["arrival_ps"] + late_flow["fct_ps"]
     return [
-        f"The longest queue in the switch is {queue(at[1])}",
+        f"the longest queue in the switch is {queue(at[1])}",
+        "host 5 sends flow 38 to another host first",
         *(
             f"| {n} | {us(float(np.mean(list(times(run).values()))))} "
             f"| {us(wait(run, 'permission'))} | {queue(run)} |"
@@ -192,7 +224,7 @@ def trimming(runs: Runs) -> list[str]:
     ndp, tcp = runs("ndp"), runs("tcp")
     late = slowest(tcp), slowest(ndp)
     timeouts = tcp.summary["transport"]["timeouts"]
-    assert timeouts == 4
+    assert timeouts == 4 == sum(time > 100 for time in times(tcp).values())
     return [
         f"All bytes need {us(15 * 20 * 1500 * 8 / 1e5)} of the receiver's link",
         f"NDP trims {ndp.summary['transport']['trimmed']} packets, TCP loses {drops(tcp)}",

@@ -264,6 +264,32 @@ return [box.left + box.width / 2, box.top + box.height / 2];
 """
 
 
+def test_labels_of_queues_are_in_the_narrowest_network(
+    browser: "Chrome", compared: Path, tmp_path: Path
+) -> None:
+    browser.set_window_size(1200, 900)
+    runs = {f"{label} {n}": rm.Run(compared / LABELS[label]) for n in (1, 2) for label in LABELS}
+    file = animations.animate(dict(list(runs.items())[:3])).save(tmp_path / "three.html")
+    open_at(browser, file, "#t=40")
+    ends = run_script(browser, LABEL_ENDS)
+    width = ends.pop()
+    assert any("✕" in text for text, _, _ in ends)
+    assert [text for text, left, right in ends if left < 0 or right > width] == []
+
+
+LABEL_ENDS = """
+const { net } = animation.panes[0], ends = [];
+net.text = (text, x, y, colour, size, align) => {
+  net.context.font = net.font(size);
+  const width = net.context.measureText(text).width;
+  if (align === "left") ends.push([text, x, x + width]);
+  if (align === "right") ends.push([text, x - width, x]);
+};
+net.draw(40e6);
+return [...ends, net.size[0]];
+"""
+
+
 def test_two_fingers_zoom_all_networks(opened: "Chrome") -> None:
     x, y = run_script(opened, TOUCH)
 

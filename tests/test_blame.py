@@ -10,6 +10,7 @@ import pytest
 from matplotlib.patches import Rectangle
 
 import rampmeter as rm
+from rampmeter.commands.why import IN_FLIGHT
 from rampmeter.endpoints import StopAndWait
 from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
@@ -19,6 +20,7 @@ from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
 from rampmeter.results.tables import run_tables
+from rampmeter.text.numbers import byte_size
 
 from .commands import call, error_line, ok
 from .conftest import ROOT, interrupted
@@ -274,6 +276,7 @@ class TestWhy:
         for flow, row in zip(found["flows"], slowest, strict=True):
             assert flow["fct_us"] == row["fct_ps"] / 1e6
             assert flow["slowdown"] == pytest.approx(row["fct_ps"] / row["ideal_ps"])
+            assert flow["retransmitted_bytes"] == row["retransmitted_bytes"]
             assert sum(part["time_us"] for part in flow["parts"]) == pytest.approx(flow["fct_us"])
             for part in flow["parts"]:
                 for blocker in part["blockers"]:
@@ -291,6 +294,31 @@ class TestWhy:
         assert len(bar) == 79
         letter = "abcdefgh"[flow.parts.index(longest)]
         assert bar.count(letter) == pytest.approx(76 * longest.time_us / flow.fct_us, abs=1)
+
+    def test_a_flow_at_the_rate_of_others_has_lost_bytes_and_an_explanation(
+        self, tmp_path: Path
+    ) -> None:
+        # Five senders at one port: TCP retransmits without a timeout, and waits for each ACK.
+        incast = 'pattern = "incast"\nfan = 5\nhub = 0\nflow-bytes = 200_000\n'
+        plan = rm.Plan(PLAN.format(name="tcp", preset="cubic", workload=incast))
+        run = rm.run(plan, out=tmp_path / "incast", quiet=True)
+        flow = next(
+            flow
+            for flow in blame_of(run).slowest(5)
+            if max(flow.parts, key=lambda part: part.time_us).name == "permission-in-flight: window"
+        )
+        text = " ".join(why(run.path, "--flow", str(flow.flow)).split())
+        assert f"retransmitted {byte_size(flow.retransmitted_bytes)}." in text
+        assert "window, " in text
+        assert IN_FLIGHT in text
+
+    def test_the_longest_delay_is_that_of_all_ports(self, tmp_path: Path) -> None:
+        plan = ROOT / "examples/lessons/pauses.toml"
+        run = rm.run(plan, out=tmp_path / "pauses", quiet=True)
+        paused = [part.time_us for part in blame_of(run).flow(4).parts if part.cause == "paused"]
+        assert len(paused) == 3
+        text = why(run.path, "--flow", "4")
+        assert f"Longest delay: paused, {sum(paused):.3f} us" in text
 
     def test_sizes_are_those_of_the_classes(self, run: rm.Run) -> None:
         blame = blame_of(run)
@@ -391,9 +419,7 @@ class TestWhy:
         named = Blame(
             blame.parts,
             blame.blockers,
-            run.columns(
-                "flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps"
-            ).sort_by("flow"),
+            run.flows.sort_by("flow"),
             blame.size_classes,
             blame.counted,
             list("abcdefgh"),

@@ -224,9 +224,13 @@ class NetworkView {
     }
   }
 
+  font(size) {
+    return `${size}px system-ui, "DejaVu Sans", sans-serif`;
+  }
+
   text(text, x, y, colour, size, align = "center") {
     const { context } = this;
-    context.font = `${size}px system-ui, "DejaVu Sans", sans-serif`;
+    context.font = this.font(size);
     context.textAlign = align;
     context.textBaseline = "middle";
     context.lineWidth = 3;
@@ -269,12 +273,17 @@ class NetworkView {
     this.labels(isLeft ? parts.reverse() : parts, x, y, size, isLeft);
   }
 
+  /** Draws texts in a row, within the canvas. */
   labels(parts, x, y, size, isLeft) {
-    let place = x;
-    for (const [text, colour] of parts) {
+    const { context } = this;
+    context.font = this.font(size);
+    const widths = parts.map(([text]) => context.measureText(text).width + 5);
+    const whole = widths.reduce((sum, width) => sum + width, 0);
+    let place = isLeft ? Math.max(x, whole) : Math.min(x, this.size[0] - whole);
+    parts.forEach(([text, colour], idx) => {
       this.text(text, place, y, colour, size, isLeft ? "right" : "left");
-      place += (this.context.measureText(text).width + 5) * (isLeft ? -1 : 1);
-    }
+      place += widths[idx] * (isLeft ? -1 : 1);
+    });
   }
 
   /** The parts of a queue by colour: [colour, share, is dimmed], in the order of flows. */

@@ -37,6 +37,10 @@ ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 LEAST: Final = 0.01
 """Minimum share of a flow's time of delays that are explained."""
+IN_FLIGHT: Final = (
+    "Each wait for permission ends with the flight of a packet. Many short waits mean that "
+    "permission arrives at a lower rate than that of the sender's link."
+)
 UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20}
 
 
@@ -160,6 +164,8 @@ def _lines(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
         f"It took {flow.fct_us:.3f} us, {flow.slowdown:.2f} times its ideal of "
         f"{flow.ideal_us:.3f} us."
     )
+    if flow.retransmitted_bytes:
+        yield from _wrapped(f"Its sender retransmitted {byte_size(flow.retransmitted_bytes)}.")
     yield from (line for text in _reasons(flow, stages) for line in _wrapped(text))
     yield ""
     yield f" |{_bar(flow)}|"
@@ -182,18 +188,22 @@ def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
 
 
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
-    """Yields sentences on the longest avoidable part, and on the flow that delayed it most."""
+    """Yields sentences on the longest avoidable delay, and on the flow that delayed it most."""
     avoidable = [part for part in flow.parts if part.cause not in ALONE]
     if sum(part.time_us for part in avoidable) < LEAST * flow.fct_us:
         yield "Nothing delayed it: at least 99 % is time of bits on links and of switches."
         return
-    longest = max(avoidable, key=lambda part: part.time_us)
-    share = f"{longest.time_us / flow.fct_us:.0%}".replace("%", " %")
-    stage = longest.stage if longest.cause.startswith("permission") else ""
-    name = cause_name(longest.cause, stage)
-    yield f"Longest delay: {name}, {longest.time_us:.3f} us ({share})."
-    if longest.cause == "permission" and longest.stage in stages:
-        yield f"In this stage: {stages[longest.stage]}"
+    delays: dict[tuple[str, str], float] = defaultdict(float)
+    for part in avoidable:
+        stage = part.stage if part.cause.startswith("permission") else ""
+        delays[part.cause, stage] += part.time_us
+    cause, stage = longest = max(delays, key=lambda delay: delays[delay])
+    share = f"{delays[longest] / flow.fct_us:.0%}".replace("%", " %")
+    yield f"Longest delay: {cause_name(cause, stage)}, {delays[longest]:.3f} us ({share})."
+    if cause == "permission" and stage in stages:
+        yield f"In this stage: {stages[stage]}"
+    if cause == "permission-in-flight":
+        yield IN_FLIGHT
     times: dict[int, float] = defaultdict(float)
     known: dict[int, Blocker] = {}
     for of in (of for part in flow.parts for of in part.blockers):

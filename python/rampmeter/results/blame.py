@@ -87,6 +87,8 @@ class FlowCauses:
     arrival_us: float
     fct_us: float
     ideal_us: float
+    retransmitted_bytes: int
+    """Payload that the sender retransmitted."""
     parts: tuple[Part, ...]
     """In the order in which they began."""
 
@@ -229,6 +231,7 @@ class Blame:
                 arrival_us=row["arrival_ps"] / PICOSECONDS_PER_US,
                 fct_us=row["fct_ps"] / PICOSECONDS_PER_US,
                 ideal_us=row["ideal_ps"] / PICOSECONDS_PER_US,
+                retransmitted_bytes=row["retransmitted_bytes"],
                 parts=tuple(self._part(part, own) for part in parts.get(row["flow"], [])),
             )
 

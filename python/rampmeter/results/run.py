@@ -174,7 +174,7 @@ class Run:
         if parts is None or blockers is None or not parts.num_rows:
             return None
         names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
-        flows = self.columns(*names).sort_by("flow")
+        flows = self.columns(*names, "retransmitted_bytes").sort_by("flow")
         sizes = [SizeClass(one.label, one.upper_bytes) for one in slowdown_groups(self.summary)]
         counted = counted_flows(self.summary, self.manifest, flows)
         return Blame(parts, with_causes(blockers, parts), flows, sizes, counted, self.host_names)

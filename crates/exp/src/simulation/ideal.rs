@@ -222,8 +222,8 @@ impl Run {
         }
     }
 
-    /// Counts the bytes and packets delivered by `now`: those of complete flows, and shares of those
-    /// in progress.
+    /// Counts the bytes and packets delivered by `now`: those of complete flows, and shares of
+    /// those in progress.
     fn on_last_arrival(&mut self, now: Time) {
         let (mut bytes, mut packets) = (self.counters.fresh_bytes, self.counters.fresh_packets);
         for (id, remaining) in self.scheduler.remaining(now) {

@@ -189,8 +189,7 @@ const RTO_ROUND_TRIPS: u64 = 64;
 const RTO_MIN_LIMIT: Span = Span::from_us(200_000);
 /// Upper limit of the derived timeout before there is a sample (RFC 6298 §2).
 const RTO_INITIAL_LIMIT: Span = Span::from_us(1_000_000);
-/// Largest timeout over the smallest, or over a round trip if that is longer, and its upper limit
-/// (RFC 6298 §2.5).
+/// Largest timeout over the smallest or a round trip, and its upper limit (RFC 6298 §2.5).
 pub(crate) const RTO_DOUBLED: u64 = 256;
 const RTO_MAX_LIMIT: Span = Span::from_us(60_000_000);
 
@@ -371,7 +370,7 @@ impl TcpConfig {
         })
     }
 
-    /// Returns the smallest timeout, the one before there is a sample, and the largest.
+    /// Returns the smallest timeout, the first, and the largest.
     fn timeouts(&self, limit: &AttemptLimit, facts: &FabricFacts) -> Result<[Span; 3], BadKey> {
         let least = |us: Option<u64>, most| {
             us.map_or((facts.data_rtt * RTO_ROUND_TRIPS).min(most), Span::from_us)
@@ -382,13 +381,10 @@ impl TcpConfig {
         let derived = || (shortest * RTO_DOUBLED).min(RTO_MAX_LIMIT).max(rto_initial);
         let rto_max = self.rto_max_us.map_or_else(derived, Span::from_us);
         let rto_max = limit.double_interval(rto_max, rto_initial.max(facts.data_rtt * 4));
-        if rto_max < rto_min {
-            let expected = format!("at least {} (rto-min-us)", rto_min.as_us_f64());
-            return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
-        }
         // Connections whose timeouts stay shorter than a round trip fail before the first answer.
-        if rto_max < facts.data_rtt {
-            let expected = format!("a round trip ({:.1}) or more", facts.data_rtt.as_us_f64());
+        if rto_max < shortest {
+            let expected =
+                format!("at least {} (rto-min-us, or a round trip)", shortest.as_us_f64());
             return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
         }
         // Timeouts that do not grow end before the first answer, regardless of their number.

@@ -57,8 +57,8 @@ pub enum Cause {
 pub struct Blocker {
     /// The place of the part among those of the message.
     pub part: u32,
-    /// The number in the workload of the message that used the link. `None` for control packets, and
-    /// for the sum of messages beyond the first 16.
+    /// The number in the workload of the message that used the link. `None` for control packets,
+    /// and for the sum of messages beyond the first 16.
     pub flow: Option<u32>,
     /// Time for which it used the link.
     pub time: Span,

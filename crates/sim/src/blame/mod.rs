@@ -58,7 +58,8 @@ pub(crate) struct Blame {
 }
 
 impl Blame {
-    /// Creates the causes of a network of `n_hosts`, whose interfaces queue packets if `has_queues`.
+    /// Creates the causes of a network of `n_hosts`, whose interfaces queue packets if
+    /// `has_queues`.
     pub(crate) fn new(n_hosts: usize, has_queues: bool, pausing_tiers: Vec<u8>) -> Self {
         Self {
             messages: VecDeque::new(),

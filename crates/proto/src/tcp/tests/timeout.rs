@@ -44,7 +44,7 @@ fn a_largest_timeout_is_a_round_trip_or_more() {
     assert_eq!(largest(1, None), Ok(Span::from_us(2_560)));
     assert_eq!(largest(20, None), Ok(Span::from_us(5_120)));
     assert_eq!(largest(1, Some(10)), Ok(Span::from_us(10)));
-    let error = BadKey::new("rto-max-us", "a round trip (10.0) or more", 9.0);
+    let error = BadKey::new("rto-max-us", "at least 10 (rto-min-us, or a round trip)", 9.0);
     assert_eq!(largest(1, Some(9)), Err(error));
 }
 
