@@ -35,7 +35,7 @@ SHOWN_BLOCKERS: Final = 3
 """Flows that used the link, named in a line; `--json` has all."""
 ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
-LEAST: Final = 0.01
+EXPLAINED_MIN: Final = 0.01
 """Minimum share of a flow's time of delays that are explained."""
 IN_FLIGHT: Final = (
     "Each wait for permission ends with the flight of a packet. Many short waits mean that "
@@ -190,7 +190,7 @@ def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     """Yields sentences on the longest avoidable delay, and on the flow that delayed it most."""
     avoidable = [part for part in flow.parts if part.cause not in ALONE]
-    if sum(part.time_us for part in avoidable) < LEAST * flow.fct_us:
+    if sum(part.time_us for part in avoidable) < EXPLAINED_MIN * flow.fct_us:
         yield "Nothing delayed it: at least 99 % is time of bits on links and of switches."
         return
     delays: dict[tuple[str, str], float] = defaultdict(float)
