@@ -325,6 +325,9 @@ class TestWhy:
         )
         assert "expected a range such as" in failure("why", run.path, "--size", "small")
         assert "expected a unit of" in failure("why", run.path, "--size", "1-2x")
+        assert "expected a range that ends above its start, got 5-1bdp" in failure(
+            "why", run.path, "--size", "5-1bdp"
+        )
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "--flow: expected neither --slowest nor --size, got --slowest" in both
