@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from matplotlib.patches import Rectangle
 
@@ -16,6 +19,7 @@ from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
 from rampmeter.results.blame import CAUSES, Blame
 from rampmeter.results.blame_tables import ORDER, WAITS, cause_name, causes_by_size, wait_matrix
+from rampmeter.results.blockers import BLAME, BLOCKERS
 from rampmeter.results.run import blame_of
 from rampmeter.results.slowdown import overall_slowdown, slowdown_groups
 from rampmeter.results.table import choose
@@ -349,6 +353,9 @@ class TestWhy:
         )
         assert "expected a range such as" in failure("why", run.path, "--size", "small")
         assert "expected a unit of" in failure("why", run.path, "--size", "1-2x")
+        assert "expected a range that ends above its start, got 5-1bdp" in failure(
+            "why", run.path, "--size", "5-1bdp"
+        )
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
         assert "--flow: expected neither --slowest nor --size, got --slowest" in both
@@ -405,6 +412,40 @@ class TestWhy:
         assert "sender-link" not in causes
         losses = {row["stage"] for row in blame.parts.to_pylist() if row["cause"] == "loss"}
         assert losses <= {"packet", "open"}
+
+    @pytest.mark.parametrize("command", ["why", "plot", "diff"])
+    def test_tables_that_are_not_of_the_run_are_errors(
+        self, command: str, compared: Path, tmp_path: Path
+    ) -> None:
+        def failure_of(name: str, table: pa.Table | None) -> str:
+            folder = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
+            shutil.copytree(compared / "dcpim", folder)
+            (folder / name).unlink()
+            if table is not None:
+                pq.write_table(table, folder / name)
+            more = {"plot": ("--kind", "blame"), "diff": (compared / "ndp",)}.get(command, ())
+            return failure(command, folder, *more).partition(f"{folder}/")[2]
+
+        parts, blockers = (pq.read_table(compared / "dcpim" / name) for name in (BLAME, BLOCKERS))
+        assert f"{BLAME}: expected parts of flow 0 that sum to" in failure_of(BLAME, parts[1:])
+        others = pq.read_table(compared / "ndp" / BLAME)
+        assert f"{BLAME}: expected parts of flow" in failure_of(BLAME, others)
+        no_time = f"{BLAME}: expected the columns flow, part, cause, stage, tier, time_ps, got no"
+        assert no_time in failure_of(BLAME, parts.drop_columns("time_ps"))
+        of_others = pa.array(np.full(blockers.num_rows, 99_999, np.uint64))
+        for name in ("flow", "blocker"):
+            other = blockers.set_column(blockers.column_names.index(name), name, of_others)
+            expected = f"{BLOCKERS}: expected parts of {BLAME} and flows of the run, got others"
+            assert expected in failure_of(BLOCKERS, other)
+        missing = f"{BLOCKERS}: expected a table of results, got no such file"
+        assert missing in failure_of(BLOCKERS, None)
+
+    def test_a_missing_table_is_not_the_ideal(self, compared: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "run"
+        shutil.copytree(compared / "dcpim", folder)
+        (folder / BLAME).unlink()
+        expected = f"{folder / BLAME}: expected the causes of flows' times, got none"
+        assert expected in failure("why", folder)
 
     def test_interrupted_runs_have_a_warning(self, run: rm.Run, tmp_path: Path) -> None:
         folder = interrupted(run.path, tmp_path / "partial")

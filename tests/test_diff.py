@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -11,6 +12,8 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
+from rampmeter.cli import main
+from rampmeter.commands.options import FiniteRange
 from rampmeter.results.blame_difference import FLOWS_MIN
 from rampmeter.results.comparison_tables import comparison_tables
 
@@ -251,6 +254,23 @@ def test_bad_input_is_an_error(runs: dict[str, Path], tmp_path: Path) -> None:
     assert "expected a recording" in diff(*_two(runs, "homa"), "--ends-at", "acked", code=2)
     (tmp_path / "comparison.json").write_text("{}")
     assert "got a comparison" in diff(tmp_path, runs["one"], code=2)
+
+
+def test_ranges_of_options_do_not_contain_nan(runs: dict[str, Path]) -> None:
+    for number in ("nan", "inf"):
+        done = call("diff", *_two(runs, "rounds"), f"--tolerance={number}")
+        assert (done.exit_code, "Invalid value for '--tolerance'" in done.stderr) == (2, True)
+    context = click.Context(main)
+    commands = [main.get_command(context, name) for name in main.list_commands(context)]
+    ranges = [
+        parameter.type
+        for command in commands
+        if command is not None
+        for parameter in command.params
+        if isinstance(parameter.type, click.FloatRange)
+    ]
+    assert len(ranges) >= 6
+    assert all(isinstance(one, FiniteRange) for one in ranges)
 
 
 def _two(runs: dict[str, Path], name: str) -> tuple[Path, Path]:

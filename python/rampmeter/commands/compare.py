@@ -13,6 +13,7 @@ from rampmeter.commands.options import (
     EXIT_CODES_COMPARED,
     FILE,
     NOT_ALL_DELIVERED,
+    FiniteRange,
     folder_name,
     overrides_of,
     plan_options,
@@ -54,7 +55,7 @@ from rampmeter.text.cautions import Caution
 )
 @click.option(
     "--precision",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     help="Add seeds until the 95 % interval of each mean slowdown is within this share of it.",
 )
 @run_length_options

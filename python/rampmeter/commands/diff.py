@@ -9,7 +9,7 @@ from typing import Any, Final
 import click
 
 from rampmeter.commands.common import warn_of_interruptions
-from rampmeter.commands.options import BAD_INPUT
+from rampmeter.commands.options import BAD_INPUT, FiniteRange
 from rampmeter.commands.output import Output, output_options
 from rampmeter.commands.replay import column_names, recording_options
 from rampmeter.replays.compare import ComparedTimes, End, Replay
@@ -46,7 +46,7 @@ EPILOG: Final = f"""\b
 @click.argument("second", metavar="B", type=click.Path(path_type=Path))
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=FiniteRange(0, 1, max_open=True),
     default=0.0,
     show_default=True,
     help="Share by which equal completion times may differ.",

@@ -1,5 +1,6 @@
 """Options, errors, exit codes and warnings of commands; nothing here imports slow modules."""
 
+import math
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -98,6 +99,19 @@ class SignalStop(Exception):
         super().__init__(number)
         self.exit_code = SIGNALLED + number
         self.word = "interrupted" if number == signal.SIGINT else "terminated"
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers without NaN and infinity, which every range of click contains."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Returns the number; raises an error of the option if it is not in the range."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 class InputError(click.ClickException):

@@ -9,6 +9,7 @@ from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
 from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
     FOLDER,
+    FiniteRange,
     SignalStop,
     force_option,
     jobs_option,
@@ -79,7 +80,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
 @output_options
 @click.option(
     "--fill",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="HOURS",
     help="Run missing entries of the ledger for this time, the cheapest first.",
 )

@@ -14,6 +14,7 @@ from rampmeter.commands.options import (
     FILE,
     FOLDER,
     Command,
+    FiniteRange,
     folder_name,
     overrides_of,
     plan_options,
@@ -93,7 +94,7 @@ def recording_options(command: Command) -> Command:
 )
 @click.option(
     "--from-us",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     help="Exclude flows that arrive earlier, in microseconds.",
 )
 @click.option(
@@ -105,7 +106,7 @@ def recording_options(command: Command) -> Command:
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=FiniteRange(0, 1, max_open=True),
     default=0.01,
     show_default=True,
     help="Share by which equal times may differ.",

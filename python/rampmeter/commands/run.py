@@ -11,6 +11,7 @@ from rampmeter.commands.json_output import warnings_of
 from rampmeter.commands.options import (
     EXIT_CODES,
     FILE,
+    FiniteRange,
     folder_name,
     name_of,
     overrides_of,
@@ -32,7 +33,7 @@ from rampmeter.running.runner import Job
 @run_length_options
 @click.option(
     "--precision",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=FiniteRange(0, 1, min_open=True),
     help="With --auto-flows: the maximum half width of the mean slowdown's 95 % interval, as a "
     "share of the mean; 0.05 by default.",
 )

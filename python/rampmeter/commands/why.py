@@ -142,7 +142,11 @@ def _size_range(text: str | None, blame: Blame) -> tuple[float, float]:
         bound = float(one) * _unit(unit, text, blame)
         return (0.0, bound) if sign == "<" else (bound, float("inf"))
     unit = _unit(high_unit, text, blame)
-    return float(low) * (_unit(low_unit, text, blame) if low_unit else unit), float(high) * unit
+    start = float(low) * (_unit(low_unit, text, blame) if low_unit else unit)
+    end = float(high) * unit
+    if start >= end:
+        raise Location(key="--size").error(expected="a range that ends above its start", got=text)
+    return start, end
 
 
 def _unit(name: str, text: str, blame: Blame) -> float:

@@ -16,7 +16,7 @@ from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
-from rampmeter.results.blockers import with_causes
+from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
@@ -41,8 +41,6 @@ LATENCIES = "latencies.parquet"
 LINKS = "links.parquet"
 TENANTS = "tenants.parquet"
 PATHS = "paths.parquet"
-BLAME = "blame.parquet"
-BLOCKERS = "blockers.parquet"
 RATES = "rates.parquet"
 WINDOWS = "windows.parquet"
 DROPS = "drops.parquet"
@@ -170,14 +168,15 @@ class Run:
 
         The transport `ideal`, which has no packets, has none.
         """
-        parts, blockers = self._optional(BLAME), self._optional(BLOCKERS)
-        if parts is None or blockers is None or not parts.num_rows:
+        parts = self._optional(BLAME)
+        if parts is None or not parts.num_rows:
             return None
         names = ("flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "ideal_ps")
         flows = self.columns(*names, "retransmitted_bytes").sort_by("flow")
         sizes = [SizeClass(one.label, one.upper_bytes) for one in slowdown_groups(self.summary)]
         counted = counted_flows(self.summary, self.manifest, flows)
-        return Blame(parts, with_causes(blockers, parts), flows, sizes, counted, self.host_names)
+        blockers = with_causes(self._table(BLOCKERS), parts, flows, self.path)
+        return Blame(parts, blockers, flows, sizes, counted, self.host_names)
 
     @cached_property
     def drops(self) -> "pa.Table | None":
@@ -316,9 +315,11 @@ def blame_of(run: Run) -> Blame:
         raise place.result_error(expected=expected, got="a run without `run.blame`", hint=hint)
     if not run.summary["flows"]["delivered"]:
         raise place.result_error(expected=expected, got="a run that delivered no flow")
-    raise place.result_error(
-        expected=expected, got="a run of the transport `ideal`, without packets"
-    )
+    tables = run.manifest["plan"]["transport"]
+    if isinstance(tables, dict) and tables["name"] == "ideal":
+        got = "a run of the transport `ideal`, without packets"
+        raise place.result_error(expected=expected, got=got)
+    raise Location(run.path / BLAME).result_error(expected=expected, got="none")
 
 
 def has_table(run: Run, name: str) -> bool:
