@@ -431,6 +431,7 @@ where
     /// Requests a packet for the interface, whose link is idle.
     #[inline]
     fn pull(&mut self, station: u32) {
+        self.note_due_permissions(station);
         let state = &mut self.stations[station];
         if state.endpoint.wants_transmit() {
             let local = state.clock.local(self.now);

@@ -42,6 +42,8 @@ struct LinkLog {
     last: Transmission,
     /// Those before, without those that nobody waited for.
     earlier: VecDeque<Transmission>,
+    /// End of the last transmission, which may be that of a control packet that is not logged.
+    busy_until: Time,
     /// True if all transmissions are kept.
     keeps_all: bool,
 }
@@ -52,8 +54,9 @@ impl LinkLog {
     #[inline]
     fn push(&mut self, msg: u32, (from, until): (Time, Time)) {
         let last = &mut self.last;
-        let follows = last.until() == from;
-        if follows
+        let follows = self.busy_until == from;
+        self.busy_until = until;
+        if last.until() == from
             && last.msg == msg
             && let Ok(length) = u32::try_from((until - last.from).as_ps())
         {
@@ -196,8 +199,12 @@ impl Transits {
     /// with `keeps_all`. Control packets are logged if `logs_control`, for ports that may send
     /// nothing though packets wait.
     pub(crate) fn new(of_hosts: Vec<HostPorts>, keeps_all: Vec<bool>, logs_control: bool) -> Self {
-        let log =
-            |keeps_all| LinkLog { last: Transmission::NONE, earlier: VecDeque::new(), keeps_all };
+        let log = |keeps_all| LinkLog {
+            last: Transmission::NONE,
+            earlier: VecDeque::new(),
+            busy_until: Time::ZERO,
+            keeps_all,
+        };
         Self {
             ways: Vec::new(),
             far: IdMap::default(),
@@ -278,12 +285,15 @@ impl Transits {
     ) {
         self.last_until = until;
         self.n_started += 1;
-        if msg.is_some() {
-            self.push(handle, PortTimes { start, port, flight });
-        } else if !self.logs_control {
+        let log = &mut self.links.logs[port as usize];
+        if msg.is_none() && !self.logs_control {
+            log.busy_until = until;
             return;
         }
-        self.links.logs[port as usize].push(msg.unwrap_or(CONTROL), (from, until));
+        log.push(msg.unwrap_or(CONTROL), (from, until));
+        if msg.is_some() {
+            self.push(handle, PortTimes { start, port, flight });
+        }
     }
 
     /// Returns true if ports may send nothing though packets wait.

@@ -43,9 +43,14 @@ impl Parts {
 
     /// Gives a cause another name, under which there may be parts already.
     pub(super) fn rename(&mut self, from: Cause, to: Cause) {
-        if let Some(idx) = self.causes.iter().position(|&(known, _)| known == from) {
-            let time = std::mem::take(&mut self.causes[idx].1);
-            self.add(to, time);
+        let place = |cause| self.causes.iter().position(|&(known, _)| known == cause);
+        match (place(from), place(to)) {
+            (Some(idx), None) => self.causes[idx].0 = to,
+            (Some(idx), Some(_)) => {
+                let time = std::mem::take(&mut self.causes[idx].1);
+                self.add(to, time);
+            }
+            (None, _) => {}
         }
     }
 

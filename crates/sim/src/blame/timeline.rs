@@ -262,7 +262,7 @@ impl Timeline {
             State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), none),
         };
         let (own, mut rest) = (self.msg.get(), part.1 - part.0);
-        if self.is_queued {
+        if self.is_queued && !matches!(state, State::Sending | State::Resending) {
             links.for_each_user(
                 own_ports,
                 part,

@@ -53,6 +53,19 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         }
     }
 
+    /// Notes permissions that are due and whose timer fires later at this instant: a request for a
+    /// packet uses them.
+    #[inline]
+    pub(super) fn note_due_permissions(&mut self, station: u32) {
+        if !<F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED || self.blame.is_none() {
+            return;
+        }
+        let state = &self.stations[station];
+        if state.endpoint.permission_deadline() <= state.clock.local(self.now) {
+            self.note_permissions(station, None, PermissionInput::Deadline);
+        }
+    }
+
     /// Paranoid mode: no message of `station` got permission without an input that is noted.
     pub(super) fn check_permissions(&self, station: u32) {
         let Some(blame) = &self.blame else { return };

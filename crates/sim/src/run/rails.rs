@@ -33,6 +33,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// one, and the plane is not polled before it has been sent. While all links of a plane have
     /// stopped some classes, packets of the highest class are sent, if that is not stopped.
     fn pull_by_rails(&mut self, station: u32) {
+        self.note_due_permissions(station);
         for plane in 0..self.fabric.n_planes(station) {
             let stopped = self.fabric.stopped_at(station, plane);
             while self.stations[station].endpoint.is_plane_waiting(plane)
@@ -65,6 +66,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// Hands every packet that an endpoint has to its interface, which queues them.
     fn drain_endpoint(&mut self, station: u32) {
+        self.note_due_permissions(station);
         let local = self.stations[station].clock.local(self.now);
         while let Some(packet) = self.stations[station].endpoint.poll_transmit(local) {
             if self.paranoid {
