@@ -213,8 +213,8 @@ where
                 self.probe.on_port(&event);
             }
         }
-        if self.fabric.watch.transits.as_ref().is_some_and(|transits| transits.has_news()) {
-            self.look_at_transits();
+        if self.fabric.watch.transits.as_ref().is_some_and(|transits| transits.has_pending()) {
+            self.process_transits();
         }
     }
 

@@ -117,7 +117,8 @@ impl HylineConfig {
 
     /// Returns the TCP below, on established connections. A message has one path, so that segments
     /// that overtake others indicate losses.
-    fn tcp(&self, window_initial: u32, window_max: u32) -> TcpConfig {
+    fn tcp(&self, window_initial: u32, window_max: u32, facts: &FabricFacts) -> TcpConfig {
+        let least = facts.data_rtt.div_floor(Span::from_us(1)) + 1;
         let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::NewReno,
@@ -127,7 +128,7 @@ impl HylineConfig {
             window_max,
             rto_min_us,
             rto_initial_us: rto_min_us,
-            rto_max_us: rto_min_us.map(|us| us.max(1_000_000)),
+            rto_max_us: rto_min_us.map(|us| us.max(1_000_000).max(least)),
             padding,
             payload,
             header,
@@ -164,7 +165,7 @@ impl HylineConfig {
         let (payload, header) = site.packet((self.payload, self.header));
         let config = Self { payload, header, ..self };
         let windows = config.windows(facts);
-        let mut tcp = config.tcp(windows.initial, windows.max).derive(facts, Vec::new())?;
+        let mut tcp = config.tcp(windows.initial, windows.max, facts).derive(facts, Vec::new())?;
         tcp.start.granted = u64::from(windows.granted) * config.payload.get();
         let waits = TimeoutSettings {
             compute: config.compute,

@@ -1,4 +1,4 @@
-//! Transmissions of ports, and the ways of data packets.
+//! Transmissions of ports, and the paths of data packets.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ pub(super) const CONTROL: u32 = u32::MAX;
 /// Number of transmissions after which old ones are removed.
 const CLEANING_INTERVAL: u32 = 1 << 15;
 
-/// Ports on the way of a packet whose times are next to one another in memory.
+/// Ports on the path of a packet whose times are next to one another in memory.
 const NEAR_PORTS: usize = 5;
 
 /// Packets of one message, back to back on a link.
@@ -160,34 +160,34 @@ pub(super) struct PortTimes {
     pub(super) flight: Span,
 }
 
-/// The way of a data packet, in two lines of a processor's cache.
+/// The path of a data packet, in two lines of a processor's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Way {
+struct Path {
     /// Number of ports passed.
     n_ports: u32,
     /// Times at the first of them.
     near: [PortTimes; NEAR_PORTS],
 }
 
-impl Way {
+impl Path {
     const NEW: Self = {
         let none = PortTimes { start: Time::ZERO, port: 0, flight: Span::ZERO };
         Self { n_ports: 0, near: [none; NEAR_PORTS] }
     };
 }
 
-/// The ways of the data packets in a fabric.
+/// The paths of the data packets in a fabric.
 #[derive(Debug)]
 pub(crate) struct Transits {
-    /// Ways by handle.
-    ways: Vec<Way>,
+    /// Paths by handle.
+    paths: Vec<Path>,
     /// Times at further ports, by handle.
     far: IdMap<u32, Vec<PortTimes>>,
     pub(super) links: LinkLogs,
     /// True if control packets are logged.
     logs_control: bool,
-    /// Data packets that were dropped or trimmed since the last look: message and tier.
+    /// Data packets that were dropped or trimmed and are not yet processed: message and tier.
     pub(crate) drops: Vec<(u32, u8)>,
     /// End of the transmission that began last.
     last_until: Time,
@@ -206,7 +206,7 @@ impl Transits {
             keeps_all,
         };
         Self {
-            ways: Vec::new(),
+            paths: Vec::new(),
             far: IdMap::default(),
             links: LinkLogs { logs: keeps_all.into_iter().map(log).collect(), of_hosts },
             logs_control,
@@ -219,9 +219,9 @@ impl Transits {
     /// Calls `each` with the times of a packet at ports, in order. It may just have left the
     /// fabric.
     pub(super) fn for_each_port(&self, handle: Handle, each: impl FnMut(&PortTimes)) {
-        let way = &self.ways[handle as usize];
-        let n_ports = way.n_ports as usize;
-        let near = &way.near[..n_ports.min(NEAR_PORTS)];
+        let path = &self.paths[handle as usize];
+        let n_ports = path.n_ports as usize;
+        let near = &path.near[..n_ports.min(NEAR_PORTS)];
         let far = self.far.get(&handle).filter(|_| n_ports > NEAR_PORTS);
         near.iter().chain(far.into_iter().flatten()).for_each(each);
     }
@@ -230,13 +230,13 @@ impl Transits {
     #[inline]
     pub(crate) fn on_enter(&mut self, handle: Handle) {
         let idx = handle as usize;
-        if self.ways.len() <= idx {
-            self.ways.resize(idx + 1, Way::NEW);
+        if self.paths.len() <= idx {
+            self.paths.resize(idx + 1, Path::NEW);
         }
-        self.ways[idx].n_ports = 0;
+        self.paths[idx].n_ports = 0;
     }
 
-    /// A data packet is doubled on a link. The twin is `delay` longer on the way.
+    /// A data packet is doubled on a link. The twin is `delay` longer on the path.
     pub(crate) fn on_double(&mut self, handle: Handle, twin: Handle, delay: Span) {
         self.on_enter(twin);
         let mut ports = Vec::new();
@@ -247,10 +247,10 @@ impl Transits {
 
     /// A data packet is longer on its way to the next node.
     pub(crate) fn delay_last(&mut self, handle: Handle, delay: Span) {
-        let way = &mut self.ways[handle as usize];
-        let last = match way.n_ports as usize {
+        let path = &mut self.paths[handle as usize];
+        let last = match path.n_ports as usize {
             0 => return,
-            n if n <= NEAR_PORTS => Some(&mut way.near[n - 1]),
+            n if n <= NEAR_PORTS => Some(&mut path.near[n - 1]),
             _ => self.far.get_mut(&handle).and_then(|far| far.last_mut()),
         };
         if let Some(last) = last {
@@ -260,10 +260,10 @@ impl Transits {
 
     #[inline]
     fn push(&mut self, handle: Handle, times: PortTimes) {
-        let way = &mut self.ways[handle as usize];
-        let place = way.n_ports as usize;
-        way.n_ports += 1;
-        match way.near.get_mut(place) {
+        let path = &mut self.paths[handle as usize];
+        let place = path.n_ports as usize;
+        path.n_ports += 1;
+        match path.near.get_mut(place) {
             Some(near) => *near = times,
             None => {
                 let far = self.far.entry(handle).or_default();
@@ -313,7 +313,7 @@ impl Transits {
 
     /// Returns true if there are drops, or old transmissions should be removed.
     #[inline]
-    pub(crate) fn has_news(&self) -> bool {
+    pub(crate) fn has_pending(&self) -> bool {
         self.is_full() || !self.drops.is_empty()
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct PortEventLog<H> {
     /// True if events are noted.
     pub(crate) is_on: bool,
     pub(crate) events: Vec<PortEvent<H>>,
-    /// The ways of packets, if the causes of messages' times are recorded.
+    /// The paths of packets, if the causes of messages' times are recorded.
     pub(crate) transits: Option<Box<Transits>>,
 }
 
@@ -116,7 +116,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
     }
 
-    /// Calls `note` with the ways of packets, if they are recorded.
+    /// Calls `note` with the paths of packets, if they are recorded.
     #[inline(always)]
     pub(super) fn note_transit(&mut self, note: impl FnOnce(&mut Transits)) {
         if P::IS_WATCHED

@@ -164,7 +164,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// Takes drops from the log of transmissions, and removes what no packet can change.
     #[inline(never)]
-    pub(super) fn look_at_transits(&mut self) {
+    pub(super) fn process_transits(&mut self) {
         let Self { blame: Some(blame), fabric, now, .. } = self else { return };
         let Some(transits) = &mut fabric.watch.transits else { return };
         for (msg, tier) in transits.drops.drain(..) {
