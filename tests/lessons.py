@@ -317,8 +317,9 @@ def cores(runs: Runs) -> list[str]:
         f"needs {us(4 * 411 * 1500 * 8 / 2e5)} for all bytes",
         f"| dcPIM | {last['dcpim']} | {last['dcpim-wide']} |",
         f"| SIRD | {last['sird']} | {last['sird-wide']} |",
-        f"spends {us(in_flight)} on tokens in flight, and "
-        f"{us(wait(dcpim, 'permission', flow=late, stage='matching'))} on matching",
+        f"spends {us(in_flight)} on tokens in flight. It waits "
+        f"{us(wait(dcpim, 'permission', flow=late, stage='matching'))} for a match, and "
+        f"{us(wait(dcpim, 'permission', flow=late, stage='data-phase'))} from the match",
         f"uses the core for {use['dcpim']:.0f} % of the time, SIRD for {use['sird']:.0f} %",
         f"the queue is {queue(runs('dcpim-wide'), 'tor-up', 1)} with both",
     ]

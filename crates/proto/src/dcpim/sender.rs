@@ -73,6 +73,8 @@ pub(super) struct Sender {
     accepted_last_phase: u8,
     /// Channels busy now, in the running data phase or prompted.
     busy: u8,
+    /// Receivers that are matched, with the data phases for which they are.
+    matches: Vec<(NodeId, u32)>,
     offers: Vec<Offer>,
 }
 
@@ -89,6 +91,7 @@ impl Sender {
             accepted: 0,
             accepted_last_phase: 0,
             busy: 0,
+            matches: Vec::new(),
             offers: Vec::new(),
         }
     }
@@ -267,6 +270,10 @@ impl Sender {
         let prompt = fields.prompt.min(taken);
         if current {
             self.busy += prompt;
+        }
+        if taken > 0 {
+            let wait = u32::from(current && prompt == 0);
+            self.note_match(peer, self.phase.wrapping_add(wait));
         }
         let surplus = fields.channels - taken;
         if surplus > 0 && dcpim.config.idle_capacity == IdleCapacity::Prompt {

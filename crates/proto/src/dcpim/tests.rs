@@ -332,10 +332,11 @@ mod tokens {
 
     use super::super::wire::{DcpimHeader, Match, Step};
     use super::super::{Dcpim, DcpimConfig, DcpimHost};
+    use crate::dcpim::sender::permission::{ANNOUNCEMENT, DATA_PHASE, MATCHING, TOKEN};
     use crate::test_packet::make_control;
     use rampmeter_core::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
-        Time,
+        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Permission, Purpose, Rate,
+        Rng, Span, Time,
     };
 
     /// Of a long flow.
@@ -429,6 +430,30 @@ mod tokens {
                 assert_eq!(sleeper.poll_timeout(), Time::NEVER);
             }
         }
+    }
+
+    /// §3.1, §3.2: announcement, matching, and the data phase of the match, with tokens.
+    #[test]
+    fn a_flow_waits_at_each_stage_for_what_it_lacks() {
+        let (mut host, dcpim) = host(DcpimConfig::paper());
+        let msg = MsgId::new(7);
+        host.submit(Time::ZERO, Message::new(msg, NodeId::new(1), Bytes::new(SIZE)));
+        let mut stages = vec![host.permission(Time::ZERO, msg)];
+        let ack = DcpimHeader::Ack { tx_slot: 0, is_paused: false };
+        host.handle_packet(Time::ZERO, &packet(ack));
+        stages.push(host.permission(Time::ZERO, msg));
+        let (step, channels, prompt, round) = (Step::Accept, 1, 0, 0);
+        let (phase, remaining, announced) = (0, 1_000, 0);
+        let accept = Match { step, channels, prompt, round, phase, remaining, announced };
+        host.handle_packet(Time::ZERO, &packet(DcpimHeader::Match(accept)));
+        stages.push(host.permission(Time::ZERO, msg));
+        for n_phases in 1..=2 {
+            let now = Time::ZERO + dcpim.phase() * n_phases;
+            run_until(&mut host, now);
+            stages.push(host.permission(now, msg));
+        }
+        let expected = [ANNOUNCEMENT, MATCHING, DATA_PHASE, TOKEN, MATCHING];
+        assert_eq!(stages, expected.map(|stage| Some(Permission::Awaited(stage))));
     }
 
     /// §3.2: a token is void a grace period after the end of its phase.

@@ -160,6 +160,17 @@ pub(super) struct PortTimes {
     pub(super) flight: Span,
 }
 
+/// What is rare about a packet at a port.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Exception {
+    /// Place of the port on the path.
+    place: usize,
+    /// Time for which it waited for its own tail.
+    pub(super) tail_wait: Span,
+    /// Delay on the link by a fault, a part of the flight.
+    pub(super) fault_delay: Span,
+}
+
 /// The path of a data packet, in two lines of a processor's cache.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -184,6 +195,8 @@ pub(crate) struct Transits {
     paths: Vec<Path>,
     /// Times at further ports, by handle.
     far: IdMap<u32, Vec<PortTimes>>,
+    /// Exceptions on paths, by handle.
+    exceptions: IdMap<u32, Vec<Exception>>,
     pub(super) links: LinkLogs,
     /// True if control packets are logged.
     logs_control: bool,
@@ -208,6 +221,7 @@ impl Transits {
         Self {
             paths: Vec::new(),
             far: IdMap::default(),
+            exceptions: IdMap::default(),
             links: LinkLogs { logs: keeps_all.into_iter().map(log).collect(), of_hosts },
             logs_control,
             drops: Vec::new(),
@@ -218,12 +232,20 @@ impl Transits {
 
     /// Calls `each` with the times of a packet at ports, in order. It may just have left the
     /// fabric.
-    pub(super) fn for_each_port(&self, handle: Handle, each: impl FnMut(&PortTimes)) {
+    pub(super) fn for_each_port(
+        &self,
+        handle: Handle,
+        mut each: impl FnMut(&PortTimes, Exception),
+    ) {
         let path = &self.paths[handle as usize];
         let n_ports = path.n_ports as usize;
         let near = &path.near[..n_ports.min(NEAR_PORTS)];
         let far = self.far.get(&handle).filter(|_| n_ports > NEAR_PORTS);
-        near.iter().chain(far.into_iter().flatten()).for_each(each);
+        let exceptions = self.exceptions.get(&handle).map_or(&[][..], Vec::as_slice);
+        for (place, times) in near.iter().chain(far.into_iter().flatten()).enumerate() {
+            let exception = exceptions.iter().find(|one| one.place == place);
+            each(times, exception.copied().unwrap_or_default());
+        }
     }
 
     /// A data packet enters the fabric.
@@ -234,28 +256,52 @@ impl Transits {
             self.paths.resize(idx + 1, Path::NEW);
         }
         self.paths[idx].n_ports = 0;
+        if !self.exceptions.is_empty() {
+            self.exceptions.remove(&handle);
+        }
     }
 
     /// A data packet is doubled on a link. The twin is `delay` longer on the path.
     pub(crate) fn on_double(&mut self, handle: Handle, twin: Handle, delay: Span) {
         self.on_enter(twin);
         let mut ports = Vec::new();
-        self.for_each_port(handle, |times| ports.push(*times));
+        self.for_each_port(handle, |times, _| ports.push(*times));
         ports.into_iter().for_each(|times| self.push(twin, times));
+        if let Some(exceptions) = self.exceptions.get(&handle).cloned() {
+            self.exceptions.insert(twin, exceptions);
+        }
         self.delay_last(twin, delay);
     }
 
-    /// A data packet is longer on its way to the next node.
+    /// A data packet waits for its own tail, at the next port of its path.
+    pub(crate) fn note_tail_wait(&mut self, handle: Handle, wait: Span) {
+        let place = self.paths[handle as usize].n_ports as usize;
+        self.exception(handle, place).tail_wait = wait;
+    }
+
+    fn exception(&mut self, handle: Handle, place: usize) -> &mut Exception {
+        let of_packet = self.exceptions.entry(handle).or_default();
+        if of_packet.last().is_none_or(|last| last.place != place) {
+            of_packet.push(Exception { place, ..Exception::default() });
+        }
+        of_packet.last_mut().expect("it was added")
+    }
+
+    /// A fault makes a data packet longer on its way to the next node.
     pub(crate) fn delay_last(&mut self, handle: Handle, delay: Span) {
+        if delay == Span::ZERO {
+            return;
+        }
         let path = &mut self.paths[handle as usize];
-        let last = match path.n_ports as usize {
-            0 => return,
-            n if n <= NEAR_PORTS => Some(&mut path.near[n - 1]),
-            _ => self.far.get_mut(&handle).and_then(|far| far.last_mut()),
+        let Some(place) = (path.n_ports as usize).checked_sub(1) else { return };
+        let last = match path.near.get_mut(place) {
+            Some(near) => Some(near),
+            None => self.far.get_mut(&handle).and_then(|far| far.last_mut()),
         };
         if let Some(last) = last {
             last.flight += delay;
         }
+        self.exception(handle, place).fault_delay += delay;
     }
 
     #[inline]

@@ -302,13 +302,16 @@ impl Timeline {
         let mut parts = self.parts;
         parts.time = now - self.submitted;
         let mut arrival = packet.sent;
-        transits.for_each_port(packet.handle, |at| {
+        transits.for_each_port(packet.handle, |at, exception| {
             let facts = port(at.port);
-            parts.add_wait((arrival, at.start), at.port, self.msg.get(), &facts, &transits.links);
-            let delay = facts.delay.min(at.flight);
+            let ready = arrival + exception.tail_wait;
+            parts.add(Cause::CutThrough(facts.tier), exception.tail_wait);
+            parts.add_wait((ready, at.start), at.port, self.msg.get(), &facts, &transits.links);
+            let flight = at.flight - exception.fault_delay;
+            let delay = facts.delay.min(flight);
             let propagation = facts.propagation.min(delay);
-            parts.add(Cause::Serialisation, at.flight - delay);
-            parts.add(Cause::Propagation, propagation);
+            parts.add(Cause::Serialisation, flight - delay);
+            parts.add(Cause::Propagation, propagation + exception.fault_delay);
             parts.add(Cause::Switching, delay - propagation);
             arrival = at.start + at.flight;
         });

@@ -280,6 +280,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         if matches!(self.config.switching, Switching::CutThrough { .. })
             && let Some(at) = self.too_early(egress, handle, now)
         {
+            if self.pool.get(handle).payload.len > 0 {
+                self.note_transit(|transits| transits.note_tail_wait(handle, at - now));
+            }
             wheel.push(packet_event(at, READY, egress, handle));
             return;
         }

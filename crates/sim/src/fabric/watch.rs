@@ -155,10 +155,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             tier: of.tier,
             delay: of.delay,
             propagation: of.delay.min(link.propagation),
-            idle_cause: match self.config.switching {
-                Switching::CutThrough { .. } => Cause::CutThrough(of.tier),
-                _ if self.waits_idly() => Cause::Paused(of.tier),
-                _ => Cause::Queueing(of.tier),
+            idle_cause: match self.waits_idly() {
+                true => Cause::Paused(of.tier),
+                false => Cause::Queueing(of.tier),
             },
         }
     }
