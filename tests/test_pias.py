@@ -73,7 +73,7 @@ def test_invalid_arguments_are_refused() -> None:
         pias_thresholds("imc10", 1.0)
     with pytest.raises(ValueError, match="classes: expected a whole number from 2 to 8, got 9"):
         pias_thresholds("imc10", 0.5, classes=9)
-    with pytest.raises(rm.PlanError, match=r"sizes: unknown distribution .imc11."):
+    with pytest.raises(rm.PlanError, match=r"sizes: expected one of imc10, .* got .imc11."):
         pias_thresholds("imc11", 0.5)
 
 

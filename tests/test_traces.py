@@ -103,7 +103,7 @@ def test_distributions_may_have_commas(tmp_path: Path) -> None:
 def test_a_column_that_no_trace_has_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     frame().assign(colour="red").to_parquet(file)
-    with pytest.raises(rm.PlanError, match='unknown column "colour", expected some of arrival_us'):
+    with pytest.raises(rm.PlanError, match=r"expected columns among arrival_us, .* got colour"):
         plan(file).check()
 
 

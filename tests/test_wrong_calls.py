@@ -182,7 +182,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     "no flows": (lambda _: run(workload=rm.imc10(0.5, 0)), "workload.flows: .* at least 1, got 0"),
     "unknown sizes": (
         lambda _: run(workload=rm.all_to_all("imc11", 0.5, 10)),
-        'workload.sizes: unknown distribution "imc11", expected one of imc10',
+        'workload.sizes: expected one of imc10, .* got "imc11"; did you mean imc10',
     ),
     "a table of results": (lambda r: run(workload=r.run.flows), "`rm.flows.table.` makes a worklo"),
     "flows of a number": (lambda _: rm.flows(5), "table: expected a table of Arrow, .* got 5"),

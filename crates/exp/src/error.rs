@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_metrics::TableError;
 use rampmeter_proto::keys::BadKey;
-use rampmeter_workload::WorkloadError;
+use rampmeter_workload::size::NAMES;
+use rampmeter_workload::{SizeError, TraceError, WorkloadError};
 use thiserror::Error;
 
 /// Reason why a run has no results.
@@ -76,14 +77,38 @@ pub enum Problem {
         /// The value that is there.
         got: String,
     },
+    /// A value of a file that the plan names.
+    InFile(Box<FileProblem>),
     /// Any other problem, as a sentence.
     Other(String),
+}
+
+/// A value of a file that is not what it has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileProblem {
+    /// The file, with the line and field if the problem has them.
+    pub place: String,
+    /// The values that are allowed.
+    pub expected: String,
+    /// The value that is there.
+    pub got: String,
+}
+
+impl Problem {
+    fn in_file(place: String, expected: impl ToString, got: impl ToString) -> Self {
+        let (expected, got) = (expected.to_string(), got.to_string());
+        Self::InFile(Box::new(FileProblem { place, expected, got }))
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unexpected { expected, got } => write!(f, "expected {expected}, got {got}"),
+            Self::InFile(problem) => {
+                let FileProblem { place, expected, got } = &**problem;
+                write!(f, "{place}: expected {expected}, got {got}")
+            }
             Self::Other(message) => f.write_str(message),
         }
     }
@@ -143,13 +168,47 @@ impl PlanError {
             WorkloadError::Key { key, expected, got } => {
                 (format!("workload.{key}"), Problem::Unexpected { expected, got })
             }
-            WorkloadError::Sizes { key, source } => {
-                (format!("workload.{key}"), Problem::Other(source.to_string()))
-            }
+            WorkloadError::Sizes { key, source } => (format!("workload.{key}"), of_sizes(source)),
+            WorkloadError::Trace { key, source } => (format!("workload.{key}"), of_trace(*source)),
             other => ("workload".to_owned(), Problem::Other(other.to_string())),
         };
         Self::value(origin, &key, problem)
     }
+}
+
+fn of_sizes(error: SizeError) -> Problem {
+    match error {
+        SizeError::Point { place, expected, got } => Problem::in_file(place, expected, got),
+        SizeError::Read { file, source } => unreadable(file, &source),
+        SizeError::UnknownName { got } => {
+            let expected = format!("one of {}", NAMES.join(", "));
+            Problem::Unexpected { expected, got: format!("\"{got}\"") }
+        }
+        other => Problem::Other(other.to_string()),
+    }
+}
+
+fn of_trace(error: TraceError) -> Problem {
+    match error {
+        TraceError::Io { file, source } => unreadable(file, &source),
+        TraceError::Column { file, expected, got } => {
+            Problem::in_file(file, format!("a column {expected}"), got)
+        }
+        TraceError::Unknown { file, column, known } => {
+            Problem::in_file(file, format!("columns among {known}"), column)
+        }
+        TraceError::Field { file, place, field, expected, got } => {
+            Problem::in_file(format!("{file}:{place}: {field}"), expected, got)
+        }
+        other => Problem::Other(other.to_string()),
+    }
+}
+
+/// Returns the problem of a file that cannot be read.
+fn unreadable(file: String, error: &std::io::Error) -> Problem {
+    let reason = error.to_string();
+    let got = reason.split_once(" (os error ").map_or(&*reason, |(text, _)| text);
+    Problem::in_file(file, "a file that can be read", got)
 }
 
 /// Returns the path in a plan of a key of the `transport` table, or of one of several tables:

@@ -107,6 +107,7 @@ fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
     let raised = PlanError::new_err(error.to_string());
     let (expected, got) = match &error.problem {
         Problem::Unexpected { expected, got } => (Some(expected), Some(got)),
+        Problem::InFile(problem) => (Some(&problem.expected), Some(&problem.got)),
         Problem::Other(_) => (None, None),
     };
     let line = error.place.as_ref().map(|place| place.line);

@@ -28,7 +28,8 @@ def plain_error(error: PlanError, location: Location) -> PlanError:
     problem = _SYSTEM.sub("", error.problem or "")
     found = _UNKNOWN.search(problem) or _MISSING.search(problem)
     if found is None:
-        if near := _nearest(error.expected or "", str(error.got)):
+        is_in_file = not problem.startswith("expected ")
+        if not is_in_file and (near := _nearest(error.expected or "", str(error.got))):
             hint = f"did you mean {near}?"
             return location.error(
                 expected=error.expected, got=error.got, hint=hint, code=error.code or SYNTAX

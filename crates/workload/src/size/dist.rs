@@ -39,7 +39,7 @@ pub enum SizeError {
         source: std::io::Error,
     },
     /// No published distribution has this name.
-    #[error("unknown distribution \"{got}\", expected one of {}", NAMES.join(", "))]
+    #[error("expected one of {}, got \"{got}\"", NAMES.join(", "))]
     UnknownName {
         /// The name.
         got: String,

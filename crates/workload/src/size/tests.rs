@@ -182,9 +182,8 @@ mod sample {
 fn an_unknown_name_lists_those_there_are() {
     assert_eq!(
         named("imc").unwrap_err().to_string(),
-        "unknown distribution \"imc\", expected one of imc10, web-search, data-mining, \
-         ns-2-web-search, ns-2-data-mining, \
-         hpcc-web-search, ali-storage, homa-w1, homa-w2, homa-w3, homa-w4, homa-w5"
+        "expected one of imc10, web-search, data-mining, ns-2-web-search, ns-2-data-mining, \
+         hpcc-web-search, ali-storage, homa-w1, homa-w2, homa-w3, homa-w4, homa-w5, got \"imc\""
     );
 }
 

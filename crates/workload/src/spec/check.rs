@@ -95,13 +95,18 @@ impl Checker<'_> {
         *self.streams - 1
     }
 
+    /// Returns the path of a key of this pattern.
+    pub(super) fn key(&self, key: &str) -> String {
+        format!("{}{key}", self.path)
+    }
+
     pub(super) fn wrong<T>(
         &self,
         key: &str,
         expected: &str,
         got: impl ToString,
     ) -> Result<T, WorkloadError> {
-        let key = format!("{}{key}", self.path);
+        let key = self.key(key);
         Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
     }
 

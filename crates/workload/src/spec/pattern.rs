@@ -55,8 +55,13 @@ pub enum WorkloadError {
         source: SizeError,
     },
     /// The trace does not fit.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
+    #[error("{key}: {source}")]
+    Trace {
+        /// The key of the file, with the path to it.
+        key: String,
+        /// The reason.
+        source: Box<TraceError>,
+    },
 }
 
 /// A traffic pattern: a struct of its keys in plans.

@@ -180,9 +180,8 @@ const WRONG: [(&str, &str); 40] = [
     ("pattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.6\nuntil-us = inf",
      "until-us: expected microseconds from 0 to 10^13, got inf"),
     ("pattern = 'all-to-all'\nsizes = 'imc11'\nload = 0.6\nflows = 1",
-     "sizes: unknown distribution \"imc11\", expected one of imc10, web-search, data-mining, \
-      ns-2-web-search, ns-2-data-mining, \
-      hpcc-web-search, ali-storage, homa-w1, homa-w2, homa-w3, homa-w4, homa-w5"),
+     "sizes: expected one of imc10, web-search, data-mining, ns-2-web-search, ns-2-data-mining, \
+      hpcc-web-search, ali-storage, homa-w1, homa-w2, homa-w3, homa-w4, homa-w5, got \"imc11\""),
     ("pattern = 'all-to-all'\nsizes = { fixed = 0 }\nload = 0.6\nflows = 1",
      "sizes: expected fixed from 1 to 2^50 bytes, got 0"),
     ("pattern = 'all-to-all'\nsizes = { unit = 'packets' }\nload = 0.6\nflows = 1",

@@ -63,7 +63,11 @@ impl Pattern for TraceSpec {
             groups: self.groups.as_ref().map(|groups| checker.context().base_dir.join(groups)),
         };
         let check = TraceRequirements { n_hosts: checker.n(), order };
-        let (trace, notes) = trace::read_with_notes(&file, format, check, &options)?;
+        let read = trace::read_with_notes(&file, format, check, &options);
+        let (trace, notes) = read.map_err(|error| {
+            let (key, source) = (checker.key("file"), Box::new(error));
+            WorkloadError::Trace { key, source }
+        })?;
         notes.into_iter().for_each(|note| checker.warn(note));
         match trace {
             Trace::Flows(rows) => {

@@ -40,7 +40,7 @@ pub enum TraceError {
         got: String,
     },
     /// A column that traces do not have.
-    #[error("{file}: unknown column {column:?}, expected some of {known}")]
+    #[error("{file}: expected columns among {known}, got {column}")]
     Unknown {
         /// The file.
         file: String,

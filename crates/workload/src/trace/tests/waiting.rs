@@ -156,8 +156,8 @@ fn errors_of_rows_name_place_expectation_and_content() {
     }
     assert_eq!(
         parse("arrival_ps,src,dst,size_bytes,afterwards\n").unwrap_err(),
-        "t.csv: unknown column \"afterwards\", expected some of arrival_us, compute_us, \
-         deadline_us, src, dst, size_bytes, flow, after, tenant"
+        "t.csv: expected columns among arrival_us, compute_us, deadline_us, src, dst, size_bytes, \
+         flow, after, tenant, got afterwards"
     );
 }
 
