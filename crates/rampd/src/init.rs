@@ -20,8 +20,9 @@ const PORT_STEP: u16 = 10;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples: two nodes of this machine, and three hosts\n  rampd init nodes\n  \
-    rampd init nodes --hosts 10.0.0.1,10.0.0.2,10.0.0.3 --rate-mbps 10000"
+    after_help = "Examples: two nodes of this machine; three hosts; arbiters\n  rampd init nodes\n  \
+    rampd init nodes --hosts 10.0.0.1,10.0.0.2,10.0.0.3 --rate-mbps 10000\n  \
+    rampd init nodes --transport fastpass --arbiters 127.0.0.1,127.0.0.1"
 )]
 pub(crate) struct InitArgs {
     /// Folder of the files, which is made if there is none; existing files are not replaced.
@@ -29,6 +30,10 @@ pub(crate) struct InitArgs {
     /// Addresses or names of the nodes' hosts, in the order of their numbers.
     #[arg(long, value_delimiter = ',', default_value = "127.0.0.1,127.0.0.1")]
     hosts: Vec<String>,
+    /// Addresses or names of the machines of the transport's arbiters, if it has some: Fastpass's
+    /// arbiter and its standby, or the controller of CAPTON. They are numbered after the hosts.
+    #[arg(long, value_delimiter = ',')]
+    arbiters: Vec<String>,
     /// UDP port of a host's first node, which also uses the next port.
     #[arg(long, default_value_t = 7321)]
     port: u16,
@@ -46,13 +51,21 @@ pub(crate) struct InitArgs {
 impl InitArgs {
     /// Returns true if all nodes are on this machine.
     fn is_local(&self) -> bool {
-        self.hosts.iter().all(|host| host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()))
+        self.machines().all(|host| host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()))
     }
 
-    /// Returns the address of a node: a further node of a host has a later port.
-    fn address(&self, id: usize) -> Result<String, Error> {
-        let host = &self.hosts[id];
-        let earlier = self.hosts[..id].iter().filter(|other| *other == host).count();
+    /// Returns the machines of the nodes, in the order of their numbers.
+    fn machines(&self) -> impl Iterator<Item = &String> {
+        self.hosts.iter().chain(&self.arbiters)
+    }
+
+    fn is_arbiter(&self, id: usize) -> bool {
+        id >= self.hosts.len()
+    }
+
+    /// Returns the address of a node: a further node of a machine has a later port.
+    fn address(&self, id: usize, host: &String) -> Result<String, Error> {
+        let earlier = self.machines().take(id).filter(|other| *other == host).count();
         let offset = u16::try_from(earlier).ok().and_then(|n| n.checked_mul(PORT_STEP));
         // The next port is used too.
         let port = offset.and_then(|offset| self.port.checked_add(offset)).filter(|p| *p < 65_535);
@@ -105,7 +118,7 @@ pub(crate) fn init<C: Catalogue>(args: &InitArgs) -> Result<(), Error> {
         let got = args.hosts.join(",");
         return Err(Error::Input(format!("--hosts: expected two hosts or more, got {got}")));
     }
-    let addresses = (0..args.hosts.len()).map(|id| args.address(id));
+    let addresses = args.machines().enumerate().map(|(id, host)| args.address(id, host));
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let folder = &args.folder;
     let is_new = !folder.exists();
@@ -129,7 +142,14 @@ pub(crate) fn init<C: Catalogue>(args: &InitArgs) -> Result<(), Error> {
     for (id, address) in addresses.iter().enumerate() {
         let (config, key) = (args.config(id), args.key(id));
         let (config, key) = (config.display(), key.display());
-        let _ = writeln!(text, "Node {id}, {address}: {config} and {key}\n  rampd node {config}");
+        let (role, command) = match args.is_arbiter(id) {
+            true => ("Arbiter", "arbiter"),
+            false => ("Node", "node"),
+        };
+        let _ = writeln!(
+            text,
+            "{role} {id}, {address}: {config} and {key}\n  rampd {command} {config}"
+        );
     }
     if !args.is_local() {
         text += "Copy to each machine the two files of its node, and no other key.\n";
@@ -153,6 +173,9 @@ fn write_files<C: Catalogue>(
             peers,
             "\n[[peer]]\nid = {id}\naddress = {address}\npublic-key = \"{public}\"\n"
         );
+        if args.is_arbiter(id) {
+            peers += "arbiter = true\n";
+        }
     }
     for id in 0..addresses.len() {
         write_new(&args.config(id), &args.text(id, &peers)?, 0o644, written)?;

@@ -207,7 +207,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         Peer {
             node: peer.node.get(),
             address: address.map(|address| address.to_string()).unwrap_or_default(),
-            last_received_s_ago: traffic
+            last_received_s_ago: peer
                 .last_received_at
                 .map(|at| now.saturating_since(at).as_secs_f64()),
             rtt_us: peer.rtt.map(|rtt| rtt.as_us_f64()),

@@ -45,6 +45,26 @@ fn written_files_agree_and_only_their_owner_reads_the_keys() {
 }
 
 #[test]
+fn arbiters_are_the_last_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    for (transport, arbiters, n) in
+        [("fastpass", "127.0.0.1,127.0.0.1", 4), ("capton", "127.0.0.1", 3)]
+    {
+        let args = ["init", transport, "--transport", transport, "--arbiters", arbiters];
+        let output = rampd(&args, path);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(printed.matches("rampd node ").count(), 2, "{printed}");
+        assert_eq!(printed.matches("rampd arbiter ").count(), n - 2, "{printed}");
+        let configs: Vec<_> = (0..n).map(|id| format!("{transport}/node{id}.toml")).collect();
+        let check: Vec<_> = std::iter::once("check").chain(configs.iter().map(|c| &**c)).collect();
+        let checked = rampd(&check, path);
+        assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    }
+}
+
+#[test]
 fn no_file_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -72,7 +92,8 @@ fn bad_options_are_explained_and_leave_no_files() {
         ("--hosts", "10.0.0.1,127.0.0.1", "expected a loopback address, as this node's own is"),
         ("--port", "65530", "--port: expected ports below 65535, got 65530 and 2 nodes of 127.0"),
         ("--rate-mbps", "0", "network.rate-mbps: expected a number from 0.1 to 1000000, got 0"),
-        ("--transport", "fastpass", "expected 2 with arbiter = true, as the transport has, got 0"),
+        ("--transport", "fastpass", "expected 2 with arbiter = true, as the transport has"),
+        ("--arbiters", "127.0.0.1", "expected 0 with arbiter = true, as the transport has"),
         ("--transport", "\"", "transport.name: expected one of dcpim, phost"),
     ] {
         let error = error_of(&["nodes", option, value], folder.path());

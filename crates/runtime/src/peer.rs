@@ -49,8 +49,8 @@ pub(crate) struct Peer<P> {
     awaited_rails: RailSet,
     /// Packets of the node itself among those sent: hellos and answers.
     notes_sent: u64,
-    /// Time at which the latest hello of ordinary length was answered.
-    answered_at: Option<Time>,
+    /// Time of its latest packet. Of answers to hellos only those of ordinary length count.
+    last_received_at: Option<Time>,
     /// Time of its latest greeting, and number of greetings in a row without an answer.
     hello_at: Time,
     unanswered: u32,
@@ -77,7 +77,7 @@ impl<P> Peer<P> {
             liveness,
             awaited_rails: RailSet::EMPTY,
             notes_sent: 0,
-            answered_at: None,
+            last_received_at: None,
             hello_at: Time::ZERO,
             unanswered: 0,
             rtt: None,
@@ -90,11 +90,6 @@ impl<P> Peer<P> {
 }
 
 impl<P> Peer<P> {
-    /// Returns the time of the peer's latest packet, including answers to hellos.
-    fn last_packet_at(&self) -> Option<Time> {
-        self.traffic.last_received_at.max(self.answered_at)
-    }
-
     /// Returns the networks in use; none if there is only one.
     fn up(&self) -> RailSet {
         self.liveness.as_ref().map_or(RailSet::EMPTY, |liveness| liveness.up())
@@ -312,11 +307,11 @@ impl<P> Peers<P> {
     /// Handles a datagram of `node` that has arrived on a network.
     pub(crate) fn on_received(&mut self, now: Time, node: NodeId, rail: u8, bytes: usize) {
         let Some(peer) = self.get_mut(node) else { return };
+        peer.last_received_at = Some(now);
         let Peer { traffic, liveness, other_transport, has_other_key, .. } = peer;
         (*other_transport, *has_other_key) = (None, false);
         traffic.packets_received += 1;
         traffic.bytes_received += bytes as u64;
-        traffic.last_received_at = Some(now);
         if let Some(liveness) = liveness {
             liveness.on_received(rail, bytes);
         }

@@ -438,7 +438,9 @@ impl Check<'_> {
         if n == required {
             return Ok(());
         }
-        let expected = format!("{required} with arbiter = true, as the transport has");
+        let expected = format!(
+            "{required} with arbiter = true, as the transport has (`rampd init --arbiters`)"
+        );
         Err(self.bad("peer", &expected, n))
     }
 }

@@ -37,7 +37,7 @@ impl<P> Peers<P> {
         let mut n_called = 0;
         for other in (0..self.peers.len() as u32).map(NodeId::new) {
             let Some(peer) = self.get_mut(other).filter(|_| other != node) else { continue };
-            let has_answered = peer.last_packet_at().is_some_and(|at| at >= peer.hello_at);
+            let has_answered = peer.last_received_at.is_some_and(|at| at >= peer.hello_at);
             peer.unanswered = if has_answered { 0 } else { peer.unanswered.saturating_add(1) };
             let n = peer.unanswered;
             let at = greets_at(now, n_called);
@@ -101,7 +101,7 @@ impl<P> Peers<P> {
             && let Some(liveness) = &mut peer.liveness
             && liveness.on_answer(nonce)
         {
-            peer.answered_at = Some(now);
+            peer.last_received_at = Some(now);
             let have_changed = peer.on_judged(now, were_up);
             let deadline = peer.mtu.deadline();
             self.have_rails_changed |= have_changed;
@@ -111,7 +111,7 @@ impl<P> Peers<P> {
         let Some(hello) = peer.hello.take_if(|h| h.nonce == nonce) else {
             return HelloOutcome::Unmatched;
         };
-        peer.answered_at = Some(now);
+        peer.last_received_at = Some(now);
         if hello.n_sent == 1 {
             peer.rtt = Some(now.saturating_since(hello.first_at));
         }
@@ -170,7 +170,7 @@ impl<P> Peers<P> {
             if peer.mtu.deadline() <= now {
                 let (nonce, before) = (rng.bits() as u32, peer.mtu.limit());
                 let is_awaited = peer.mtu.is_awaited();
-                if let Some(len) = peer.mtu.poll(now, peer.last_packet_at(), nonce) {
+                if let Some(len) = peer.mtu.poll(now, peer.last_received_at, nonce) {
                     peer.awaited_rails = peer.up();
                     over(peer.awaited_rails, |rail| hello((node, rail), nonce, Some(len)));
                     if is_awaited && peer.hello.is_none() {

@@ -17,8 +17,6 @@ pub struct Traffic {
     pub packets_received: u64,
     /// Bytes of these datagrams.
     pub bytes_received: u64,
-    /// Time of the latest of these.
-    pub last_received_at: Option<Time>,
 }
 
 /// View of a peer.
@@ -30,6 +28,8 @@ pub struct PeerView {
     pub incarnation: Option<Incarnation>,
     /// Round trip of the latest hello, hosts included.
     pub rtt: Option<Span>,
+    /// Time of the latest packet from it. Of answers to hellos only those of ordinary length count.
+    pub last_received_at: Option<Time>,
     /// Traffic exchanged with it.
     pub traffic: Traffic,
     /// Maximum bytes of an IP packet that passes in one piece; `None` while all of the node's seem

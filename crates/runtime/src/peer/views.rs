@@ -25,6 +25,7 @@ impl<P> Peers<P> {
             node,
             incarnation: peer.incarnation,
             rtt: peer.rtt,
+            last_received_at: peer.last_received_at,
             traffic: peer.traffic,
             path_mtu: peer.mtu.limit().map(|bytes| bytes + headers),
             sending: sending(node),
