@@ -92,6 +92,8 @@ def test_a_comparison_chooses_the_flows_as_a_sweep_does(done: rm.SweepResults) -
         **found.flows("homa"),
         "delivered": found.flows("dctcp")["delivered"],
     }
+    pilot = Path("here/pilots") / str(lengths(done)[0.6, "homa"]) / "homa/manifest.json"
+    assert (found.runs["homa"][0].path / "manifest.json").read_bytes() == pilot.read_bytes()
     limited = ["compare", "plan.toml", "--transports", "homa,dctcp", "--auto-flows", "--quiet"]
     ok(*limited, "--flows-max", "300", "--out", "limited")
     assert rm.Comparison.load("limited").flows("homa")["submitted"] == 300

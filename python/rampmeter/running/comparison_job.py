@@ -1,6 +1,7 @@
 """Runs a plan through several transports and seeds, so that they can be compared."""
 
 import math
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,10 @@ class ComparisonJob:
                 return None, batch
             runs = [(label, run) for label, of in comparison.runs.items() for run in of]
             if all(length.is_enough(run.summary, label) for label, run in runs):
+                # These runs are those of the first seed.
+                for pilot, first in zip(pilots._jobs(range(1)), job._jobs(range(1)), strict=True):
+                    if not first.out.exists():
+                        shutil.copytree(pilot.out, first.out)
                 return job.run(run_jobs)
             flows = length.after(flows)
 
