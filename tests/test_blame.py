@@ -358,7 +358,7 @@ class TestWhy:
         )
         assert "expected a size that" in failure("why", run.path, "--size", ">9gb")
         both = failure("why", run.path, "--flow", "1", "--slowest", "2")
-        assert "--flow: expected neither --slowest nor --size, got --slowest" in both
+        assert "--flow: expected no other choice of flows, got --slowest" in both
         assert "expected a comparison" in failure("why", run.path, "--transport", "dcpim")
         assert "expected the folder of a run or a comparison, got no folder" in failure(
             "why", run.path / "nothing"

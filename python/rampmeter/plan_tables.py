@@ -235,7 +235,8 @@ class RunOptions(PlanTable):
     """The `run` table: when a run ends, and what it records.
 
     - `blame`: Writes the causes of the time of each flow, in `blame.parquet` and
-      `blockers.parquet`. Default: none.
+      `blockers.parquet`, and those of the starts of flows that wait for others, in
+      `releases.parquet`. Default: none.
     - `capture`: Name of a file in the folder of results for captured packets, such as `run.pcapng`.
       Default: none.
     - `capture_hosts`: Captured hosts by number or name; arbiters are numbered after hosts. All if

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_exp::Summary;
-use rampmeter_metrics::blame::{BlameRow, BlockerRow};
+use rampmeter_metrics::blame::{BlameRow, BlockerRow, ReleaseRow};
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_metrics::series::{
     CounterSample, DropSample, HostRow, LatencyRow, LinkSample, OutageRow, QueueRow, RateSample,
@@ -41,6 +41,7 @@ fn the_page_of_results_has_every_column_and_key() {
         ("paths", PathRow::ABOUT),
         ("blame", BlameRow::ABOUT),
         ("blockers", BlockerRow::ABOUT),
+        ("releases", ReleaseRow::ABOUT),
     ];
     let tables: String = tables.map(|(name, about)| table(name, about)).concat();
     let schema = SchemaGenerator::default().into_root_schema_for::<Summary>().to_value();

@@ -43,3 +43,17 @@ rows! {
         ["ps"] time_ps: u64,
     }
 }
+
+rows! {
+    /// The flow whose end let another one start: a row of `releases.parquet`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ReleaseRow, ReleaseRows {
+        /// Number of the flow that waited.
+        [""] flow: u64,
+        /// Number of the flow whose end was the last for which it waited.
+        [""] after: u64,
+        /// Time at which the sender knew that end: it received the other flow, or the confirmation
+        /// of its own. Until `arrival_ps` it computed.
+        ["ps"] known_ps: u64,
+    }
+}

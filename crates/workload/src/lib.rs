@@ -23,7 +23,7 @@ pub mod table;
 pub mod trace;
 
 pub use flow::{Flow, FlowSource, Limit, merge};
-pub use graph::{Call, Graph, GraphBuilder, GraphError, Releases, Round};
+pub use graph::{Call, Graph, GraphBuilder, GraphError, ReleaseCause, Releases, Round};
 
 pub use size::{SizeDist, SizeError, SizeInterpolation};
 pub use source::Process;

@@ -16,6 +16,7 @@ from rampmeter.commands.options import FOLDER
 from rampmeter.plan.schema import transports
 from rampmeter.results.blame import CAUSES, Blame, Blocker, FlowCauses, Part
 from rampmeter.results.blame_tables import cause_name
+from rampmeter.results.chains import Chain
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.missing import COMPARISON
 from rampmeter.results.run import Run, blame_of, opened_run
@@ -31,6 +32,8 @@ INDENT: Final = " " * 27
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 SHOWN_FROM: Final = 0.0005
 """Minimum share of a flow's time of a part that has a line; `--json` has all."""
+SHOWN_OF_CHAIN: Final = 4
+"""Causes of a chain that are named; `--json` has all."""
 SHOWN_BLOCKERS: Final = 3
 """Flows that used the link, named in a line; `--json` has all."""
 ALONE: Final = ("serialisation", "propagation", "switching")
@@ -53,6 +56,7 @@ UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 
 @click.option(
     "--size", metavar="RANGE", help="Flows of these sizes, e.g. 1-2bdp, 10kb-1mb, '>4bdp'."
 )
+@click.option("--last", "is_last", is_flag=True, help="The flow that was delivered last.")
 @click.option("--transport", metavar="NAME", help="Transport of a comparison.")
 @json_option
 def why(
@@ -62,6 +66,7 @@ def why(
     size: str | None,
     transport: str | None,
     *,
+    is_last: bool,
     as_json: bool,
 ) -> None:
     """Explain why flows of a run were slow, and who delayed them.
@@ -74,15 +79,19 @@ def why(
       rampmeter run plan.toml --set run.blame=true --out results/plan
       rampmeter why results/plan --slowest 10 --size 1-2bdp
       rampmeter why results/plan --flow 42
+      rampmeter why results/collective --last
       rampmeter why results/plan-compare --transport dcpim --flow 42
     """
     run = _run(folder, transport)
     blame = blame_of(run)
-    if flows and (slowest is not None or size is not None):
-        both = "--size" if slowest is None else "--slowest"
-        raise Location(key="--flow").error(expected="neither --slowest nor --size", got=both)
+    chosen = {"--flow": flows, "--last": is_last, "--slowest": slowest, "--size": size}
+    given = [option for option, value in chosen.items() if value]
+    if len(given) > 1 and given[0] in ("--flow", "--last"):
+        raise Location(key=given[0]).error(expected="no other choice of flows", got=given[1])
     if flows:
         found = [blame.flow(number) for number in flows]
+    elif is_last:
+        found = [blame.last()]
     else:
         low, high = _size_range(size, blame)
         found = blame.slowest(3 if slowest is None else slowest, low, high)
@@ -90,12 +99,12 @@ def why(
             expected = "a size that delivered flows have"
             raise Location(key="--size").result_error(expected=expected, got=size or "no flow")
     if as_json:
-        flows_of = [_json(flow) for flow in found]
+        flows_of = [_json(flow, blame.chain(flow.flow)) for flow in found]
         emit("why", {"folder": run.path, "status": run.status, "flows": flows_of})
         return
     warn_of_interruptions([run])
     stages = _stages(run)
-    click.echo("\n\n".join("\n".join(_lines(flow, stages)) for flow in found))
+    click.echo("\n\n".join("\n".join(_lines(flow, blame, stages)) for flow in found))
 
 
 def _run(folder: Path, transport: str | None) -> Run:
@@ -124,8 +133,16 @@ def _stages(run: Run) -> dict[str, str]:
     }
 
 
-def _json(flow: FlowCauses) -> dict[str, object]:
-    return {**asdict(flow), "slowdown": flow.slowdown}
+def _json(flow: FlowCauses, chain: Chain | None) -> dict[str, object]:
+    return {**asdict(flow), "slowdown": flow.slowdown, "chain": chain and _chain_json(chain)}
+
+
+def _chain_json(chain: Chain) -> dict[str, object]:
+    parts = [
+        {"cause": cause, "stage": stage, "tier": tier, "time_us": time}
+        for (cause, stage, tier), time in chain.parts.items()
+    ]
+    return {**asdict(chain), "parts": parts}
 
 
 def _size_range(text: str | None, blame: Blame) -> tuple[float, float]:
@@ -158,7 +175,7 @@ def _unit(name: str, text: str, blame: Blame) -> float:
     raise Location(key="--size").error(expected=expected, got=text)
 
 
-def _lines(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
+def _lines(flow: FlowCauses, blame: Blame, stages: Mapping[str, str]) -> Iterator[str]:
     """Yields the lines about a flow, at most 80 characters wide."""
     yield from _wrapped(
         f"Flow {flow.flow}: {byte_size(flow.size_bytes)} from {flow.src_name} to {flow.dst_name}, "
@@ -170,7 +187,8 @@ def _lines(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     )
     if flow.retransmitted_bytes:
         yield from _wrapped(f"Its sender retransmitted {byte_size(flow.retransmitted_bytes)}.")
-    yield from (line for text in _reasons(flow, stages) for line in _wrapped(text))
+    texts = (*_wait_for_flows(flow, blame), *_reasons(flow, stages))
+    yield from (line for text in texts for line in _wrapped(text))
     yield ""
     yield f" |{_bar(flow)}|"
     shown = [part for part in flow.parts if part.time_us >= SHOWN_FROM * flow.fct_us]
@@ -220,6 +238,35 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
             f"Delayed most by {_name(known[most])}, which used links that it waited for during "
             f"{times[most]:.3f} us."
         )
+
+
+def _wait_for_flows(flow: FlowCauses, blame: Blame) -> Iterator[str]:
+    """Yields sentences on the flow whose end let this one start, and on the chain before."""
+    release, chain = flow.release, blame.chain(flow.flow)
+    if release is None or chain is None:
+        return
+    after = blame.flow(release.after)
+    size = byte_size(after.size_bytes)
+    computed = release.computation_us
+    then = f", and computed for {computed:.3f} us" if computed else ""
+    yield (
+        f"Before, {flow.src_name} waited for flow {after.flow} ({size} from {after.src_name} to "
+        f"{after.dst_name}). It knew its end at {release.known_us:.3f} us{then}."
+    )
+    shares = [
+        f"{time / chain.time_us:.0%}".replace("%", f"{HARD_SPACE}% ") + _chain_cause(cause)
+        for cause, time in list(chain.parts.items())[:SHOWN_OF_CHAIN]
+    ]
+    yield (
+        f"It ends a chain of {len(chain.flows)} flows that waited for each other since "
+        f"{chain.start_us:.3f} us: {chain.time_us:.3f} us, of which {', '.join(shares)}."
+    )
+
+
+def _chain_cause(cause: tuple[str, str, str]) -> str:
+    """Returns the name of a cause of a chain, such as `permission: token`."""
+    name, stage, tier = cause
+    return Part(name, stage, tier, 0.0, ()).name
 
 
 def _name(of: Blocker) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np, pa
 from rampmeter.results import blame_tables
+from rampmeter.results.chains import PICOSECONDS_PER_US, Chain, Release, Releases
 from rampmeter.results.table import ResultTable
 from rampmeter.text.locations import Location
 
@@ -28,7 +29,6 @@ CAUSES: Final[Mapping[str, str]] = {
     "ordering": "had arrived, and the receiver waited for earlier bytes",
 }
 """Sentences about a flow without their subject, by cause, in the order of figures from below."""
-PICOSECONDS_PER_US: Final = 1e6
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class FlowCauses:
     """Payload that the sender retransmitted."""
     parts: tuple[Part, ...]
     """In the order in which they began."""
+    release: Release | None = None
+    """The end for which it waited before its submission; `None` if it waited for no flow."""
 
     @property
     def slowdown(self) -> float:
@@ -119,8 +121,9 @@ class Blame:
         sizes: Sequence[SizeClass],
         counted: "NDArray[np.bool_]",
         host_names: Sequence[str] = (),
+        releases: "pa.Table | None" = None,
     ) -> None:
-        """Takes the tables `blame`, `blockers` and `flows` of a run, the last by number.
+        """Takes the tables `blame`, `blockers`, `flows` and `releases` of a run, flows by number.
 
         `sizes` are the size classes of its statistics, and `counted` the flows that these cover.
         """
@@ -140,6 +143,7 @@ class Blame:
         """Ideal times of all flows in picoseconds."""
         self.sizes: NDArray[np.int64] = flows["size_bytes"].to_numpy().astype(np.int64)
         """Lengths of all flows in bytes."""
+        self._releases = Releases(releases, flows)
 
     def __repr__(self) -> str:
         return f"Blame({len(self.numbers)} flows, {self.parts.num_rows} parts)"
@@ -215,6 +219,25 @@ class Blame:
         order = known[np.argsort(-slowdowns[known], kind="stable")][:n]
         return list(self._causes_of([int(idx) for idx in order]))
 
+    def chain(self, number: int) -> Chain | None:
+        """Returns the flows that waited for each other until this one; `None` if there are none.
+
+        Raises `ResultError` as `flow` does.
+        """
+        return self._releases.chain(self.flow(number).flow, self.parts)
+
+    def last(self) -> FlowCauses:
+        """Returns the causes of the flow that was delivered last.
+
+        Raises `ResultError` if no flow was delivered.
+        """
+        ends = _floats(self._flows["arrival_ps"]) + self._fct
+        if np.isnan(ends).all():
+            raise Location(key="flow").result_error(
+                expected="a flow that was delivered", got="none"
+            )
+        return next(self._causes_of([int(np.nanargmax(ends))]))
+
     def _causes_of(self, indices: Sequence[int]) -> Iterator[FlowCauses]:
         wanted = {int(self.numbers[idx]) for idx in indices}
         parts, blockers = (_by_flow(table, wanted) for table in (self.parts, self.blockers))
@@ -233,6 +256,7 @@ class Blame:
                 ideal_us=row["ideal_ps"] / PICOSECONDS_PER_US,
                 retransmitted_bytes=row["retransmitted_bytes"],
                 parts=tuple(self._part(part, own) for part in parts.get(row["flow"], [])),
+                release=self._releases.of(row["flow"]),
             )
 
     def times(self, by: Sequence[str] = ("cause",)) -> dict[tuple[str, ...], "NDArray[np.float64]"]:

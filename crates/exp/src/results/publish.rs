@@ -22,7 +22,7 @@ use crate::simulation::status::CompletedRun;
 use crate::version::{COMMIT, PROFILE, VERSION};
 
 /// Files that not every run writes, and the manifest.
-const OPTIONAL: [&str; 13] = [
+const OPTIONAL: [&str; 14] = [
     "manifest.json",
     "latencies.parquet",
     "tenants.parquet",
@@ -34,6 +34,7 @@ const OPTIONAL: [&str; 13] = [
     "paths.parquet",
     "blame.parquet",
     "blockers.parquet",
+    "releases.parquet",
     "rates.parquet",
     "windows.parquet",
 ];
@@ -64,6 +65,7 @@ pub(crate) fn publish(
     let metadata = metadata(plan);
     recorder.finish(&metadata)?;
     write_samples(plan, &recorder.samples, out, &metadata)?;
+    write_some(&out.join("releases.parquet"), &ran.release_rows, &metadata)?;
     let (data, control) = (&recorder.data_latency, &recorder.control_latency);
     let latencies: Vec<_> = data.rows("data").chain(control.rows("control")).collect();
     write_some(&out.join("latencies.parquet"), &latencies, &metadata)?;

@@ -27,8 +27,8 @@ use crate::traffic::source::PlanSource;
 /// Runs `plan` and writes to the folder `out`. Every run has `flows.parquet`, `series.parquet` and
 /// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
 /// `links.parquet`, `drops.parquet`, `hosts.parquet` and `outages.parquet` if they have rows.
-/// Capture, timeline, `paths.parquet`, `blame.parquet` and `blockers.parquet` are written if the
-/// plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped
+/// Capture, timeline, `paths.parquet`, and `blame.parquet`, `blockers.parquet` and
+/// `releases.parquet` are written if the plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped
 /// keeps its results so far.
 ///
 /// # Errors
@@ -85,6 +85,9 @@ pub(crate) fn simulate(
     let ideals = || Ideals::new(&plan.sim, plan.segmentation);
     let deadlines = Deadlines::new(plan.deadlines.clone(), seed, ideals);
     let mut source = PlanSource::new(&plan.workload, seed, &plan.segmentations, deadlines);
+    if plan.plan().run.blame {
+        source.keep_causes();
+    }
     let ran = plan.transport.ready.simulate(SimulationTask {
         sim: &plan.sim,
         segmentation: plan.segmentation,
@@ -97,7 +100,8 @@ pub(crate) fn simulate(
     });
     let mut ideals = ideals();
     let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));
-    CompletedRun { offered_packets: source.offered_packets, collectives, rpcs, ..ran }
+    let PlanSource { offered_packets, release_rows, .. } = source;
+    CompletedRun { offered_packets, collectives, rpcs, release_rows, ..ran }
 }
 
 #[cfg(test)]

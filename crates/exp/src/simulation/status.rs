@@ -1,6 +1,7 @@
 //! Outcome of the simulation of a plan, before the summary is computed.
 
 use rampmeter_core::Time;
+use rampmeter_metrics::blame::ReleaseRow;
 use rampmeter_sim::fabric::{Collisions, TierStats};
 use rampmeter_sim::{Counters, Node, PfcStats};
 use schemars::JsonSchema;
@@ -74,6 +75,8 @@ pub(crate) struct CompletedRun {
     pub(crate) transport: Vec<(&'static str, u64)>,
     pub(crate) collectives: Vec<CollectiveRound>,
     pub(crate) rpcs: Vec<RpcSummary>,
+    /// Causes of releases, if the plan requests them.
+    pub(crate) release_rows: Vec<ReleaseRow>,
     /// Packets of all flows submitted.
     pub(crate) offered_packets: u64,
     pub(crate) threads: Threads,
@@ -96,6 +99,7 @@ impl CompletedRun {
             transport: vec![],
             collectives: vec![],
             rpcs: vec![],
+            release_rows: vec![],
             offered_packets: 0,
             threads: Threads::one(None),
             is_overrun: false,

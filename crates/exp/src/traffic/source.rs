@@ -1,6 +1,7 @@
 //! The messages of a plan, for the simulator and the ideal alike.
 
 use rampmeter_core::{Bytes, TenantId, Time};
+use rampmeter_metrics::blame::ReleaseRow;
 use rampmeter_sim::{Arrival, Source};
 use rampmeter_workload::{Flow, FlowSource, Releases, ValidWorkload};
 
@@ -22,6 +23,8 @@ pub(crate) struct PlanSource {
     payload: Bytes,
     /// The number of transports to which the flows of one tenant are dealt out in turn.
     n_transports: Option<u32>,
+    /// Causes of the releases of flows, if they are kept.
+    pub(crate) release_rows: Vec<ReleaseRow>,
     /// Packets of all flows submitted, and of the one that is next.
     pub(crate) offered_packets: u64,
 }
@@ -47,7 +50,15 @@ impl PlanSource {
                 1 => None,
                 n => (!workload.has_tenants()).then_some(n),
             },
+            release_rows: Vec::new(),
             offered_packets: 0,
+        }
+    }
+
+    /// Keeps the causes of releases in `release_rows`.
+    pub(crate) fn keep_causes(&mut self) {
+        if let Some(releases) = &mut self.releases {
+            releases.keep_causes();
         }
     }
 
@@ -109,7 +120,12 @@ impl Source for &mut PlanSource {
     }
 
     fn release(&mut self) -> Option<Arrival> {
-        let (number, flow) = self.releases.as_mut()?.release()?;
+        let releases = self.releases.as_mut()?;
+        let (number, flow) = releases.release()?;
+        if let Some(cause) = releases.cause(number) {
+            let (flow, after) = (u64::from(number), u64::from(cause.flow));
+            self.release_rows.push(ReleaseRow { flow, after, known_ps: cause.at.as_ps() });
+        }
         self.offered_packets += flow.size.packets_ceil(self.payload);
         self.rounds.on_start(number, flow.arrival);
         self.calls.on_start(number, flow.arrival);

@@ -19,6 +19,6 @@ mod tests;
 
 pub use self::call::Call;
 pub use self::flow_graph::{Graph, GraphBuilder};
-pub use self::releases::Releases;
+pub use self::releases::{ReleaseCause, Releases};
 pub use self::round::Round;
 pub use error::GraphError;

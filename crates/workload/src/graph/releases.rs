@@ -9,6 +9,15 @@ use rampmeter_core::{NodeId, Time};
 use super::Graph;
 use crate::flow::Flow;
 
+/// The end of a flow, which let another one start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseCause {
+    /// Number of the flow that ended.
+    pub flow: u32,
+    /// Time at which the sender of the other one knew it.
+    pub at: Time,
+}
+
 /// Progress of a graph in a run. It is notified of the flows that hosts have received or completed,
 /// and returns the flows that may start, with their times.
 ///
@@ -20,6 +29,9 @@ pub struct Releases {
     open: Vec<u32>,
     /// Latest end so far of the dependencies of each node.
     at: Vec<Time>,
+    /// The end that is the latest so far of the dependencies of each node, directly or by
+    /// computations; empty if causes are not kept.
+    causes: Vec<Option<ReleaseCause>>,
     ready: BinaryHeap<Reverse<(Time, u32)>>,
     /// The only host whose flows are released; all if `None`.
     host: Option<NodeId>,
@@ -44,13 +56,25 @@ impl Releases {
     fn of(graph: Arc<Graph>, host: Option<NodeId>) -> Self {
         let open = graph.in_degrees();
         let at = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
-        let mut this = Self { graph, open, at, ready: BinaryHeap::new(), host, withheld: 0 };
+        let (causes, ready) = (Vec::new(), BinaryHeap::new());
+        let mut this = Self { graph, open, at, causes, ready, host, withheld: 0 };
         let free: Vec<u32> =
             (0..this.graph.len()).filter(|&node| this.open[node as usize] == 0).collect();
         let mut done = Vec::new();
         free.into_iter().for_each(|node| this.start(node, &mut done));
         this.work_off(done);
         this
+    }
+
+    /// Keeps the causes of releases from now on.
+    pub fn keep_causes(&mut self) {
+        self.causes = vec![None; self.open.len()];
+    }
+
+    /// Returns the end that let flow `number` start; `None` if it waited for none, or if causes are
+    /// not kept.
+    pub fn cause(&self, number: u32) -> Option<ReleaseCause> {
+        self.causes.get(number as usize).copied().flatten()
     }
 
     /// Returns the graph.
@@ -101,16 +125,28 @@ impl Releases {
     fn settle(&mut self, number: u32, host: NodeId, at: Time) {
         let graph = Arc::clone(&self.graph);
         let mut done = Vec::new();
+        let cause = Some(ReleaseCause { flow: number, at });
         for &node in graph.dependents(number).iter().filter(|&&node| graph.node(node).src == host) {
-            self.release_dependency(node, at, &mut done);
+            self.release_dependency(node, at, cause, &mut done);
         }
         self.work_off(done);
     }
 
     /// Removes one open dependency of node `number`.
-    fn release_dependency(&mut self, number: u32, at: Time, done: &mut Vec<(u32, Time)>) {
+    fn release_dependency(
+        &mut self,
+        number: u32,
+        at: Time,
+        cause: Option<ReleaseCause>,
+        done: &mut Vec<(u32, Time)>,
+    ) {
         let idx = number as usize;
-        self.at[idx] = self.at[idx].max(at);
+        if at >= self.at[idx] {
+            self.at[idx] = at;
+            if let Some(kept) = self.causes.get_mut(idx) {
+                *kept = cause;
+            }
+        }
         self.open[idx] -= 1;
         if self.open[idx] == 0 {
             self.start(number, done);
@@ -135,8 +171,9 @@ impl Releases {
     fn work_off(&mut self, mut done: Vec<(u32, Time)>) {
         let graph = Arc::clone(&self.graph);
         while let Some((computation, at)) = done.pop() {
+            let cause = self.cause(computation);
             for &node in graph.dependents(computation) {
-                self.release_dependency(node, at, &mut done);
+                self.release_dependency(node, at, cause, &mut done);
             }
         }
     }

@@ -3,9 +3,24 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_metrics::blame::{BlameRow, BlockerRow};
+use rampmeter_metrics::blame::{BlameRow, BlockerRow, ReleaseRow};
 use rampmeter_metrics::columns::read_rows;
-use rampmeter_metrics::read_flows;
+use rampmeter_metrics::{FlowRow, read_flows};
+
+/// Checks that flows that waited for others started after the ends that released them.
+fn check_releases(out: &Path, flows: &BTreeMap<u64, FlowRow>, text: &str) {
+    let file = out.join("releases.parquet");
+    if !file.exists() {
+        return;
+    }
+    for row in read_rows::<ReleaseRow>(&file).unwrap().0.rows() {
+        let (flow, after) = (&flows[&row.flow], &flows[&row.after]);
+        let end_ps = after.arrival_ps + after.fct_ps.expect("it was delivered");
+        let is_ordered = end_ps <= row.known_ps && row.known_ps <= flow.arrival_ps;
+        assert!(is_ordered, "{row:?} after {end_ps} ps, arrival {} ps\n{text}", flow.arrival_ps);
+        assert!([after.src, after.dst].contains(&flow.src), "{row:?}\n{text}");
+    }
+}
 
 /// Checks that the parts of each flow that was delivered sum to its time, and that those who had a
 /// link used it for at most the part. Nothing is checked in runs without causes.
@@ -23,6 +38,7 @@ pub(super) fn check(out: &Path, text: &str) {
     let (flows, _) = read_flows(&out.join("flows.parquet")).unwrap();
     let times = flows.rows().filter_map(|row| Some((row.flow, row.fct_ps?)));
     let times: BTreeMap<u64, u64> = times.collect();
+    check_releases(out, &flows.rows().map(|row| (row.flow, row)).collect(), text);
     assert_eq!(sums, times, "{text}");
     let mut blocked = BTreeMap::new();
     let blockers = out.join("blockers.parquet");
