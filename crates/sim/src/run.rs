@@ -35,6 +35,7 @@ use crate::probe::{Direction, Probe};
 use crate::source::Source;
 use crate::topo::Topology;
 
+mod ahead;
 mod blame;
 mod outages;
 mod packets;
@@ -48,6 +49,7 @@ mod view;
 mod window_totals;
 pub(crate) mod windows;
 use super::arrival::Arrival;
+use ahead::LookAhead;
 use packets::{check_codec, check_receipt, leaving, observe};
 use stations::{Station, Stations};
 pub use window_totals::WindowTotals;
@@ -58,9 +60,6 @@ const SAMPLE: u32 = 1;
 const OUTAGE: u32 = 2;
 const RELEASE: u32 = 3;
 const PROGRESS: u32 = 4;
-
-/// Number of events by which the memory of an arrival is loaded ahead.
-const PREFETCH_EVENTS: usize = 3;
 
 /// Parameters of a run, apart from the protocol's configuration and the arrivals.
 #[derive(Clone, Debug)]
@@ -111,6 +110,7 @@ pub enum Status {
 pub struct Sim<F: Transport, A, P> {
     now: Time,
     wheel: Wheel,
+    look_ahead: LookAhead,
     fabric: Fabric<F::Header, F::SwitchProgram>,
     /// Hosts, then arbiters.
     stations: Stations<F>,
@@ -183,11 +183,7 @@ where
             let Some(key) = self.wheel.pop_before(self.limit) else { return Stop::Limit };
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
-            if let Some(next) = self.wheel.upcoming(PREFETCH_EVENTS)
-                && let (ARRIVE, via, handle) = parts(next)
-            {
-                self.fabric.touch(via, handle);
-            }
+            self.look_ahead();
             self.ledger.counters.events += 1;
             if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
                 self.dispatch_watched(key);

@@ -4,6 +4,7 @@ pub(crate) mod event;
 mod handle;
 mod key;
 mod pool;
+mod prefetch;
 mod ranks;
 mod wheel;
 
@@ -14,4 +15,5 @@ pub(crate) use key::EventLimit;
 pub(crate) use pool::Links;
 pub use pool::PacketPool;
 pub(crate) use pool::PacketTimes;
+pub(crate) use prefetch::prefetch;
 pub use wheel::Wheel;

@@ -6,6 +6,7 @@
 use rampmeter_core::{Packet, Time};
 
 use super::handle::{HANDLES_END, Handle, NIL};
+use super::prefetch::prefetch;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Links {
@@ -95,6 +96,20 @@ impl<H: Copy> PacketPool<H> {
     #[inline]
     pub(crate) fn get_mut(&mut self, handle: Handle) -> &mut Packet<H> {
         &mut self.packets[handle as usize].0
+    }
+
+    /// Starts to load a packet, if there ever was one of this handle.
+    #[inline]
+    pub(crate) fn prefetch(&self, handle: Handle) {
+        if let Some(packet) = self.packets.get(handle as usize) {
+            prefetch(packet);
+        }
+    }
+
+    /// Starts to load the times of a packet.
+    #[inline]
+    pub(crate) fn prefetch_stamps(&self, handle: Handle) {
+        prefetch(&self.stamps[handle as usize]);
     }
 
     #[inline]

@@ -260,14 +260,27 @@ impl Wheel {
     #[inline]
     fn key(&self, word: u64) -> EventKey {
         let time = Time::from_ps((self.cursor << self.shift) + within(word));
-        EventKey { time, code: word & ((1 << EventKey::CODE_BITS) - 1) }
+        EventKey { time, code: code(word) }
+    }
+
+    /// Returns the number of the bucket being served.
+    #[inline]
+    pub(crate) fn bucket(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Returns the newest events of the next bucket that holds some.
+    pub(crate) fn next_bucket(&self) -> impl Iterator<Item = u64> + '_ {
+        let at = self.next_occupied().map_or(0, |next| self.buckets[next as usize % BUCKETS]);
+        let last = (at as usize).saturating_sub(1);
+        self.chunks[last / CHUNK].0[1..=last % CHUNK].iter().map(|&word| code(word))
     }
 
     /// Returns the event `ahead` places after the one popped last, if it is in the same bucket.
     #[inline]
     pub fn upcoming(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;
-        Some(word & ((1 << EventKey::CODE_BITS) - 1))
+        Some(code(*word))
     }
 
     /// Inserts into the bucket being served.
@@ -365,6 +378,12 @@ impl Wheel {
     }
 }
 
+/// The code of an event in the wheel.
+#[inline]
+fn code(word: u64) -> u64 {
+    word & ((1 << EventKey::CODE_BITS) - 1)
+}
+
 /// The lower bits of an event's time.
 #[inline]
 fn within(word: u64) -> u64 {
@@ -386,106 +405,4 @@ fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::event::{ARRIVE, event, packet_event};
-    use super::*;
-    use proptest::prelude::*;
-
-    /// One step of a random schedule: push at a distance, pop, or pop all up to a distance.
-    #[derive(Clone, Copy, Debug)]
-    enum Step {
-        Push(u64),
-        Pop,
-        PopBefore(u64),
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            (0u64..40).prop_map(Step::Push),
-            (0u64..4_000).prop_map(Step::Push),
-            (0u64..8_000_000).prop_map(Step::Push),
-            (0u64..4_000_000_000).prop_map(Step::Push),
-            Just(Step::Pop),
-            Just(Step::Pop),
-            Just(Step::Pop),
-            (0u64..20_000).prop_map(Step::PopBefore),
-        ]
-    }
-
-    /// The `n`th event pushed at `time`, of one of five ports.
-    fn nth(n: usize, time: Time) -> EventKey {
-        packet_event(time, ARRIVE, n as u32 % 5, n as u32)
-    }
-
-    proptest! {
-        #[test]
-        fn events_are_popped_in_heap_order(
-            steps in proptest::collection::vec(step(), 0..2_000),
-            width in 1u64..5_000,
-        ) {
-            let mut wheel = Wheel::new(Span::from_ps(width));
-            let mut heap = BinaryHeap::new();
-            let mut now = 0;
-            for (n, step) in steps.into_iter().enumerate() {
-                match step {
-                    Step::Push(ahead) => {
-                        let key = nth(n, Time::from_ps(now + ahead));
-                        wheel.push(key);
-                        heap.push(Reverse((key.time, rank(key.code), n, key.code)));
-                    }
-                    Step::Pop => {
-                        let popped = wheel.pop().map(|k| (k.time, k.code));
-                        let expected = heap.pop().map(|Reverse((time, .., what))| (time, what));
-                        prop_assert_eq!(popped, expected);
-                        now = popped.map_or(now, |(t, _)| t.as_ps());
-                    }
-                    Step::PopBefore(ahead) => {
-                        // Events from the limit on may be pushed before those that are queued.
-                        let (time, port) = (Time::from_ps(now + ahead), 2);
-                        let limit = EventLimit { time, rank: rank(event(time, ARRIVE, port).code) };
-                        let is_before = |time: Time, rank| (time, rank) < (limit.time, limit.rank);
-                        while let Some(&Reverse((time, rank, _, code))) = heap.peek()
-                            && is_before(time, rank)
-                        {
-                            heap.pop();
-                            let popped = wheel.pop_before(limit).map(|k| (k.time, k.code));
-                            prop_assert_eq!(popped, Some((time, code)));
-                        }
-                        prop_assert_eq!(wheel.pop_before(limit), None);
-                        let first = heap.peek().map(|Reverse((time, ..))| *time);
-                        prop_assert_eq!(wheel.next_time().is_some(), first.is_some());
-                        prop_assert!(wheel.next_time() <= first);
-                        now += ahead;
-                    }
-                }
-                prop_assert_eq!(wheel.len(), heap.len());
-            }
-            while let Some(Reverse((time, .., what))) = heap.pop() {
-                prop_assert_eq!(wheel.pop().map(|k| (k.time, k.code)), Some((time, what)));
-            }
-            prop_assert!(wheel.pop().is_none());
-        }
-
-        #[test]
-        fn the_order_of_insertion_does_not_matter(
-            events in proptest::collection::btree_set(
-                (prop_oneof![0u64..9, 0u64..9_000_000], 0u32..4, 0u32..90),
-                0..200,
-            )
-                .prop_flat_map(|set| {
-                    let sorted: Vec<_> = set.into_iter().collect();
-                    (Just(sorted.clone()), Just(sorted).prop_shuffle())
-                }),
-            width in 1u64..5_000,
-        ) {
-            let order = |events: &[(u64, u32, u32)]| {
-                let mut wheel = Wheel::new(Span::from_ps(width));
-                for &(ps, kind, port) in events {
-                    wheel.push(event(Time::from_ps(ps), u64::from(kind) * ARRIVE, port));
-                }
-                std::iter::from_fn(|| wheel.pop()).collect::<Vec<_>>()
-            };
-            prop_assert_eq!(order(&events.0), order(&events.1));
-        }
-    }
-}
+mod tests;

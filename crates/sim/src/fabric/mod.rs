@@ -64,7 +64,7 @@ pub use watch::{PortChange, PortEvent};
 use std::sync::Arc;
 
 use crate::engine::event::{ARRIVE, READY, packet_event};
-use crate::engine::{Handle, PacketPool, Wheel};
+use crate::engine::{Handle, PacketPool, Wheel, prefetch};
 use crate::topo::{Routes, Topology};
 use border::Border;
 pub(crate) use border::Crossing;
@@ -199,12 +199,38 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         None
     }
 
-    /// Loads the packet and the port of an arrival ahead of it. In large fabrics both lines are in
-    /// the last level of the cache at best.
+    /// Starts to load the packet and the port of an arrival. Numbers of other events have no effect.
     #[inline]
-    pub(crate) fn touch(&self, via: u32, handle: Handle) {
-        std::hint::black_box(self.pool.get(handle).wire_bytes);
-        std::hint::black_box(self.ports[via as usize].far_end);
+    pub(crate) fn prefetch_arrival(&self, via: u32, handle: Handle) {
+        self.pool.prefetch(handle);
+        if let Some(port) = self.ports.get(via as usize) {
+            prefetch(port);
+        }
+    }
+
+    /// Starts to load what an arrival reads next: the forwarding entry at a switch, or the times of
+    /// the packet at a host, whose number is returned.
+    #[inline]
+    pub(crate) fn prefetch_next_hop(&self, via: u32, handle: Handle) -> Option<u32> {
+        let to = self.ports[via as usize].far_end;
+        let Some(switch) = to.checked_sub(self.n_stations) else {
+            self.pool.prefetch_stamps(handle);
+            return Some(to);
+        };
+        self.routes.prefetch(switch, self.pool.get(handle).dst.get());
+        None
+    }
+
+    /// Starts to load the output port of an arrival at a switch, as far as the path number tells.
+    #[inline]
+    pub(crate) fn prefetch_egress(&self, via: u32, handle: Handle) {
+        let to = self.ports[via as usize].far_end;
+        let Some(switch) = to.checked_sub(self.n_stations) else { return };
+        let packet = self.pool.get(handle);
+        let path = self.digits[switch as usize].of(packet.path);
+        if let Some(egress) = self.routes.by_path(switch, packet.dst.get(), path) {
+            prefetch(&self.ports[egress as usize]);
+        }
     }
 
     /// Takes a packet out of the fabric at its host, which has read it.

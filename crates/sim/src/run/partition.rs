@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{SwitchProgram, Time, Transport};
 
+use super::ahead::LookAhead;
 use super::setup::bucket_width;
 use super::{SAMPLE, SUBMIT, Sim, Stations, WindowTotals};
 use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, packet_event, parts};
@@ -59,6 +60,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         Self {
             now: self.now,
             wheel: Wheel::new(bucket_width(n_stations)).renewed(self.now),
+            look_ahead: LookAhead::new(n_stations),
             fabric: self.fabric.partition(number, partitions, self.seed, program),
             stations: Stations::new(first, Vec::new()),
             config: Arc::clone(&self.config),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rampmeter_core::{Endpoint, NodeId, Planes, Purpose, Rng, Span, Time, Transport};
 
+use super::ahead::LookAhead;
 use super::{SAMPLE, Sim, SimSpec, Station, Stations, WindowTotals};
 use crate::clock::{ClockSpec, HostClock};
 use crate::engine::{EventLimit, Wheel};
@@ -92,6 +93,7 @@ where
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(bucket_width(n_hosts)),
+            look_ahead: LookAhead::new(n_hosts),
             n_pull_hosts,
             n_pull_fast_hosts,
             stations,

@@ -14,6 +14,8 @@ use std::sync::{Arc, OnceLock};
 
 use rampmeter_core::wiring::{Node, Wiring};
 
+use crate::engine::prefetch;
+
 use super::port_wiring::{PortWiring, Rack, SwitchGraph};
 use super::uplinks::Uplinks;
 
@@ -232,6 +234,13 @@ impl Routes {
         let own = u32::from(count == OWN_RACK).wrapping_neg();
         let pick = u32::from(path & mask) | place & own;
         Some(self.choices[(start + pick) as usize])
+    }
+
+    /// Starts to load what [`Routes::by_path`] reads.
+    #[inline]
+    pub(crate) fn prefetch(&self, switch: u32, dst: u32) {
+        let (rack, _) = self.hosts[dst as usize];
+        prefetch(&self.table[switch as usize * self.racks + rack as usize]);
     }
 
     #[inline]
