@@ -376,6 +376,7 @@ def convert(
     topology: str | PathLike[str] | None = None,
     vector_bytes: int | None = None,
     groups: str | PathLike[str] | None = None,
+    columns: dict[str, str] | None = None,
 ) -> tuple[int, list[str]]:
     """Converts a trace or a topology of another tool, or of another form, to one of ours.
 

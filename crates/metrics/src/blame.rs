@@ -16,8 +16,9 @@ rows! {
         /// Cause: permission, permission-in-flight, sender-link, serialisation, retransmission,
         /// loss, queueing, paused, cut-through, ordering, propagation or switching.
         [""] cause: Cow<'static, str>,
-        /// Stage of the transport if the cause is permission or permission-in-flight; timeout,
-        /// packet or open if it is loss; else empty.
+        /// Stage of the transport if the cause is permission or permission-in-flight; else empty.
+        /// For a loss it is the discovery: timeout of the sender; packet, from a receiver that may
+        /// have had a timeout itself; or open.
         [""] stage: Cow<'static, str>,
         /// Tier of the ports, or that of the last drop if the cause is loss; may be empty.
         [""] tier: Cow<'static, str>,
@@ -53,7 +54,8 @@ rows! {
         /// Number of the flow whose end was the last for which it waited.
         [""] after: u64,
         /// Time at which the sender knew that end: it received the other flow, or the confirmation
-        /// of its own. Until `arrival_ps` it computed.
+        /// of its own. Until `arrival_ps` its plan had a computation, a pause, or think or service
+        /// time.
         ["ps"] known_ps: u64,
     }
 }

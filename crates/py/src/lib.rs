@@ -239,8 +239,9 @@ fn testbed_collect(
 /// number of its flows or links, and notes about omitted parts.
 #[pyfunction]
 #[pyo3(signature = (
-    source, format, target, sort=false, topology=None, vector_bytes=None, groups=None,
+    source, format, target, sort=false, topology=None, vector_bytes=None, groups=None, columns=None,
 ))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 fn convert(
     py: Python<'_>,
     source: PathBuf,
@@ -250,8 +251,10 @@ fn convert(
     topology: Option<PathBuf>,
     vector_bytes: Option<u64>,
     groups: Option<PathBuf>,
+    columns: Option<BTreeMap<String, String>>,
 ) -> PyResult<(usize, Vec<String>)> {
-    let options = Options { vector_bytes, groups, ..Options::default() };
+    let columns = columns.unwrap_or_default();
+    let options = Options { vector_bytes, groups, columns, ..Options::default() };
     let topology = topology.as_deref();
     let converted = py
         .detach(|| rampmeter_exp::convert(&source, format, &target, sort, topology, &options))

@@ -40,6 +40,8 @@ ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 EXPLAINED_MIN: Final = 0.01
 """Minimum share of a flow's time of delays that are explained."""
+DELAYED_MIN: Final = 0.1
+"""Minimum time of the flow that delayed another one most, as a share of the longest delay."""
 IN_FLIGHT: Final = (
     "Each wait for permission ends with the flight of a packet. Many short waits mean that "
     "permission arrives at a lower rate than that of the sender's link."
@@ -103,6 +105,7 @@ def why(
         emit("why", {"folder": run.path, "status": run.status, "flows": flows_of})
         return
     warn_of_interruptions([run])
+    _warn_of_undelivered(run)
     stages = _stages(run)
     click.echo("\n\n".join("\n".join(_lines(flow, blame, stages)) for flow in found))
 
@@ -119,6 +122,14 @@ def _run(folder: Path, transport: str | None) -> Run:
     if transport is not None:
         raise Location(key="--transport").error(expected="a comparison", got=f"the run {folder}")
     return opened_run(folder, "a run or a comparison")
+
+
+def _warn_of_undelivered(run: Run) -> None:
+    flows = run.summary["flows"]
+    n_all, n_delivered = int(flows["submitted"]), int(flows["delivered"])
+    if n_delivered < n_all:
+        text = f"warning: {n_all - n_delivered} of {counted(n_all, 'flow')} were not delivered"
+        click.echo(f"{text}; they have no causes", err=True)
 
 
 def _stages(run: Run) -> dict[str, str]:
@@ -211,6 +222,9 @@ def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
 
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
     """Yields sentences on the longest avoidable delay, and on the flow that delayed it most."""
+    if flow.fct_us - flow.ideal_us < EXPLAINED_MIN * flow.fct_us:
+        yield "Nothing delayed it: it took at most 1 % longer than its ideal."
+        return
     avoidable = [part for part in flow.parts if part.cause not in ALONE]
     if sum(part.time_us for part in avoidable) < EXPLAINED_MIN * flow.fct_us:
         yield "Nothing delayed it: at least 99 % is time of bits on links and of switches."
@@ -232,8 +246,8 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
         if of.flow is not None:
             times[of.flow] += of.time_us
             known[of.flow] = of
-    if times:
-        most = max(times, key=lambda number: times[number])
+    most = max(times, key=lambda number: times[number], default=None)
+    if most is not None and times[most] >= DELAYED_MIN * delays[longest]:
         yield (
             f"Delayed most by {_name(known[most])}, which used links that it waited for during "
             f"{times[most]:.3f} us."
@@ -248,25 +262,22 @@ def _wait_for_flows(flow: FlowCauses, blame: Blame) -> Iterator[str]:
     after = blame.flow(release.after)
     size = byte_size(after.size_bytes)
     computed = release.computation_us
-    then = f", and computed for {computed:.3f} us" if computed else ""
+    then = f", and paused or computed for {computed:.3f} us" if computed else ""
     yield (
         f"Before, {flow.src_name} waited for flow {after.flow} ({size} from {after.src_name} to "
         f"{after.dst_name}). It knew its end at {release.known_us:.3f} us{then}."
     )
+    times: dict[str, float] = defaultdict(float)
+    for (cause, stage, _), time in chain.parts.items():
+        times[cause_name(cause, stage if cause.startswith("permission") else "")] += time
     shares = [
-        f"{time / chain.time_us:.0%}".replace("%", f"{HARD_SPACE}% ") + _chain_cause(cause)
-        for cause, time in list(chain.parts.items())[:SHOWN_OF_CHAIN]
+        f"{time / chain.time_us:.0%}".replace("%", f"{HARD_SPACE}% ") + name
+        for name, time in sorted(times.items(), key=lambda item: -item[1])[:SHOWN_OF_CHAIN]
     ]
     yield (
         f"It ends a chain of {len(chain.flows)} flows that waited for each other since "
         f"{chain.start_us:.3f} us: {chain.time_us:.3f} us, of which {', '.join(shares)}."
     )
-
-
-def _chain_cause(cause: tuple[str, str, str]) -> str:
-    """Returns the name of a cause of a chain, such as `permission: token`."""
-    name, stage, tier = cause
-    return Part(name, stage, tier, 0.0, ()).name
 
 
 def _name(of: Blocker) -> str:

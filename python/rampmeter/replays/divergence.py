@@ -13,6 +13,7 @@ from rampmeter.replays.recording import Floats
 from rampmeter.results.blame_difference import SizeDifference, differences
 from rampmeter.results.run import Run
 from rampmeter.results.slowdown import slowdown_groups
+from rampmeter.text.cautions import is_one_sample
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ def cause_differences(first: Run, second: Run) -> list[SizeDifference]:
         own = np.zeros(n, bool)
         own[one.numbers[one.counted]] = True
         counted &= own
-    return differences([(second.blame, first.blame, counted)])
+    is_single = is_one_sample(first.summary) or is_one_sample(second.summary)
+    return differences([(second.blame, first.blame, counted)], is_one_sample=is_single)
 
 
 def _keys(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

@@ -25,8 +25,12 @@ FLOWS_MIN: Final = 100
 FEW_NOTE: Final = (
     f"Sizes with fewer than {FLOWS_MIN} flows have no interval, which needs 20 batches of 5 flows."
 )
+ONE_SAMPLE_NOTE: Final = (
+    "Flows that come in bursts or wait for others are one sample, which has no intervals."
+)
 FEW_SEEDS_NOTE: Final = "Sizes with flows in a single seed have no interval."
-NOTE: Final = "{} minus {}, of the same flows; ± is half a 95 % confidence interval, {}."
+NOTE: Final = "{} minus {}, of the same flows."
+INTERVAL_NOTE: Final = "± is half a 95 % confidence interval, {}."
 
 
 @dataclass(frozen=True)
@@ -44,19 +48,22 @@ class SizeDifference:
 
 
 def differences(
-    seeds: "Sequence[tuple[FlowTimes, FlowTimes, NDArray[np.bool_]]]",
+    seeds: "Sequence[tuple[FlowTimes, FlowTimes, NDArray[np.bool_]]]", *, is_one_sample: bool
 ) -> list[SizeDifference]:
     """Returns differences, first minus second, by size class, all flows last.
 
     Each seed has both runs, and the flows that count by their numbers. With one seed intervals are
-    by batch means of flows in the order of their numbers; with several they are over seeds.
+    by batch means of flows in the order of their numbers; with several they are over seeds. A run
+    that is one sample has none by itself.
     """
     by_seed = [_of_seed(*seed) for seed in seeds]
     found = []
     for groups in zip(*by_seed, strict=True):
         label, upper, n, _ = groups[0]
         causes = {
-            cause: _interval([values[cause] for _, _, _, values in groups])
+            cause: _interval(
+                [values[cause] for _, _, _, values in groups], is_one_sample=is_one_sample
+            )
             for cause in (*ORDER, "")
             if all(cause in values for _, _, _, values in groups)
         }
@@ -99,22 +106,29 @@ def tables_for_readers(
         ]
         rows.append(("all causes", *(one.total for one in by_size)))
         title = f"Mean slowdown of {first} minus that of {second}, by flow size and cause"
-        how = "by batch means" if n_seeds == 1 else f"over {n_seeds} seeds"
         sections = frozenset([0, len(rows) - 2])
         yield ResultTable(
             "blame_difference",
             title,
             columns,
             rows,
-            (NOTE.format(first, second, how), *_reason(by_size, n_seeds)),
+            tuple(_notes(first, second, by_size, n_seeds)),
             sections,
             medium="text",
         )
 
 
-def _reason(by_size: Sequence[SizeDifference], n_seeds: int) -> Iterator[str]:
-    """Yields the reason why sizes with flows have no interval, if there are any."""
-    if any(one.count and one.total.ci is None for one in by_size):
+def _notes(
+    first: str, second: str, by_size: Sequence[SizeDifference], n_seeds: int
+) -> Iterator[str]:
+    """Yields what the differences are, and why sizes with flows have no interval if some do."""
+    yield NOTE.format(first, second)
+    if any(one.total.ci is not None for one in by_size):
+        yield INTERVAL_NOTE.format("by batch means" if n_seeds == 1 else f"over {n_seeds} seeds")
+    lacking = [one for one in by_size if one.count and one.total.ci is None]
+    if n_seeds == 1 and any(one.count >= FLOWS_MIN for one in lacking):
+        yield ONE_SAMPLE_NOTE
+    elif lacking:
         yield FEW_NOTE if n_seeds == 1 else FEW_SEEDS_NOTE
 
 
@@ -144,13 +158,13 @@ def _slowdowns(run: FlowTimes, counted: "NDArray[np.bool_]") -> "dict[str, NDArr
     return {cause: values[is_in] / run.ideals[is_in] for (cause,), values in run.times().items()}
 
 
-def _interval(seeds: "Sequence[NDArray[np.float64]]") -> Interval:
+def _interval(seeds: "Sequence[NDArray[np.float64]]", *, is_one_sample: bool) -> Interval:
     """Returns the mean over seeds with its interval; that of one seed by batch means."""
     if len(seeds) > 1:
         return interval(float(values.mean()) if values.size else None for values in seeds)
     (values,) = seeds
     if not values.size:
         return Interval(float("nan"), None, 0)
-    statistics = _core.statistics(values.tobytes(), True)
+    statistics = None if is_one_sample else _core.statistics(values.tobytes(), True)
     half = statistics.get("mean_ci") if statistics else None
     return Interval(float(values.mean()), None if half is None else float(half), 1)

@@ -25,8 +25,8 @@ def with_causes(
     The tables are those of the run in `folder`, flows by number. Raises `ResultError` if a table
     lacks a column, or if they are not of one run: parts sum to the times of the flows.
     """
-    _check_columns(folder / BLAME, parts, ("flow", "part", *CAUSE, "time_ps"))
-    _check_columns(folder / BLOCKERS, blockers, ("flow", "part", "blocker", "time_ps"))
+    check_columns(folder / BLAME, parts, ("flow", "part", *CAUSE, "time_ps"))
+    check_columns(folder / BLOCKERS, blockers, ("flow", "part", "blocker", "time_ps"))
     _check_sums(folder / BLAME, parts, flows)
     keys, wanted = _keys(parts), _keys(blockers)
     order = np.argsort(keys)
@@ -40,7 +40,8 @@ def with_causes(
     return blockers
 
 
-def _check_columns(file: Path, table: "pa.Table", names: tuple[str, ...]) -> None:
+def check_columns(file: Path, table: "pa.Table", names: tuple[str, ...]) -> None:
+    """Raises `ResultError` if a table lacks a column."""
     if missing := [name for name in names if name not in table.column_names]:
         expected = f"the columns {', '.join(names)}"
         raise Location(file).result_error(expected=expected, got=f"no {missing[0]}")

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np, pa
+from rampmeter.results.blockers import check_columns
+from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -13,6 +16,34 @@ RELEASES: Final = "releases.parquet"
 PICOSECONDS_PER_US: Final = 1e6
 COMPUTATION: Final = "computation"
 CONFIRMATION: Final = "confirmation"
+
+
+def checked_releases(
+    releases: "pa.Table | None", flows: "pa.Table", folder: Path
+) -> "pa.Table | None":
+    """Returns the releases of the run in `folder`, whose flows are in the order of their numbers.
+
+    Raises `ResultError` if the table lacks a column, or if it is of another run.
+    """
+    if releases is None:
+        return None
+    check_columns(folder / RELEASES, releases, ("flow", "after", "known_ps"))
+    numbers = flows["flow"].to_numpy()
+    flow, after = (releases[name].to_numpy() for name in ("flow", "after"))
+    is_known = np.isin(flow, numbers) & np.isin(after, numbers)
+    if not is_known.all():
+        expected, got = "flows of the run", f"flow {flow[~is_known][0]} after {after[~is_known][0]}"
+        raise Location(folder / RELEASES).result_error(expected=expected, got=got)
+    known = releases["known_ps"].to_numpy().astype(np.float64)
+    arrivals, times = (
+        flows[name].to_numpy().astype(np.float64) for name in ("arrival_ps", "fct_ps")
+    )
+    ends = (arrivals + times)[np.searchsorted(numbers, after)]
+    starts = arrivals[np.searchsorted(numbers, flow)]
+    for idx in np.flatnonzero(~((ends <= known) & (known <= starts)))[:1]:
+        expected = f"a time from {ends[idx]:.0f} to {starts[idx]:.0f} ps for flow {flow[idx]}"
+        raise Location(folder / RELEASES).result_error(expected=expected, got=f"{known[idx]:.0f}")
+    return releases
 
 
 @dataclass(frozen=True)
@@ -26,7 +57,8 @@ class Release:
     confirmation_us: float
     """Time from the delivery until then; 0 if the sender is the receiver of `after`."""
     computation_us: float
-    """Time from then until the other flow was submitted."""
+    """Time from then until the other flow was submitted: computations of the sender, pauses between
+    rounds, think and service times of calls."""
 
 
 @dataclass(frozen=True)

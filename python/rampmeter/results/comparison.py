@@ -42,7 +42,7 @@ from rampmeter.text.arguments import (
     mapping_argument,
     path_argument,
 )
-from rampmeter.text.cautions import Caution
+from rampmeter.text.cautions import ONE_SAMPLE, Caution, is_one_sample
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ONE_SAMPLE = "one-sample"
 """Code of a run's warning that does not apply to several seeds together."""
 NOT_DELIVERED: Final = "not-delivered"
 """Code of warnings of flows that were not delivered, of runs and of comparisons."""
@@ -190,7 +189,8 @@ class Comparison:
             [
                 (blame_of(one), blame_of(two), flows.counted & flows.is_delivered(first, other))
                 for one, two, flows in runs
-            ]
+            ],
+            is_one_sample=any(is_one_sample(self.runs[name][0].summary) for name in (first, other)),
         )
 
     def notes(self) -> list[str]:

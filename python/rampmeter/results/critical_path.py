@@ -57,6 +57,7 @@ def _graph(file: Path, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
             None,
             workload.get("vector-bytes"),
             None if groups is None else file.parent / groups,
+            dict(workload.get("columns") or {}),
         )
         rows: list[dict[str, Any]] = pq.read_table(target).to_pylist()
         return rows

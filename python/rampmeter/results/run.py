@@ -17,7 +17,7 @@ from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
-from rampmeter.results.chains import RELEASES
+from rampmeter.results.chains import RELEASES, checked_releases
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
@@ -177,7 +177,7 @@ class Run:
         sizes = [SizeClass(one.label, one.upper_bytes) for one in slowdown_groups(self.summary)]
         counted = counted_flows(self.summary, self.manifest, flows)
         blockers = with_causes(self._table(BLOCKERS), parts, flows, self.path)
-        releases = self._optional(RELEASES)
+        releases = checked_releases(self._optional(RELEASES), flows, self.path)
         return Blame(parts, blockers, flows, sizes, counted, self.host_names, releases)
 
     @cached_property

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter.plan.plan import Plan
-from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.text.arguments import argument_error, number_argument
-from rampmeter.text.cautions import TOO_SHORT, cautions_of
+from rampmeter.text.cautions import ONE_SAMPLE, TOO_SHORT, cautions_of
 from rampmeter.text.locations import Location
 
 FLOWS: Final = "workload.flows"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter.on_demand import pa
-from rampmeter.results.comparison import ONE_SAMPLE
 from rampmeter.sweeps.spec import Point, Sweep, columns_of
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.text.cautions import TOO_SHORT, Caution, cautions_of
+from rampmeter.text.cautions import ONE_SAMPLE, TOO_SHORT, Caution, cautions_of
 from rampmeter.text.toml import TomlValue, literal
 
 MEANING: Final = b"meaning"

@@ -14,6 +14,9 @@ VALUES: Final = "values"
 TOO_SHORT: Final = frozenset({"few-flows", "short-run", "short-warm-up"})
 """Codes of the warnings of runs with too few flows for a steady state."""
 
+ONE_SAMPLE: Final = "one-sample"
+"""Code of the warning of runs without intervals."""
+
 
 class Caution(str):
     """A likely mistake in a plan, or a reason to doubt a result: a sentence with its parts.
@@ -47,6 +50,11 @@ def cautions_of(summary: Mapping[str, Any]) -> list[Caution]:
     texts = summary.get("warnings") or ()
     parts = zip(texts, chain(codes, repeat("")), chain(values, repeat({})), strict=False)
     return [Caution(text, code, named) for text, code, named in parts]
+
+
+def is_one_sample(summary: Mapping[str, Any]) -> bool:
+    """Returns true for a run without intervals: its flows come in bursts or wait for others."""
+    return any(caution.code == ONE_SAMPLE for caution in cautions_of(summary))
 
 
 @cache

@@ -28,8 +28,8 @@ use crate::traffic::source::PlanSource;
 /// `queues.parquet`. There are `latencies.parquet`, `tenants.parquet`, `transport.parquet`,
 /// `links.parquet`, `drops.parquet`, `hosts.parquet` and `outages.parquet` if they have rows.
 /// Capture, timeline, `paths.parquet`, and `blame.parquet`, `blockers.parquet` and
-/// `releases.parquet` are written if the plan requests them. `summary.json` follows, and last `manifest.json`. A run that is stopped
-/// keeps its results so far.
+/// `releases.parquet` are written if the plan requests them. `summary.json` follows, and last
+/// `manifest.json`. A run that is stopped keeps its results so far.
 ///
 /// # Errors
 /// If results cannot be written.
