@@ -138,7 +138,7 @@ class TestErrors:
             (["topology.hosts=0"], "topology"),
             (["topology.kind=ring"], "topology.kind: expected one of leaf-spine"),
             (["seed=x"], "seed"),
-            (["transport.roundz=3"], "transport.roundz: expected a key of dcpim"),
+            (["transport.roundz=3"], "got roundz; did you mean rounds?"),
             (["workload.flows"], "--set: expected key=value, got workload.flows"),
             (["seed.x=1"], "expected seed to be a table, got 1"),
         ],

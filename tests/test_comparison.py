@@ -9,10 +9,10 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.commands.compare import join_transports
-from rampmeter.results.comparison import ONE_SAMPLE, Comparison
+from rampmeter.results.comparison import Comparison
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.overlay import Overlay
-from rampmeter.text.cautions import Caution
+from rampmeter.text.cautions import ONE_SAMPLE, Caution
 
 from .conftest import SMALL, write_results
 

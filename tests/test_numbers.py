@@ -10,7 +10,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.plan.plan import Plan
-from rampmeter.results.comparison import ONE_SAMPLE
+from rampmeter.text.cautions import ONE_SAMPLE
 
 
 def plan(tmp_path: Path, workload: str, *, transport: str = "dcpim", rest: str = "") -> Plan:

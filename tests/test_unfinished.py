@@ -8,8 +8,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.plan.plan import Plan
-from rampmeter.results.comparison import ONE_SAMPLE
-from rampmeter.text.cautions import cautions_of
+from rampmeter.text.cautions import ONE_SAMPLE, cautions_of
 
 ENDLESS = "1000000000000"
 HEADER = "arrival_us,src,dst,size_bytes,tenant"

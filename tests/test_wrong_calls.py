@@ -152,7 +152,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     ),
     "an unknown key": (
         lambda _: run(transport={"name": "dcpim", "ronds": 2}),
-        "transport.ronds: expected a key of dcpim",
+        "transport.ronds: expected one of preset, rounds, .* got ronds; did you mean rounds",
     ),
     # Topologies and workloads.
     "a topology of a text": (lambda _: run(topology="star"), "topology: .* got 'star'"),

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rampmeter.plots.colours import LINES, MARKERS, PALETTE
+from rampmeter.text.arguments import argument_error
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import thousands
 
@@ -201,6 +202,8 @@ def new_figure(
     the width of the format, or with `has_rows` the size of its font. With `is_exact` both are kept.
     """
     if ax is not None:
+        if not isinstance(ax, Axes):
+            raise argument_error("ax", "axes of Matplotlib", ax)
         # The figure of a subfigure is the whole one.
         return ax.figure.figure, ax
     figure = _empty(width, height, has_rows=has_rows, is_exact=is_exact)

@@ -15,7 +15,14 @@ from rampmeter.results.missing import COMPARISON
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
 from rampmeter.running.run_length import FLOWS, RunLength
-from rampmeter.running.runner import Batch, Job, JobOutcome, naming_errors, reject_other_kinds
+from rampmeter.running.runner import (
+    Batch,
+    Job,
+    JobOutcome,
+    lock_folder,
+    naming_errors,
+    reject_other_kinds,
+)
 from rampmeter.text.cautions import Caution
 
 PILOTS: Final = "pilots"
@@ -46,11 +53,16 @@ class ComparisonJob:
         """Runs jobs without results, with more seeds until the intervals are small enough.
 
         The comparison has the transports of which all runs are complete; it is `None` if there are
-        none. Raises the errors of `run_all`, and `ResultError` if the folder has other results.
+        none. Raises the errors of `run_all`, and `ResultError` if the folder has other results, or
+        if another run writes to it.
         """
         reject_other_kinds(self.folder, of=COMPARISON)
-        if self.run_length is not None:
-            return self._with_length(self.run_length, run_jobs)
+        with lock_folder(self.folder):
+            if self.run_length is not None:
+                return self._run_with_length(self.run_length, run_jobs)
+            return self._run(run_jobs)
+
+    def _run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
         outcomes: list[JobOutcome] = []
         seconds = 0.0
         n_done, n_seeds = 0, self.seeds or (1 if self.precision is None else SEEDS_FIRST)
@@ -66,16 +78,18 @@ class ComparisonJob:
                 return comparison, batch
             n_done, n_seeds = n_seeds, more
 
-    def _with_length(self, length: RunLength, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
+    def _run_with_length(
+        self, length: RunLength, run_jobs: RunJobs
+    ) -> tuple[Comparison | None, Batch]:
         """Runs like `run`, with the flows of the first pilots that are all long enough."""
         flows = length.first
         while True:
             job = replace(self, plan=self.plan.with_((FLOWS, flows)), run_length=None)
             if flows >= length.flows_max:
-                return job.run(run_jobs)
+                return job._run(run_jobs)
             folder = self.folder / PILOTS / str(flows)
             pilots = replace(job, folder=folder, seeds=None, precision=None)
-            comparison, batch = pilots.run(run_jobs)
+            comparison, batch = pilots._run(run_jobs)
             if comparison is None or len(comparison.labels) < len(self.choices):
                 return None, batch
             runs = [(label, run) for label, of in comparison.runs.items() for run in of]
@@ -84,7 +98,7 @@ class ComparisonJob:
                 for pilot, first in zip(pilots._jobs(range(1)), job._jobs(range(1)), strict=True):
                     if not first.out.exists():
                         shutil.copytree(pilot.out, first.out)
-                return job.run(run_jobs)
+                return job._run(run_jobs)
             flows = length.after(flows)
 
     def warnings(self, comparison: Comparison) -> list[Caution]:

@@ -275,7 +275,7 @@ class _Worker:
             return JobOutcome(job, "interrupted")
         self._watcher.on_start(job)
         try:
-            with _lock_folder(job.out):
+            with lock_folder(job.out):
                 outcome = self._run_or_fail(job)
         except (ResultError, OSError) as error:
             outcome = JobOutcome(job, "failed", error=error)
@@ -325,7 +325,7 @@ class _Worker:
 
 
 @contextmanager
-def _lock_folder(out: Path) -> Iterator[None]:
+def lock_folder(out: Path) -> Iterator[None]:
     """Locks a folder against other runs, of this process or others; creates it if necessary.
 
     Raises `ResultError` if another run has the lock. A file system without locks has no protection.

@@ -18,6 +18,7 @@ from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.session import Session, run_sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
+from rampmeter.text.arguments import text_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import Table, TomlValue
@@ -114,6 +115,8 @@ def axes_of(
     if (samples is not None) != (combine == "random"):
         raise Location(key="samples").error('required with `combine="random"`, and only with it')
     vary_location = Location(key="vary")
+    for key in vary:
+        text_argument("vary", key)
     columns = {key: _values(values, vary_location.at(key)) for key, values in vary.items()}
     axes: list[Axis] = []
     if combine == "random" and samples is not None:

@@ -213,6 +213,8 @@ class SweepPlots:
     def _resolved(self, where: Mapping[str, Any] | None) -> dict[str, Any]:
         """Returns the keys and values that `where` names, which may be texts."""
         found = {}
+        if not isinstance(where, Mapping | None):
+            raise _WHERE.error(expected="keys with values", got=where)
         for name, wanted in (where or {}).items():
             key = self._key(name, "where", self._all_keys)
             values = self._values(key, self._points)

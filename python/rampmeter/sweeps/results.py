@@ -18,6 +18,7 @@ from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
 from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.sweeps.warnings import merge
+from rampmeter.text.arguments import argument_error
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
@@ -43,6 +44,8 @@ class SweepResults:
 
     def __init__(self, url: str | PathLike[str], *, is_temporary: bool = False) -> None:
         """Opens the results at a folder or URL; a temporary folder is removed with this object."""
+        if not isinstance(url, str | PathLike):
+            raise argument_error("url", "a folder or a URL", url)
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, url, ignore_errors=True)
         self.url = fspath(url)

@@ -126,7 +126,7 @@ class Sweep:
         for key in self.keys:
             if key in ("seed", SWEEP) or key.startswith(f"{SWEEP}."):
                 raise Location(key=key).error("cannot be varied; use `seeds`")
-        for key in ("transport.name", "transport.preset"):
+        for key in ("transport", "transport.name", "transport.preset"):
             if key in self.keys:
                 raise Location(key=key).error("cannot be varied; use `transports`")
         for key in UNKEPT:

@@ -45,6 +45,10 @@ class SweepPoint(Protocol):
     def n_not_finished(self) -> int:
         """Runs in which not every flow was delivered."""
 
+    @property
+    def is_short(self) -> bool:
+        """True if a run has too few flows for a steady state."""
+
     def interval(self, name: str) -> Interval:
         """Returns the mean of a column over the seeds."""
 
@@ -78,6 +82,7 @@ def means(results: SweptPoints, names: Sequence[str]) -> ResultTable:
         *_keys(results),
         Column("seeds", "seeds"),
         Column("not_finished", "not\nfinished"),
+        Column("is_short", "too\nshort"),
         *(
             Column(name, _heading(name, units[name]), units[name], SHOWN.get(name, 3))
             for name in names
@@ -88,6 +93,7 @@ def means(results: SweptPoints, names: Sequence[str]) -> ResultTable:
             *_values(point),
             len(point.rows),
             point.n_not_finished,
+            "yes" if point.is_short else "no",
             *(point.interval(name) for name in names),
         )
         for point in points

@@ -90,7 +90,7 @@ impl TransportTable {
     /// An unknown preset or key, or a value outside of its range.
     pub fn keys<K: Keys>(&self) -> Result<K, BadKey> {
         let preset = preset::<K>(self.preset.as_deref())?;
-        check(&self.name, &self.keys, &key_infos::<K>())?;
+        check(&self.keys, &key_infos::<K>())?;
         let mut all = values(&preset());
         all.extend(self.keys.clone());
         all.try_into().map_err(|e: toml::de::Error| {
@@ -121,7 +121,7 @@ fn preset<K: Keys>(name: Option<&str>) -> Result<fn() -> K, BadKey> {
     })
 }
 
-fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
+fn check(given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
     for (key, value) in given {
         let Some(info) = infos.iter().find(|info| info.name == *key) else {
             let is_former = |renamed: &&RenamedKey| {
@@ -134,8 +134,8 @@ fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey
                 return Err(BadKey::new(key, expected, "a former name"));
             }
             let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
-            let expected = format!("a key of {transport} (preset, {})", names.join(", "));
-            return Err(BadKey::new(key, expected, "an unknown key"));
+            let expected = format!("one of preset, {}", names.join(", "));
+            return Err(BadKey::new(key, expected, key));
         };
         let json = serde_json::to_value(value).unwrap_or_default();
         if !info.kind.admits(&json) {
