@@ -94,7 +94,7 @@ SETTINGS: Final = {
     "topology=star": 'topology: expected a table, got "star"',
     "transport=dcpmi": "transport.name: expected one of ideal, dcpim",
     "transport=dcpim,phost": "transport: expected one transport, got 'dcpim,phost'",
-    "transport.ronds=3": "transport.ronds: expected one of preset, rounds, .* got ronds; did you mean rounds",
+    "transport.ronds=3": "transport.ronds: expected one of preset, .*; did you mean rounds",
     "seed.x=1": "seed.x: expected seed to be a table, got 1",
     "=3": "--set: expected key=value, got =3",
     "workload.hosts=[0": "workload.hosts: expected .* got ..0",

@@ -116,6 +116,13 @@ class TestJobs:
         assert first["dcpim"]["over_bound"] > 1.01
         assert first["dcpim"]["makespan_us_ci"] is not None
 
+    def test_a_trace_with_custom_columns_has_a_bound(self, tmp_path: Path) -> None:
+        first, *rows = GRAPH.splitlines()
+        own = "\n".join([first.replace("src", "from"), *rows, ""])
+        base = trace(tmp_path, "own.csv", own).with_(("workload.columns", {"src": "from"}))
+        done = rm.run(base, out=tmp_path / "r", quiet=True)
+        assert set(critical_paths(done)) == {0, 2}
+
     def test_a_job_that_waits_for_another_has_no_bound(self, tmp_path: Path) -> None:
         done = rm.run(trace(tmp_path, "graph.csv", GRAPH), out=tmp_path / "r", quiet=True)
         assert [row["bound_us"] is None for row in records(done, "jobs")] == [False, True, False]

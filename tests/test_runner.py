@@ -70,6 +70,8 @@ class TestResuming:
         [outcome] = run_all([job]).outcomes
         assert outcome.state == "failed"
         assert "another run is writing to this folder" in str(outcome.error)
+        with pytest.raises(rm.ResultError, match="another run is writing to this folder"):
+            rm.compare(job.plan, "dcpim", out=job.out, quiet=True)
         assert partial.exists()
         assert not fake_core.plans
         os.close(folder)

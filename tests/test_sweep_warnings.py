@@ -79,6 +79,7 @@ def test_the_table_has_warnings_as_data(short: rm.SweepResults) -> None:
     by_load = zip(short.summary["workload.load"], short.summary["is_short"], strict=True)
     assert {load.as_py(): is_short.as_py() for load, is_short in by_load} == {0.2: False, 0.9: True}
     assert [point.is_short for point in short.points] == [False, True]
+    assert [row["is_short"] for row in short.tables["means"].records()] == ["no", "yes"]
 
 
 def test_python_has_each_distinct_warning_once(short: rm.SweepResults) -> None:

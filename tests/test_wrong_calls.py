@@ -288,6 +288,19 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
         lambda _: sweep(vary={"workload.load": 5}),
         r"vary\['workload.load'\]: expected a list, .* got 5",
     ),
+    "a number that varies": (lambda _: sweep(vary={5: [1]}), "vary: expected a text, got 5"),
+    "transports that vary": (
+        lambda _: sweep(vary={"transport": ["dcpim", "homa"]}),
+        "transport: cannot be varied; use `transports`",
+    ),
+    "results of a sweep of a number": (
+        lambda _: rm.SweepResults(5),
+        "url: expected a folder .* got 5",
+    ),
+    "axes of a number": (
+        lambda r: r.run.plot.fct_cdf(ax=5),
+        "ax: expected axes of Matplotlib, got 5",
+    ),
     "points of numbers": (lambda _: sweep(points=[5]), r"points\[0\]: .* mapping .* got 5"),
     "samples of a text": (lambda _: sweep(vary=LOADS, samples="x"), "samples: .* got 'x'"),
     "seeds of a sweep": (lambda _: sweep(vary=LOADS, seeds="x"), "seeds: .* got 'x'"),

@@ -19,11 +19,10 @@ use crate::keygen::{create, fill};
 const PORT_STEP: u16 = 10;
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples: two nodes of this machine; three hosts; arbiters\n  rampd init nodes\n  \
+#[command(after_help = "Examples: two nodes of this machine; three hosts; arbiters\n  \
+    rampd init nodes\n  \
     rampd init nodes --hosts 10.0.0.1,10.0.0.2,10.0.0.3 --rate-mbps 10000\n  \
-    rampd init nodes --transport fastpass --arbiters 127.0.0.1,127.0.0.1"
-)]
+    rampd init nodes --transport fastpass --arbiters 127.0.0.1,127.0.0.1")]
 pub(crate) struct InitArgs {
     /// Folder of the files, which is made if there is none; existing files are not replaced.
     folder: PathBuf,

@@ -183,7 +183,7 @@ where
             let Some(key) = self.wheel.pop_before(self.limit) else { return Stop::Limit };
             assert!(key.time >= self.now, "seed {}: time goes back at {}", self.seed, self.now);
             self.now = key.time;
-            self.look_ahead();
+            self.look_ahead.request(&self.wheel, &self.fabric, &self.stations);
             self.ledger.counters.events += 1;
             if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
                 self.dispatch_watched(key);

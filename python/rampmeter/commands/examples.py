@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
+from rampmeter.text.wrapping import wrapped
 
 KINDS: Final = ("plans", "lessons", "notebooks")
 OF_PACKAGE: Final = (
@@ -42,7 +44,8 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
             emit("examples", {"examples": [{"file": name, "about": of} for name, of in names]})
             return
         for file in files:
-            click.echo(f"{file.parent.name}/{file.name}  {_about(file)}")
+            click.echo(f"{file.parent.name}/{file.name}")
+            click.echo("\n".join(wrapped(_about(file), "    ")))
         return
     copies = {file: folder / file.parent.name / file.name for file in files}
     for copy in copies.values():
@@ -60,8 +63,11 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
 
 
 def _about(file: Path) -> str:
-    """Returns the first line of a plan, or of a notebook's first cell."""
+    """Returns the first sentence of a plan's comment, or the title of a notebook."""
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".ipynb":
-        text = "".join(json.loads(text)["cells"][0]["source"])
-    return text.partition("\n")[0].lstrip("# ")
+        title: str = json.loads(text)["cells"][0]["source"][0]
+        return title.strip("# \n")
+    comment = takewhile(lambda line: line.startswith("#"), text.splitlines())
+    sentence, end, _ = " ".join(line.strip("# ") for line in comment).partition(". ")
+    return f"{sentence}{end.strip()}"

@@ -7,6 +7,7 @@ import click
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan import schema
 from rampmeter.results.table import Cell, Column, ResultTable
+from rampmeter.text.wrapping import wrapped
 
 COLUMNS = (
     Column("name"),
@@ -38,7 +39,8 @@ def transports(output: Output) -> None:
     if output.is_text:
         for one in known:
             presets = ", ".join(one["presets"])
-            click.echo(f"{one['name']} ({presets})\n    {one['summary']}")
+            lines = wrapped(f"{one['name']} ({presets})", "", "    ")
+            click.echo("\n".join([*lines, *wrapped(one["summary"], "    ")]))
         return
     rows: list[tuple[Cell, ...]] = [
         (one["name"], one["title"], one["summary"], " ".join(one["presets"])) for one in known

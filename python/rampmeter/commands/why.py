@@ -1,7 +1,6 @@
 """`rampmeter why`."""
 
 import re
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -23,9 +22,8 @@ from rampmeter.results.run import Run, blame_of, opened_run
 from rampmeter.text.arguments import choice_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import byte_size, counted
+from rampmeter.text.wrapping import HARD_SPACE, wrapped
 
-COLUMNS: Final = 80
-HARD_SPACE: Final = "\u00a0"
 BAR: Final = 76
 """Characters of the bar of a flow's time."""
 INDENT: Final = " " * 27
@@ -188,18 +186,18 @@ def _unit(name: str, text: str, blame: Blame) -> float:
 
 def _lines(flow: FlowCauses, blame: Blame, stages: Mapping[str, str]) -> Iterator[str]:
     """Yields the lines about a flow, at most 80 characters wide."""
-    yield from _wrapped(
+    yield from wrapped(
         f"Flow {flow.flow}: {byte_size(flow.size_bytes)} from {flow.src_name} to {flow.dst_name}, "
         f"submitted at {flow.arrival_us:.3f} us."
     )
-    yield from _wrapped(
+    yield from wrapped(
         f"It took {flow.fct_us:.3f} us, {flow.slowdown:.2f} times its ideal of "
         f"{flow.ideal_us:.3f} us."
     )
     if flow.retransmitted_bytes:
-        yield from _wrapped(f"Its sender retransmitted {byte_size(flow.retransmitted_bytes)}.")
+        yield from wrapped(f"Its sender retransmitted {byte_size(flow.retransmitted_bytes)}.")
     texts = (*_wait_for_flows(flow, blame), *_reasons(flow, stages))
-    yield from (line for text in texts for line in _wrapped(text))
+    yield from (line for text in texts for line in wrapped(text))
     yield ""
     yield f" |{_bar(flow)}|"
     shown = [part for part in flow.parts if part.time_us >= SHOWN_FROM * flow.fct_us]
@@ -207,17 +205,11 @@ def _lines(flow: FlowCauses, blame: Blame, stages: Mapping[str, str]) -> Iterato
         if part in shown:
             head = f" {letter} {part.time_us:12.3f} us {part.time_us / flow.fct_us:6.1%}  "
             text = f"{CAUSES[part.cause]}{_detail(part)}"
-            yield from _wrapped(text, head.replace("%", " %"), INDENT)
-            yield from (line for text in _waits(part, flow) for line in _wrapped(text, INDENT))
+            yield from wrapped(text, head.replace("%", " %"), INDENT)
+            yield from (line for text in _waits(part, flow) for line in wrapped(text, INDENT))
     if rest := len(flow.parts) - len(shown):
         time = flow.fct_us - sum(part.time_us for part in shown)
         yield f"   {time:12.3f} us          in {counted(rest, 'part')} below 0.05 %"
-
-
-def _wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
-    rest = first if rest is None else rest
-    lines = textwrap.wrap(text, COLUMNS, initial_indent=first, subsequent_indent=rest)
-    return [line.replace(HARD_SPACE, " ") for line in lines]
 
 
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:

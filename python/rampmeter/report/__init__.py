@@ -46,6 +46,7 @@ def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter repor
     from rampmeter.report.page import html
 
     text = html(sections, title)
+    file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f"{file.name}.partial")
     partial.write_text(text, encoding="utf-8")
     partial.replace(file)

@@ -36,11 +36,13 @@ def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[J
     else:
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
+            BarColumn(bar_width=10),
             TaskProgressColumn(),
             TextColumn("{task.fields[detail]}"),
             TimeElapsedColumn(),
+            TextColumn("elapsed,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
         )
         with Progress(*columns, console=console, transient=True) as progress:
             yield BarWatcher(progress, jobs)

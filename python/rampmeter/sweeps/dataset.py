@@ -103,7 +103,8 @@ class Dataset:
             if data is not None:
                 tables.append(decode_parquet(data))
         if not tables:
-            raise Location(self.url).result_error(expected="results of a sweep")
+            expected = "flows of a sweep (--flows)" if kind == FLOWS else "results of a sweep"
+            raise Location(self.url).result_error(expected=expected)
         return pa.concat_tables(tables)
 
     def is_foreign(self) -> bool:

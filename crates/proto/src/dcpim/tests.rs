@@ -434,7 +434,7 @@ mod tokens {
 
     /// §3.1, §3.2: announcement, matching, and the data phase of the match, with tokens.
     #[test]
-    fn a_flow_waits_at_each_stage_for_what_it_lacks() {
+    fn a_flow_waits_for_its_announcement_its_match_its_phase_and_its_tokens() {
         let (mut host, dcpim) = host(DcpimConfig::paper());
         let msg = MsgId::new(7);
         host.submit(Time::ZERO, Message::new(msg, NodeId::new(1), Bytes::new(SIZE)));

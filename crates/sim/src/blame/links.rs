@@ -160,7 +160,7 @@ pub(super) struct PortTimes {
     pub(super) flight: Span,
 }
 
-/// What is rare about a packet at a port.
+/// Exceptional times of a packet at a port.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exception {
     /// Place of the port on the path.

@@ -199,7 +199,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         None
     }
 
-    /// Starts to load the packet and the port of an arrival. Numbers of other events have no effect.
+    /// Starts to load the packet and the port of an arrival. Other numbers have no effect.
     #[inline]
     pub(crate) fn prefetch_arrival(&self, via: u32, handle: Handle) {
         self.pool.prefetch(handle);
@@ -221,7 +221,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         None
     }
 
-    /// Starts to load the output port of an arrival at a switch, as far as the path number tells.
+    /// Starts to load the output port of an arrival at a switch, by its path number.
     #[inline]
     pub(crate) fn prefetch_egress(&self, via: u32, handle: Handle) {
         let to = self.ports[via as usize].far_end;

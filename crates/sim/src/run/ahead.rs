@@ -5,21 +5,21 @@
 //! from, then a forwarding entry, then the output port. Each may be a miss.
 //!
 //! *This way*: as a bucket of the event queue opens, the packets and ports of the next bucket are
-//! requested. Three events ahead of an arrival they are there, and tell which forwarding entry or
-//! host is next. One event ahead the entry is there, and tells the output port.
+//! requested. Three events ahead of an arrival they are in the cache, and the forwarding entry or
+//! the host is requested that follows from them. One event ahead the output port is requested that
+//! follows from the entry.
 //!
 //! *Hazards*: it costs instructions for each event. Up to [`SMALL_MAX`] hosts and arbiters, whose
 //! state is in the cache, only the packet and port of the third event ahead are requested. Requests
-//! read nothing that later events change, except the queue of events, so results do not depend on
-//! them. An event that is added to a bucket later is not seen.
+//! change nothing, so results do not depend on them. An event that is added to a bucket later is
+//! not seen.
 
-use rampmeter_core::Transport;
+use rampmeter_core::{Header, SwitchProgram, Transport};
 
-use super::Sim;
+use super::stations::Stations;
 use crate::engine::event::{ARRIVE, parts};
-use crate::engine::prefetch;
-use crate::probe::Probe;
-use crate::source::Source;
+use crate::engine::{Wheel, prefetch};
+use crate::fabric::Fabric;
 
 /// Number of events by which the packet, port or next hop of an arrival is loaded ahead.
 const NEXT_HOP_EVENTS: usize = 3;
@@ -41,41 +41,44 @@ impl LookAhead {
     pub(super) fn new(n_stations: u32) -> Self {
         Self { is_large: n_stations > SMALL_MAX, bucket: u64::MAX }
     }
-}
 
-impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Requests memory of the events after the one that has just been popped.
     #[inline]
-    pub(super) fn look_ahead(&mut self) {
-        if self.look_ahead.is_large && self.look_ahead.bucket != self.wheel.bucket() {
-            self.look_into_next_bucket();
+    pub(super) fn request<F: Transport>(
+        &mut self,
+        wheel: &Wheel,
+        fabric: &Fabric<F::Header, F::SwitchProgram>,
+        stations: &Stations<F>,
+    ) {
+        if self.is_large && self.bucket != wheel.bucket() {
+            self.bucket = wheel.bucket();
+            request_next_bucket(wheel, fabric);
         }
-        if let Some(next) = self.wheel.upcoming(NEXT_HOP_EVENTS)
+        if let Some(next) = wheel.upcoming(NEXT_HOP_EVENTS)
             && let (ARRIVE, via, handle) = parts(next)
         {
-            if !self.look_ahead.is_large {
-                return self.fabric.prefetch_arrival(via, handle);
+            if !self.is_large {
+                return fabric.prefetch_arrival(via, handle);
             }
-            if let Some(station) = self.fabric.prefetch_next_hop(via, handle) {
-                prefetch(&self.stations[station]);
+            if let Some(station) = fabric.prefetch_next_hop(via, handle) {
+                prefetch(&stations[station]);
             }
         }
-        if self.look_ahead.is_large
-            && let Some(next) = self.wheel.upcoming(EGRESS_EVENTS)
+        if self.is_large
+            && let Some(next) = wheel.upcoming(EGRESS_EVENTS)
             && let (ARRIVE, via, handle) = parts(next)
         {
-            self.fabric.prefetch_egress(via, handle);
+            fabric.prefetch_egress(via, handle);
         }
     }
+}
 
-    /// Requests packets and ports of the next bucket. Those of events without a packet cost less
-    /// than to tell events apart.
-    #[inline(never)]
-    fn look_into_next_bucket(&mut self) {
-        self.look_ahead.bucket = self.wheel.bucket();
-        for code in self.wheel.next_bucket() {
-            let (_, number, handle) = parts(code);
-            self.fabric.prefetch_arrival(number, handle);
-        }
+/// Requests packets and ports of the next bucket. Those of events without a packet cost less than
+/// a check of the kind of each.
+#[inline(never)]
+fn request_next_bucket<H: Header, P: SwitchProgram<H>>(wheel: &Wheel, fabric: &Fabric<H, P>) {
+    for code in wheel.next_bucket() {
+        let (_, number, handle) = parts(code);
+        fabric.prefetch_arrival(number, handle);
     }
 }
