@@ -51,8 +51,11 @@ def test_a_notebook_shows_its_results(file: Path, tmp_path: Path) -> None:
 
 def test_examples_are_listed_and_copied_once(tmp_path: Path) -> None:
     listed = call("examples")
-    assert all(len(line.split("  ", 1)[1]) > 10 for line in listed.output.splitlines())
-    assert "plans/first.toml  16 hosts at one switch" in listed.output
+    lines = listed.output.splitlines()
+    assert max(map(len, lines)) <= 80
+    files = [line for line in lines if not line.startswith(" ")]
+    assert len(files) == len({*files}) == len((*PLANS, *notebooks.FILES))
+    assert "plans/first.toml\n    16 hosts at one switch" in listed.output
     ok("examples", tmp_path / "mine")
     for file in (*PLANS, *notebooks.FILES):
         copy = tmp_path / "mine" / file.parent.name / file.name
