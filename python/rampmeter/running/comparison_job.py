@@ -3,10 +3,12 @@
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from rampmeter._core import PlanError
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
 from rampmeter.plan.plan import Plan
@@ -57,10 +59,16 @@ class ComparisonJob:
         if another run writes to it.
         """
         reject_other_kinds(self.folder, of=COMPARISON)
-        with lock_folder(self.folder):
-            if self.run_length is not None:
-                return self._run_with_length(self.run_length, run_jobs)
-            return self._run(run_jobs)
+        try:
+            with lock_folder(self.folder):
+                if self.run_length is not None:
+                    return self._run_with_length(self.run_length, run_jobs)
+                return self._run(run_jobs)
+        except PlanError:
+            # The lock has made the folder if there was none. One with files remains.
+            with suppress(OSError):
+                self.folder.rmdir()
+            raise
 
     def _run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
         outcomes: list[JobOutcome] = []
@@ -97,7 +105,9 @@ class ComparisonJob:
                 # These runs are those of the first seed.
                 for pilot, first in zip(pilots._jobs(range(1)), job._jobs(range(1)), strict=True):
                     if not first.out.exists():
-                        shutil.copytree(pilot.out, first.out)
+                        partial = first.out.with_name(f"{first.out.name}.partial")
+                        shutil.copytree(pilot.out, partial, dirs_exist_ok=True)
+                        partial.rename(first.out)
                 return job._run(run_jobs)
             flows = length.after(flows)
 

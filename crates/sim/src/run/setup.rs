@@ -93,7 +93,7 @@ where
         let mut sim = Self {
             now: Time::ZERO,
             wheel: Wheel::new(bucket_width(n_hosts)),
-            look_ahead: LookAhead::new(n_hosts),
+            look_ahead: LookAhead::new(n_stations),
             n_pull_hosts,
             n_pull_fast_hosts,
             stations,
