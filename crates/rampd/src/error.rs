@@ -21,6 +21,15 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// Returns the stable name of the kind.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Config(error) => error.code(),
+            Self::Input(_) => "bad-input",
+            Self::System(_) => "system-failed",
+        }
+    }
+
     /// Returns true if the input is at fault.
     pub(crate) fn is_input(&self) -> bool {
         matches!(self, Self::Config(_) | Self::Input(_))

@@ -133,7 +133,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
     let code = match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            log::print(&format!("rampd: {error}"));
+            log::print_error(&error);
             ExitCode::from(if error.is_input() { 2 } else { 1 })
         }
     };

@@ -24,13 +24,18 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
 use tracing::callsite::Identifier;
 use tracing::{Event, Level, Metadata, Subscriber, warn};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer as LineWriter;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::{Context, Filter, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
+
+use crate::error::Error;
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -56,6 +61,7 @@ static LOG: OnceLock<Log> = OnceLock::new();
 /// Counters of the log, and its writer.
 #[derive(Debug)]
 struct Log {
+    format: LogFormat,
     writer: Queue,
     full: ErrorCounter,
     reported: Mutex<LossReport>,
@@ -95,7 +101,7 @@ pub(crate) fn start(format: LogFormat) {
     std::mem::forget(guard);
     let full = queue.error_counter();
     let writer = Queue(queue);
-    let log = Log { writer: writer.clone(), full, reported: Mutex::default() };
+    let log = Log { format, writer: writer.clone(), full, reported: Mutex::default() };
     if LOG.set(log).is_err() {
         return;
     }
@@ -115,8 +121,23 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes a line unformatted: the error that ends the command.
-pub(crate) fn print(line: &str) {
+/// Writes the error that ends the command, whatever RUST_LOG selects: as a line for people, or as an
+/// object with the members of other log lines.
+pub(crate) fn print_error(error: &Error) {
+    match LOG.get().map(|log| log.format) {
+        Some(LogFormat::Json) => {
+            let mut timestamp = String::new();
+            let _ = SystemTime.format_time(&mut LineWriter::new(&mut timestamp));
+            let fields = json!({ "message": error.to_string(), "code": error.code() });
+            let line = json!({ "timestamp": timestamp, "level": "ERROR", "fields": fields });
+            print(&line.to_string());
+        }
+        _ => print(&format!("rampd: {error}")),
+    }
+}
+
+/// Writes a line unformatted.
+fn print(line: &str) {
     if let Some(log) = LOG.get() {
         let _ = log.writer.clone().write_all(format!("{line}\n").as_bytes());
     }

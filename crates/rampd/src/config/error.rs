@@ -36,3 +36,14 @@ pub(crate) enum ConfigError {
         got: String,
     },
 }
+
+impl ConfigError {
+    /// Returns the stable name of the kind.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "configuration-file",
+            Self::Syntax { .. } => "configuration-syntax",
+            Self::Value { .. } => "configuration-value",
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 use rampmeter_core::TypeError;
-use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedNodeKey};
+use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedTableKey};
 use rampmeter_runtime::{BusyPoll, NodeConfig};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
@@ -364,9 +364,9 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
 fn renamed_message(message: &str) -> Option<String> {
     let (old, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
     let is_former =
-        |key: &&RenamedNodeKey| key.old == old && known.contains(&format!("`{}`", key.new));
-    let RenamedNodeKey { new, .. } = RENAMED_NODE_KEYS.iter().find(is_former)?;
-    Some(format!("expected the key `{new}` (`rampmeter migrate FILE`), got a former name"))
+        |key: &&RenamedTableKey| key.old == old && known.contains(&format!("`{}`", key.new));
+    let (expected, got) = RENAMED_NODE_KEYS.iter().find(is_former)?.expected_and_got();
+    Some(format!("expected {expected}, got {got}"))
 }
 
 /// Returns the path of the innermost key whose name or value includes an offset of the text.
