@@ -91,3 +91,41 @@ def test_delays_by_faults_are_propagation(name: str, tmp_path: Path) -> None:
     late = times_of(name, lone(tmp_path), ("topology", RACKS), ("faults", faults))
     assert late["serialisation"] == without["serialisation"]
     assert late["propagation"] > without["propagation"]
+
+
+SLOW_CORE = {**RACKS, "spines": 1, "core-gbps": 40.0}
+SLOW_RECEIVER = {
+    "kind": "links",
+    "hosts": ["h0", "h1", "h2", "h3"],
+    "switches": ["s0"],
+    "links": [
+        {"between": [host, "s0"], "gbps": 25 if host == "h3" else 100}
+        for host in ("h0", "h1", "h2", "h3")
+    ],
+}
+
+
+WITHOUT_SLOW_CORES = ("cosy", "fastpass", "fastpod")
+OVER_SLOW_LINKS = [
+    pytest.param(name, preset, topology, id=f"{name}-{preset}-{place}")
+    for name, preset in PRESETS
+    for place, topology in (("core", SLOW_CORE), ("receiver", SLOW_RECEIVER))
+    if place == "receiver" or name not in WITHOUT_SLOW_CORES
+]
+
+
+@pytest.mark.parametrize(("name", "preset", "topology"), OVER_SLOW_LINKS)
+def test_a_lone_flow_over_a_slower_link_waits_only_beyond_its_ideal(
+    name: str, preset: str, topology: dict[str, object], tmp_path: Path
+) -> None:
+    trace = tmp_path / "lone.csv"
+    trace.write_text("arrival_ps,src,dst,size_bytes\n1000,0,3,300000\n")
+    workload = f'pattern = "trace"\nfile = "{trace}"\n'
+    plan = rm.Plan(PLAN.format(name=name, preset=preset, workload=workload))
+    run = rm.run(plan.with_(("topology", topology)), quiet=True)
+    times = {cause: int(of_flows.sum()) for (cause,), of_flows in blame_of(run).times().items()}
+    (row,) = run.flows.to_pylist()
+    assert sum(times.values()) == row["fct_ps"]
+    waits = times.get("permission", 0) + times.get("permission-in-flight", 0)
+    # A packet of 9000 bytes at 25 Gbit/s takes 3 us.
+    assert waits <= row["fct_ps"] - row["ideal_ps"] + 3_000_000
