@@ -187,7 +187,7 @@ local TRANSPORTS = {
       hex(8, "sack", "Arrived from the cumulative packet on"),
     },
     [4] = {
-      "hold", "paused {is_paused}",
+      "pause", "paused {is_paused}",
       word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
   },
@@ -224,7 +224,7 @@ local TRANSPORTS = {
       "not active", "use the other arbiter",
     },
     [7] = {
-      "watchdog", "the arbiter lives",
+      "watchdog", "the arbiter is alive",
     },
     [8] = {
       "announce", "flow slot {tx_slot} to {dst}, {remaining} remaining",
@@ -236,7 +236,8 @@ local TRANSPORTS = {
       list("schedule", "Slot of the epoch", 16, { u32("flow", "Slot at the source") }),
     },
     [10] = {
-      "hold", "held {held}", word("held", "Waits for room", "0 or 1", { [0] = "no", "yes" }),
+      "pause", "paused {is_paused}",
+      word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
   },
   [5] = {
@@ -467,7 +468,7 @@ local TRANSPORTS = {
       u32("order", "Order"),
     },
     [19] = {
-      "done", "flow {flow} is over", u32("flow", "Flow, numbered by its source"),
+      "done", "flow {flow} has ended", u32("flow", "Flow, numbered by its source"),
     },
   },
   [10] = {
@@ -528,7 +529,7 @@ local TRANSPORTS = {
       u32("order", "Order"),
     },
     [19] = {
-      "done", "flow {flow} is over", u32("flow", "Flow, numbered by its source"),
+      "done", "flow {flow} has ended", u32("flow", "Flow, numbered by its source"),
     },
   },
   [11] = {
@@ -555,12 +556,12 @@ local TRANSPORTS = {
       list("ack", "Message that has arrived", 3, { u16("host", "Other end"), u16("flow", "Flow, numbered among those of the pair") }),
     },
     [4] = {
-      "watchdog", "the arbiter of epoch {epoch} lives", u32("epoch", "Epoch"),
+      "watchdog", "the arbiter of epoch {epoch} is alive", u32("epoch", "Epoch"),
     },
     [5] = {
       "core-rts", "slots in all: {demand:{total} to {dst}}", u32("epoch", "Epoch"),
       u32("incarnation", "Incarnation of the demands"), u32("number", "Number"),
-      hex(4, "open", "Pods with room"),
+      hex(4, "open", "Pods with free memory"),
       list("demand", "Demand", 2, { u16("dst", "Destination"), u32("total", "Slots in all") }),
       list("relay", "Message that has arrived elsewhere", 2, { u16("to", "Source"), u16("from", "Receiver"), u16("flow", "Flow, numbered among those of the pair") }),
     },
@@ -582,12 +583,13 @@ local TRANSPORTS = {
       u8("agg", "Aggregation or core switch"),
     },
     [9] = {
-      "hold", "paused {is_paused}",
+      "pause", "paused {is_paused}",
       word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
     [10] = {
-      "ask", "flow {flow} of {size} bytes", u32("flow", "Flow, numbered among those of the pair"),
-      u32("tx_slot", "Slot at the sender"), u64("size", "Bytes of the flow", at_least(1)),
+      "request", "flow {flow} of {size} bytes",
+      u32("flow", "Flow, numbered among those of the pair"), u32("tx_slot", "Slot at the sender"),
+      u64("size", "Bytes of the flow", at_least(1)),
     },
   },
   [12] = {
@@ -624,7 +626,7 @@ local TRANSPORTS = {
       u64("size", "Bytes of the message", at_least(1)),
       u32("unscheduled", "Packets without a grant"),
       u32("answers", "Request that it answers, plus one"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "data", "message slot {rx_slot}, packet {seq}", u32("rx_slot", "Slot at the receiver"),
@@ -634,7 +636,7 @@ local TRANSPORTS = {
       "GRANT", "message slot {tx_slot}, {credit} packets, priority {priority}",
       u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
       u32("credit", "Packets granted"), u8("priority", "Priority"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [4] = {
       "RESEND", "message slot {tx_slot}, {count} packets from {seq}",
@@ -646,7 +648,7 @@ local TRANSPORTS = {
     },
     [6] = {
       "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [7] = {
       "PROBE", "message {flow} of {size} bytes",
@@ -676,7 +678,7 @@ local TRANSPORTS = {
       u64("size", "Bytes of the message", at_least(1)),
       u32("unscheduled", "Packets without a grant"),
       u32("answers", "Request that it answers, plus one"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
       "data", "message slot {rx_slot}, packet {seq}", u32("rx_slot", "Slot at the receiver"),
@@ -686,7 +688,7 @@ local TRANSPORTS = {
       "GRANT", "message slot {tx_slot}, {credit} packets, priority {priority}",
       u32("tx_slot", "Slot at the sender"), u32("rx_slot", "Slot at the receiver"),
       u32("credit", "Packets granted"), u8("priority", "Priority"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [4] = {
       "RESEND", "message slot {tx_slot}, {count} packets from {seq}",
@@ -698,7 +700,7 @@ local TRANSPORTS = {
     },
     [6] = {
       "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
-      word("crowded", "Incast control", "0 or 1", { [0] = "no", "yes" }),
+      word("incast", "Incast control", "0 or 1", { [0] = "no", "yes" }),
     },
     [7] = {
       "PROBE", "message {flow} of {size} bytes",

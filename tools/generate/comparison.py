@@ -26,18 +26,18 @@ name = "{transport}"
 """
 HEADINGS: Final = (
     "transport",
-    "classes",
+    "priorities",
     "arbiters",
-    "memory",
-    "ports also",
-    "paths",
-    "control",
+    "buffer",
+    "other functions of ports",
+    "choice of paths",
+    "control packets",
     "slowdown",
 )
 PATHS: Final = {
-    "ecmp": "one a message",
+    "ecmp": "one per message",
     "random": "random",
-    "source-round-robin": "in turn",
+    "source-round-robin": "round robin",
 }
 
 
@@ -71,9 +71,9 @@ def _row(transport: str) -> tuple[str, ...]:
 def _memory(fabric: Mapping[str, Any]) -> str:
     shared = fabric.get("shared-buffer-bytes")
     if shared is not None:
-        return f"{shared / 1e6:.0f} MB a switch"
+        return f"{shared / 1e6:.0f} MB per switch"
     port = fabric["buffer-bytes"]
-    return "unlimited" if port >= 1e9 else f"{port / 1e3:.0f} KB a port"
+    return "unlimited" if port >= 1e9 else f"{port / 1e3:.0f} KB per port"
 
 
 def _features(fabric: Mapping[str, Any]) -> str:

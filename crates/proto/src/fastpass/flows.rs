@@ -209,12 +209,12 @@ impl Flows {
         Some((slot, self.mark_lost(slot)))
     }
 
-    /// Counts all packets that have not been acknowledged as lost; of a held flow one, as a probe.
+    /// Counts all packets that have not been acknowledged as lost; of a paused flow one, as a probe.
     fn mark_lost(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
-        let (is_held, state) = (flow.is_paused, &mut flow.state);
-        let from = if is_held { state.acked.first_missing() } else { 0 };
-        let most = if is_held { 1 } else { flow.packets as usize };
+        let (is_paused, state) = (flow.is_paused, &mut flow.state);
+        let from = if is_paused { state.acked.first_missing() } else { 0 };
+        let most = if is_paused { 1 } else { flow.packets as usize };
         let missing = (from..flow.packets).filter(|&seq| !state.acked.contains(seq)).take(most);
         state.lost.extend(missing);
         state.lost.reverse();
@@ -231,7 +231,7 @@ impl Flows {
         now: Time,
         dst: NodeId,
         msg: MsgId,
-        held: bool,
+        is_paused: bool,
         fastpass: &Fastpass,
     ) -> Option<(u32, EndedFlow, Outcome)> {
         let slot = self.flows.slot(msg)?;
@@ -239,19 +239,19 @@ impl Flows {
         if flow.dst != dst {
             return None;
         }
-        let pause = if held { fastpass.paused_probe_interval } else { fastpass.rto };
-        if flow.is_paused == held {
-            if held {
-                self.flows.on_response(slot, now + pause);
+        let interval = if is_paused { fastpass.paused_probe_interval } else { fastpass.rto };
+        if flow.is_paused == is_paused {
+            if is_paused {
+                self.flows.on_response(slot, now + interval);
             }
             return None;
         }
         let unsent = flow.unsent();
-        flow.is_paused = held;
+        flow.is_paused = is_paused;
         (flow.state.next, flow.state.lost) = (flow.packets, Vec::new());
         flow.retry.reset();
-        self.flows.start_timer(slot, now + pause);
-        let again = match held {
+        self.flows.start_timer(slot, now + interval);
+        let again = match is_paused {
             true => {
                 self.rank(slot);
                 Outcome::Unchanged

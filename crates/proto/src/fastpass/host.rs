@@ -180,9 +180,9 @@ impl Endpoint for FastpassHost {
                 let outcome = self.flows.on_ack(msg, tx_slot, cumulative, seq, &mut self.out);
                 self.on_outcome(now, tx_slot, outcome);
             }
-            FastpassHeader::Hold { held } => {
+            FastpassHeader::Pause { is_paused } => {
                 if let Some((slot, fewer, more)) =
-                    self.flows.set_paused(now, src, msg, held, &self.fastpass)
+                    self.flows.set_paused(now, src, msg, is_paused, &self.fastpass)
                 {
                     self.remove_demand(fewer);
                     self.on_outcome(now, slot, more);
@@ -226,12 +226,12 @@ impl Endpoint for FastpassHost {
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.pause(src, msg);
-        self.out.send(src, msg, FastpassHeader::Hold { held: true });
+        self.out.send(src, msg, FastpassHeader::Pause { is_paused: true });
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.resume(now, src, msg, self.fastpass.paused_probe_interval);
-        self.out.send(src, msg, FastpassHeader::Hold { held: false });
+        self.out.send(src, msg, FastpassHeader::Pause { is_paused: false });
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

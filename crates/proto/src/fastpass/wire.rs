@@ -93,7 +93,7 @@ headers! {
         /// Arbiter to host: this is the standby, send requests to the other.
         6 NotActive (control "not active", A to H) "use the other arbiter",
         /// Arbiter to its standby: the arbiter is active.
-        7 Watchdog (control "watchdog", A to A) "the arbiter lives",
+        7 Watchdog (control "watchdog", A to A) "the arbiter is alive",
         /// Host to arbiter, epochs: a flow has packets to send.
         8 Announce (control "announce", H to A)
         "flow slot {tx_slot} to {dst}, {remaining} remaining" {
@@ -115,10 +115,10 @@ headers! {
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose destinations have room for all.
-        10 Hold (control "hold", D to S)
-        "held {held}" {
+        10 Pause (control "pause", D to S)
+        "paused {is_paused}" {
             /// True if flow control pauses the message.
-            held: bool as "Waits for room",
+            is_paused: bool as "Paused by the receiver",
         },
     }
 }

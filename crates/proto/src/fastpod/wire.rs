@@ -110,7 +110,7 @@ headers! {
             acks as ack: List<Ack, ACKS_MAX>,
         },
         /// Arbiter to the other: I give out slots.
-        4 Watchdog (control "watchdog", A to A) "the arbiter of epoch {epoch} lives" {
+        4 Watchdog (control "watchdog", A to A) "the arbiter of epoch {epoch} is alive" {
             /// Its epoch.
             epoch: u32,
         },
@@ -124,7 +124,7 @@ headers! {
             /// Number of RTSs with demands in this incarnation, including this one.
             number: u32,
             /// A bit for each pod, the lowest for the first: whether there is room for cells to it.
-            open: u32 as with_hex "Pods with room",
+            open: u32 as with_hex "Pods with free memory",
             /// Totals by host of the pod.
             demands as demand: List<Demand, CORE_DEMANDS_MAX>,
             /// Messages of hosts of the pod that have arrived in others.
@@ -171,12 +171,12 @@ headers! {
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose destinations have room for all.
-        9 Hold (control "hold", D to S) "paused {is_paused}" {
+        9 Pause (control "pause", D to S) "paused {is_paused}" {
             /// True if flow control pauses the message.
             is_paused: bool as "Paused by the receiver",
         },
         /// Source to destination: is there room for the message now?
-        10 Ask (control "ask", S to D) "flow {flow} of {size} bytes" {
+        10 Request (control "request", S to D) "flow {flow} of {size} bytes" {
             /// The flow's number among those of this pair.
             flow: u32,
             /// Its slot at the source.

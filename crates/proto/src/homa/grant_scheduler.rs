@@ -70,7 +70,7 @@ pub(super) struct GrantContext<'a> {
     pub(super) homa: &'a Homa,
     pub(super) rate: Rate,
     /// True if the host awaits too many messages.
-    pub(super) is_crowded: bool,
+    pub(super) has_incast: bool,
 }
 
 impl GrantScheduler {
@@ -189,8 +189,8 @@ impl GrantScheduler {
                 }
             }
             let (tx_slot, rx_slot, credit) = (flow.announcement.tx_slot, slot, flow.state.issued);
-            let crowded = by.is_crowded;
-            let grant = HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded };
+            let incast = by.has_incast;
+            let grant = HomaHeader::Grant { tx_slot, rx_slot, credit, priority, incast };
             out.send_sized(
                 flow.announcement.src,
                 flow.announcement.msg,

@@ -33,7 +33,7 @@ impl HomaHost {
     /// Returns true if the host awaits more than
     /// [`incast_messages`](super::HomaConfig::incast_messages) messages. New ones must then be
     /// short at first.
-    fn is_crowded(&self) -> bool {
+    fn has_incast(&self) -> bool {
         let most = self.homa.config.incast_messages as usize;
         most > 0 && self.receiver.flows.len() + self.requests.n_open() > most
     }
@@ -54,8 +54,8 @@ impl HomaHost {
     }
 
     fn acknowledge(&mut self, of: &Announcement) {
-        let (tx_slot, crowded) = (of.tx_slot, self.is_crowded());
-        let ack = HomaHeader::Ack { tx_slot, crowded };
+        let (tx_slot, incast) = (of.tx_slot, self.has_incast());
+        let ack = HomaHeader::Ack { tx_slot, incast };
         self.out.send_sized(of.src, of.msg, ack, self.homa.ack_bytes());
     }
 
@@ -78,8 +78,8 @@ impl HomaHost {
     }
 
     fn grant(&mut self, now: Time) {
-        let crowded = self.is_crowded();
-        self.receiver.grant(now, crowded, &self.homa, &mut self.out);
+        let incast = self.has_incast();
+        self.receiver.grant(now, incast, &self.homa, &mut self.out);
     }
 
     fn on_unscheduled(
@@ -162,7 +162,7 @@ impl Endpoint for HomaHost {
             return;
         }
         let answers = self.requests.take_answered(message.dst).map_or(0, |of| of.flow + 1);
-        let relation = Relation { answers, is_crowded: self.is_crowded() };
+        let relation = Relation { answers, has_incast: self.has_incast() };
         let (flow, slot) = self.sender.submit(now, &message, relation, &self.homa);
         if answers == 0 {
             self.requests.open(message.dst, flow, (slot, message.id));
@@ -184,17 +184,17 @@ impl Endpoint for HomaHost {
                 }
                 return self.on_data(now, packet, rx_slot, seq);
             }
-            HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, crowded } => {
+            HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, incast } => {
                 let message = self.describe(packet, flow, tx_slot, size, unscheduled, answers);
                 if self.homa.config.mode == Mode::Rpc {
-                    self.sender.on_crowded(packet.src, crowded);
+                    self.sender.on_incast(packet.src, incast);
                     self.on_answer(packet.src, answers);
                 }
                 return self.on_unscheduled(now, packet, &message, seq);
             }
-            HomaHeader::Grant { tx_slot, rx_slot, credit, priority, crowded } => {
+            HomaHeader::Grant { tx_slot, rx_slot, credit, priority, incast } => {
                 let grant = Grant { rx_slot, credit, priority };
-                self.sender.on_crowded(packet.src, crowded);
+                self.sender.on_incast(packet.src, incast);
                 self.sender.on_grant(now, tx_slot, msg, grant, &self.homa);
             }
             HomaHeader::Resend { tx_slot, rx_slot, seq, count } => {
@@ -205,8 +205,8 @@ impl Endpoint for HomaHost {
             HomaHeader::Busy { rx_slot } => {
                 self.receiver.on_busy(now, rx_slot, packet, &self.homa);
             }
-            HomaHeader::Ack { tx_slot, crowded } => {
-                self.sender.on_crowded(packet.src, crowded);
+            HomaHeader::Ack { tx_slot, incast } => {
+                self.sender.on_incast(packet.src, incast);
                 let over = self.sender.complete(tx_slot, msg, &mut self.out);
                 self.close(over);
             }

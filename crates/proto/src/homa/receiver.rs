@@ -125,11 +125,11 @@ impl Receiver {
     pub(super) fn grant(
         &mut self,
         now: Time,
-        is_crowded: bool,
+        has_incast: bool,
         homa: &Homa,
         out: &mut Output<HomaHeader>,
     ) {
-        let by = GrantContext { now, homa, rate: self.rate, is_crowded };
+        let by = GrantContext { now, homa, rate: self.rate, has_incast };
         self.grant_scheduler.grant(&mut self.flows, &by, out);
     }
 

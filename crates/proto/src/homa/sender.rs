@@ -40,7 +40,7 @@ struct TxState {
     rx_slot: u32,
     /// The request that it answers, plus one.
     answers: u32,
-    is_crowded: bool,
+    has_incast: bool,
     /// State of unscheduled packets, if switches may drop them.
     first_round: Option<Box<UnscheduledState>>,
 }
@@ -88,7 +88,7 @@ pub(super) struct Sender {
     ready: KeyedHeap<(u64, u32)>,
     positions: HeapPositions,
     /// Peers that await too many messages, so that new ones must be short at first.
-    crowded_peers: IdMap<u32, ()>,
+    incast_peers: IdMap<u32, ()>,
 }
 
 /// Relation of a submitted message to others.
@@ -97,7 +97,7 @@ pub(super) struct Relation {
     /// The request that it answers, plus one; zero for none.
     pub(super) answers: u32,
     /// True if this host awaits too many messages.
-    pub(super) is_crowded: bool,
+    pub(super) has_incast: bool,
 }
 
 impl Sender {
@@ -106,7 +106,7 @@ impl Sender {
             flows: OutgoingFlows::new(node),
             ready: KeyedHeap::default(),
             positions: HeapPositions::default(),
-            crowded_peers: IdMap::default(),
+            incast_peers: IdMap::default(),
         }
     }
 
@@ -154,7 +154,7 @@ impl Sender {
     ) -> (u32, u32) {
         let packets = homa.segmentation.packets(message.size);
         let most = homa.unscheduled_to(message.dst);
-        let most = match self.crowded_peers.contains_key(&message.dst.get()) {
+        let most = match self.incast_peers.contains_key(&message.dst.get()) {
             true => most.min(homa.unscheduled_in_incast),
             false => most,
         };
@@ -167,7 +167,7 @@ impl Sender {
             retransmit_queue: VecDeque::new(),
             rx_slot: 0,
             answers: relation.answers,
-            is_crowded: relation.is_crowded,
+            has_incast: relation.has_incast,
             first_round: homa.is_droppable().then(Box::default),
         };
         let slot = self.flows.submit(message, packets, state);
@@ -193,11 +193,11 @@ impl Sender {
     }
 
     /// Records the state of a receiver: true if it awaits too many messages.
-    pub(super) fn on_crowded(&mut self, peer: NodeId, crowded: bool) {
-        if crowded {
-            self.crowded_peers.insert(peer.get(), ());
-        } else if !self.crowded_peers.is_empty() {
-            self.crowded_peers.remove(&peer.get());
+    pub(super) fn on_incast(&mut self, peer: NodeId, incast: bool) {
+        if incast {
+            self.incast_peers.insert(peer.get(), ());
+        } else if !self.incast_peers.is_empty() {
+            self.incast_peers.remove(&peer.get());
         }
     }
 
@@ -330,8 +330,8 @@ impl Sender {
 
     /// Handles a receiver that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
-        let Self { flows, ready, positions, crowded_peers } = self;
-        crowded_peers.remove(&peer.get());
+        let Self { flows, ready, positions, incast_peers } = self;
+        incast_peers.remove(&peer.get());
         flows.forget_peer(peer, out, |slot, _| {
             ready.remove(positions, slot);
         });
@@ -432,7 +432,7 @@ fn take_packet(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, 
     let seq = state.next;
     if seq < state.unscheduled {
         state.next += 1;
-        let TxState { unscheduled, answers, is_crowded, .. } = *state;
+        let TxState { unscheduled, answers, has_incast, .. } = *state;
         let header = HomaHeader::Unscheduled {
             flow: number,
             tx_slot,
@@ -440,7 +440,7 @@ fn take_packet(flow: &mut TxFlow, tx_slot: u32, homa: &Homa) -> (u32, Priority, 
             size,
             unscheduled,
             answers,
-            crowded: is_crowded,
+            incast: has_incast,
         };
         return (seq, homa.unscheduled_priority(size), header);
     }

@@ -125,7 +125,7 @@ mod sending {
             rx_slot: 4,
             credit,
             priority,
-            crowded: false,
+            incast: false,
         };
         host.handle_packet(Time::ZERO, &make_control(grant(3, 6), 0, 1, 0));
         let granted = sent(&mut host, Time::ZERO);
@@ -170,7 +170,7 @@ mod sending {
         let (mut host, _) = host(HomaConfig::paper(), 0);
         submit(&mut host, 0, 1, 1_000);
         sent(&mut host, Time::ZERO);
-        let ack = |crowded| make_control(HomaHeader::Ack { tx_slot: 0, crowded }, 0, 1, 0);
+        let ack = |incast| make_control(HomaHeader::Ack { tx_slot: 0, incast }, 0, 1, 0);
         host.handle_packet(Time::ZERO, &ack(true));
         submit(&mut host, 1, 1, 50_000);
         assert_eq!(sent(&mut host, Time::ZERO).len(), 1);
@@ -192,7 +192,7 @@ mod receiving {
             size,
             unscheduled: homa.unscheduled,
             answers: 0,
-            crowded: false,
+            incast: false,
         };
         let mut packet = make_control(header, msg, src, 0);
         packet.wire_bytes = 1_500;

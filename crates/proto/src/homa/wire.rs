@@ -28,7 +28,7 @@ headers! {
             /// none.
             answers: u32 as "Request that it answers, plus one",
             /// True if the sender awaits too many messages, so that answers must be short at first.
-            crowded: bool as "Incast control",
+            incast: bool as "Incast control",
         },
         /// Sender to receiver: one packet that was granted, or that is retransmitted.
         2 Data (data "data", S to R) "message slot {rx_slot}, packet {seq}" {
@@ -50,7 +50,7 @@ headers! {
             priority: u8 as "Priority",
             /// True if the receiver awaits too many messages, so that new ones must be short at
             /// first.
-            crowded: bool,
+            incast: bool,
         },
         /// Receiver to sender: packets that were expected have not arrived.
         4 Resend (control "RESEND", R to S) "message slot {tx_slot}, {count} packets from {seq}" {
@@ -74,7 +74,7 @@ headers! {
             tx_slot: u32,
             /// True if the receiver awaits too many messages, so that new ones must be short at
             /// first.
-            crowded: bool,
+            incast: bool,
         },
         /// Sender to receiver: a message exists, and its sender has received nothing about it; or,
         /// with droppable unscheduled packets, all of them have been sent.

@@ -43,7 +43,7 @@ headers! {
             order: u32,
         },
         /// Host to controller: the flow has ended, or never existed.
-        19 Done (control "done", H to C) "flow {flow} is over" {
+        19 Done (control "done", H to C) "flow {flow} has ended" {
             /// The flow.
             flow: u32,
         },

@@ -69,7 +69,7 @@ impl Endpoint for PfabricHost {
                 self.sender.on_ack(now, tx_slot, msg, &ack, &self.pfabric, &mut self.out);
                 return Receipt::Control;
             }
-            PfabricHeader::Hold { is_paused } => {
+            PfabricHeader::Pause { is_paused } => {
                 self.sender.set_paused(now, src, msg, is_paused, &self.pfabric);
                 return Receipt::Control;
             }
@@ -79,7 +79,7 @@ impl Endpoint for PfabricHost {
         let (forget, out) = (self.pfabric.forget_timeout, &mut self.out);
         self.receiver.on_packet(now, of, seq, forget, out, |arrived| {
             if arrived.is_paused && seq.is_none() {
-                return PfabricHeader::Hold { is_paused: true };
+                return PfabricHeader::Pause { is_paused: true };
             }
             let (cumulative, sack) = (arrived.cumulative, arrived.received.map_or(0, sack_bits));
             PfabricHeader::Ack { tx_slot, cumulative, sack }
@@ -88,12 +88,12 @@ impl Endpoint for PfabricHost {
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.pause(src, msg);
-        self.out.send(src, msg, PfabricHeader::Hold { is_paused: true });
+        self.out.send(src, msg, PfabricHeader::Pause { is_paused: true });
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.resume(now, src, msg, self.pfabric.paused_probe_interval);
-        self.out.send(src, msg, PfabricHeader::Hold { is_paused: false });
+        self.out.send(src, msg, PfabricHeader::Pause { is_paused: false });
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

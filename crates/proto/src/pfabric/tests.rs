@@ -115,7 +115,7 @@ mod sender {
     fn an_acknowledgement_ends_a_hold() {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
-        let hold = PfabricHeader::Hold { is_paused: true };
+        let hold = PfabricHeader::Pause { is_paused: true };
         host.handle_packet(Time::ZERO, &make_control(hold, 7, 1, 0));
         let now = Time::ZERO + pfabric.paused_probe_interval;
         host.handle_timeout(now);

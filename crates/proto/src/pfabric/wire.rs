@@ -49,7 +49,7 @@ headers! {
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
         /// whose receivers have room for all.
-        4 Hold (control "hold", D to S)
+        4 Pause (control "pause", D to S)
         "paused {is_paused}" {
             /// True if flow control pauses the message.
             is_paused: bool as "Paused by the receiver",
@@ -62,7 +62,7 @@ headers! {
         fn rank(&self) -> u32 {
             match self {
                 Self::Data { remaining, .. } | Self::Probe { remaining, .. } => *remaining,
-                Self::Ack { .. } | Self::Hold { .. } => 0,
+                Self::Ack { .. } | Self::Pause { .. } => 0,
             }
         }
     }

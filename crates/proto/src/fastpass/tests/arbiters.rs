@@ -152,7 +152,7 @@ fn an_acknowledgement_ends_a_hold() {
         packet.payload.msg = msg;
         packet
     };
-    host.handle_packet(Time::ZERO, &from_peer(FastpassHeader::Hold { held: true }));
+    host.handle_packet(Time::ZERO, &from_peer(FastpassHeader::Pause { is_paused: true }));
     while host.poll_transmit(Time::ZERO).is_some() {}
     let n_demanded = |host: &mut FastpassHost, now: Time| {
         let sent = std::iter::from_fn(|| host.poll_transmit(now));

@@ -242,7 +242,7 @@ impl Endpoint for FastpodHost {
 
     fn cancel(&mut self, now: Time, msg: MsgId) {
         self.queues.cancel(msg);
-        self.out.cancel(msg, |header| matches!(header, FastpodHeader::Ask { .. }));
+        self.out.cancel(msg, |header| matches!(header, FastpodHeader::Request { .. }));
         self.ready.retain(|(_, packet)| packet.payload.len == 0 || packet.payload.msg != msg);
         self.plan(now);
     }
@@ -264,7 +264,7 @@ impl Endpoint for FastpodHost {
                 self.on_scheduled_packet(now, packet);
                 Receipt::Control
             }
-            FastpodHeader::Hold { is_paused } => {
+            FastpodHeader::Pause { is_paused } => {
                 let (src, msg) = (packet.src, packet.payload.msg);
                 if let Some(dst) = self.queues.set_paused(now, src, msg, is_paused, &self.fastpod) {
                     self.requests.begin(now);
@@ -272,7 +272,7 @@ impl Endpoint for FastpodHost {
                 }
                 Receipt::Control
             }
-            FastpodHeader::Ask { flow, tx_slot, size } => {
+            FastpodHeader::Request { flow, tx_slot, size } => {
                 let packets = self.fastpod.segmentation().packets(Bytes::new(size));
                 let (src, msg) = (packet.src, packet.payload.msg);
                 let of = Announcement { src, msg, flow, tx_slot, packets };
@@ -294,14 +294,14 @@ impl Endpoint for FastpodHost {
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.pause(src, msg);
-            self.out.send(src, msg, FastpodHeader::Hold { is_paused: true });
+            self.out.send(src, msg, FastpodHeader::Pause { is_paused: true });
         }
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if !self.fastpod.is_exact() {
             self.receiver.flows.resume(now, src, msg, self.fastpod.paused_probe_interval);
-            self.out.send(src, msg, FastpodHeader::Hold { is_paused: false });
+            self.out.send(src, msg, FastpodHeader::Pause { is_paused: false });
         }
     }
 

@@ -411,7 +411,7 @@ impl Queues {
     /// Probes the receiver of a message that is is_paused.
     fn probe_receiver(&self, slot: u32, out: &mut Output<FastpodHeader>) {
         let flow = &self.flows[slot];
-        let header = FastpodHeader::Ask { flow: flow.flow, tx_slot: slot, size: flow.size };
+        let header = FastpodHeader::Request { flow: flow.flow, tx_slot: slot, size: flow.size };
         out.send(flow.dst, flow.msg, header);
     }
 

@@ -68,7 +68,7 @@ impl Receiver {
             FlowStatus::Abandoned => {}
             FlowStatus::Arriving(_) | FlowStatus::New => {
                 let is_paused = self.flows.is_paused(of.src, of.msg);
-                out.send(of.src, of.msg, FastpodHeader::Hold { is_paused });
+                out.send(of.src, of.msg, FastpodHeader::Pause { is_paused });
             }
         }
     }
