@@ -40,6 +40,7 @@ impl TypeError {
             ("a boolean", _) => "true or false",
             ("a sequence", _) => "a list",
             ("a map", _) => "a table",
+            ("map with a single key", _) => "a text, or a table with one key",
             (other, _) if other.starts_with("struct ") || other.contains("enum ") => "a table",
             (other, _) => other,
         };
@@ -69,6 +70,10 @@ mod tests {
             ),
             ("invalid type: string \"fast\", expected f64", ("a number", "\"fast\"")),
             ("invalid type: map, expected a string", ("a text", "a table")),
+            (
+                "invalid type: map, expected map with a single key",
+                ("a text, or a table with one key", "a table"),
+            ),
             (
                 "invalid type: integer `99999999999999999999` as i128, expected any value",
                 ("a whole number below 2^63", "99999999999999999999"),

@@ -24,7 +24,7 @@ from rampmeter.text.arguments import argument_error, path_argument, text_argumen
 from rampmeter.text.cautions import Caution
 from rampmeter.text.decoder_errors import plain_error
 from rampmeter.text.locations import Location, undecodable, unreadable
-from rampmeter.text.toml import TomlValue, compact, dumps, parse, parse_value
+from rampmeter.text.toml import TomlValue, compact, dates, dumps, number, parse, parse_value
 
 Override: TypeAlias = tuple[str, Any]
 """A key's path and its new value, such as `("workload.load", 0.7)`.
@@ -349,15 +349,18 @@ def _value_of(key: str, value: object) -> TomlValue:
 def _with_tables(text: str) -> dict[str, Any] | None:
     """Returns the table of a plan with tables for names of transports.
 
-    Returns `None` if it has no such names, or if it is no TOML, which is reported when it is read.
+    Returns `None` if it has no such names, or if it is no TOML, has dates or is no list of
+    transports, which is reported when it is read.
     """
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(text, parse_float=number)
     except tomllib.TOMLDecodeError:
         return None
     named = table.get(TRANSPORT)
     names = named if isinstance(named, list) else [named]
-    if not any(isinstance(name, str) for name in names):
+    has_names = any(isinstance(name, str) for name in names)
+    has_others = not all(isinstance(name, str | dict) for name in names)
+    if not has_names or has_others or any(dates(table)):
         return None
     return table | {TRANSPORT: part_of(TRANSPORT, named)}
 

@@ -4,11 +4,12 @@ import json
 import numbers
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, time
 from decimal import Decimal
 from os import PathLike, fspath
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from rampmeter._core import PlanError
 from rampmeter.on_demand import tomlkit
@@ -19,8 +20,10 @@ Table: TypeAlias = Mapping[str, TomlValue]
 
 _DOT = re.compile(r"[+-]?\.\d+(?:[eE][+-]?\d+)?")
 """A number that begins with its point, which TOML lacks."""
-_POWER = re.compile(r"[+-]?\d{1,6}[eE]\+?\d{1,2}")
-"""A whole number with a power of ten, which is no whole number in TOML."""
+_POWER = re.compile(r"[+-]?\d{1,6}(?:\.\d{1,6})?[eE][+-]?\d{1,2}")
+"""A number with a power of ten."""
+_WHOLE_MAX: Final = 9 * 10**15
+"""Above it a fraction does not have each whole number."""
 
 
 def dumps(table: Mapping[str, Any]) -> str:
@@ -48,11 +51,19 @@ def compact(value: TomlValue) -> str:
 
 
 def parse(text: str, location: Location) -> dict[str, Any]:
-    """Returns the table of a TOML text; raises `PlanError` with line and column if it is none."""
+    """Returns the table of a TOML text.
+
+    Raises `PlanError` with line and column if it is none, and for dates, which no key has.
+    """
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text, parse_float=number)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
+    else:
+        for path, value in dates(table):
+            where = replace(location, key=path)
+            raise where.error(expected="a number, a text or a list", got=value, code=SYNTAX)
+        return table
     # Before Python 3.14 the line and column are in the message alone.
     found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
     if found is not None:
@@ -60,6 +71,30 @@ def parse(text: str, location: Location) -> dict[str, Any]:
         source = text.splitlines()[line - 1].strip()
         message, location = found[1], replace(location, line=line, column=column, source=source)
     raise _syntax_error(location, f"{message[:1].lower()}{message[1:]}")
+
+
+def dates(value: object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yields the paths and texts of dates and times in a table."""
+    match value:
+        case Mapping():
+            for key, inner in value.items():
+                yield from dates(inner, f"{path}.{key}" if path else str(key))
+        case list():
+            for idx, inner in enumerate(value):
+                yield from dates(inner, f"{path}[{idx}]")
+        case date() | time():
+            yield path, str(value)
+
+
+def number(text: str) -> int | float:
+    """Returns a number with a point or a power of ten: `1e5` is whole, though not in TOML.
+
+    >>> number("1e5"), number("2.5e3"), number("1e-3"), number("2.0")
+    (100000, 2500, 0.001, 2.0)
+    """
+    value = float(text)
+    is_power = "e" in text.lower() and value.is_integer() and abs(value) < _WHOLE_MAX
+    return int(value) if is_power else value
 
 
 def _syntax_error(location: Location, message: str) -> PlanError:
@@ -85,7 +120,7 @@ def parse_value(text: str) -> TomlValue:
     if _DOT.fullmatch(text):
         return float(text)
     if _POWER.fullmatch(text):
-        return int(Decimal(text))
+        return number(text)
     try:
         table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:

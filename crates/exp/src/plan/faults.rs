@@ -28,7 +28,10 @@ pub(crate) fn faults(
         let path = format!("faults.links[{i}]");
         links.push((check.link(&format!("{path}.link"), &fault.link)?, check.fault(&path, fault)?));
     }
-    let outages = spec.outages.iter().enumerate().map(|(i, outage)| check.outage(i, outage));
+    let mut outages = Vec::new();
+    for (i, outage) in spec.outages.iter().enumerate() {
+        outages.extend(check.repeated(i, outage, check.outage(i, outage)?)?);
+    }
     let changes = spec.changes.iter().enumerate().map(|(i, change)| check.change(i, change));
     let changes: Vec<LinkChange> = changes.collect::<Result<_, _>>()?;
     check.contradictions(&changes, &links)?;
@@ -36,7 +39,7 @@ pub(crate) fn faults(
         changes,
         every_link: check.fault("faults", &every)?,
         links,
-        outages: outages.collect::<Result<_, _>>()?,
+        outages,
         rerouting: cx.micros("faults.rerouting-us", spec.rerouting_us, 0.0)?,
     })
 }
@@ -194,6 +197,37 @@ impl FaultChecker<'_, '_> {
         };
         Ok(Outage { target, from, until })
     }
+
+    /// Returns all failures of one that repeats, of which `first` is the first.
+    fn repeated(
+        &self,
+        i: usize,
+        spec: &OutageSpec,
+        first: Outage,
+    ) -> Result<Vec<Outage>, PlanError> {
+        let key = |name: &str| format!("faults.outages[{i}].{name}");
+        let (every_us, count) = match (spec.every_us, spec.count) {
+            (None, None) => return Ok(vec![first]),
+            (Some(every_us), Some(count)) => (every_us, count),
+            (Some(_), None) => {
+                return Err(self.cx.unexpected(&key("every-us"), "count with it", "it alone"));
+            }
+            (None, Some(_)) => {
+                return Err(self.cx.unexpected(&key("count"), "every-us with it", "it alone"));
+            }
+        };
+        let Some(until_us) = spec.until_us else {
+            return Err(self.cx.unexpected(&key("every-us"), "until-us with it", "none"));
+        };
+        let count = self.cx.range(&key("count"), count.into(), 1.0, 100_000.0)? as u64;
+        let least = (until_us - spec.from_us + 1e-6).min(1e12);
+        let most = (1e12 - until_us) / (count - 1).max(1) as f64;
+        let every_us = self.cx.range(&key("every-us"), every_us, least, most.max(least))?;
+        let every = Span::from_ps((every_us * 1e6).round() as u64);
+        let nth =
+            |n| Outage { from: first.from + every * n, until: first.until + every * n, ..first };
+        Ok((0..count).map(nth).collect())
+    }
 }
 
 /// Returns the faults of the plan with the losses of the topology's file. A fault of the plan
@@ -227,20 +261,47 @@ pub(super) fn with_losses(
 mod tests {
     use std::path::Path;
 
+    use rampmeter_core::Time;
+    use rampmeter_sim::Outage;
+
     use crate::{Plan, Registry};
 
     fn check(faults: &str) -> Result<String, String> {
+        outages(faults).map(|outages| format!("{:?}", outages[0].target))
+    }
+
+    fn outages(faults: &str) -> Result<Vec<Outage>, String> {
         let text = format!(
             "transport = {{ name = 'dcpim' }}\n[topology]\nkind = 'links'\nhosts = ['a', 'b']\n\
              switches = ['leaf']\nlinks = [{{ between = ['a', 'leaf'] }}, {{ between = ['b', \
              'leaf'] }}]\n[workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\n\
-             flows = 9\n[run]\ntrace = 't.pftrace'\ntrace-hosts = ['b']\n[faults]\n\
+             flows = 9\n[run]\ntimeline = 't.pftrace'\ntimeline-hosts = ['b']\n[faults]\n\
              outages = [{faults}]"
         );
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin());
         let plan = plan.and_then(|plan| plan.check("plan", Path::new(".")));
         let plan = plan.map_err(|error| error.in_text(&text).to_string())?;
-        Ok(format!("{:?}", plan.sim.faults.outages[0].target))
+        Ok(plan.sim.faults.outages)
+    }
+
+    #[test]
+    fn a_link_that_flaps_fails_again_and_again() {
+        let flap = |more: &str| outages(&format!("{{ link = 1, from-us = 5, {more} }}"));
+        let all = flap("until-us = 7, every-us = 10, count = 3").unwrap();
+        let us = |time: Time| time.as_ps() / 1_000_000;
+        let times: Vec<_> = all.iter().map(|one| (us(one.from), us(one.until))).collect();
+        assert_eq!(times, [(5, 7), (15, 17), (25, 27)]);
+        for (more, expected) in [
+            ("until-us = 7, every-us = 10", "every-us: expected count with it, got it alone"),
+            ("until-us = 7, count = 2", "count: expected every-us with it, got it alone"),
+            ("every-us = 7, count = 2", "every-us: expected until-us with it, got none"),
+            ("until-us = 7, every-us = 2, count = 2", "every-us: expected a number from 2.000001"),
+            ("until-us = 7, every-us = 10, count = 0", "count: expected a number from 1 to"),
+            ("until-us = 7, every-us = 1e12, count = 99999", "every-us: expected a number from"),
+        ] {
+            let error = flap(more).unwrap_err();
+            assert!(error.contains(&format!("faults.outages[0].{expected}")), "{error}");
+        }
     }
 
     #[test]

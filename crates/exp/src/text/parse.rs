@@ -7,6 +7,7 @@
 //! read for each key on the path, and only texts with an error pay it.
 
 use rampmeter_core::TypeError;
+use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey};
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
@@ -28,7 +29,10 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
         let message = error.message().trim().replace('\n', " ");
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
-            Some(path) => at_path(text, origin, &path, describe_type_error(&message)),
+            Some(path) => {
+                let problem = renamed(&path).unwrap_or_else(|| describe_type_error(&message));
+                at_path(text, origin, &path, problem, is_unknown(&message))
+            }
             None => {
                 let at = error.span().map(|span| same_line(&plain, text, span.start));
                 syntax_error(
@@ -50,12 +54,25 @@ pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> 
     T::deserialize(table.clone()).map_err(|error| {
         let message = error.message();
         match find(table, message, |root| T::deserialize(root).err()) {
-            Some(path) if !path.is_empty() && !message.starts_with("unknown field") => {
+            Some(path) if !path.is_empty() && !is_unknown(message) => {
                 format!("{path}: {}", describe_type_error(message))
             }
             _ => describe_type_error(message).to_string(),
         }
     })
+}
+
+/// Returns true if a message of serde is about a key, not about its value.
+pub(crate) fn is_unknown(message: &str) -> bool {
+    message.starts_with("unknown field")
+}
+
+/// Returns the problem of a former key, which names the present one.
+fn renamed(path: &Path) -> Option<Problem> {
+    let path = path.to_string();
+    let is_former = |key: &&RenamedTableKey| path == format!("{}.{}", key.table, key.old);
+    let (expected, got) = RENAMED_PLAN_KEYS.iter().find(is_former)?.expected_and_got();
+    Some(Problem::Unexpected { expected, got })
 }
 
 /// Returns a message of serde about a value of a wrong type in the words of other errors.

@@ -142,11 +142,15 @@ pub(super) fn line_of(text: &str, path: &str) -> Option<usize> {
     None
 }
 
-/// Returns the error of the value at `path`, with its line and column.
-pub(super) fn at_path(text: &str, origin: &str, path: &Path, problem: Problem) -> PlanError {
-    let is_unknown =
-        matches!(&problem, Problem::Other(message) if message.starts_with("unknown field"));
-    let at = path.offset(text, is_unknown);
+/// Returns the error of the value at `path`, or of the key itself, with its line and column.
+pub(super) fn at_path(
+    text: &str,
+    origin: &str,
+    path: &Path,
+    problem: Problem,
+    of_key: bool,
+) -> PlanError {
+    let at = path.offset(text, of_key);
     syntax_error(origin, &path.to_string(), problem, at.map(|at| place(text, at)))
 }
 

@@ -2,7 +2,8 @@
 //!
 //! The end of a key names its unit (`drain-us`, `flow-bytes`, `core-gbps`). [`without_units`]
 //! replaces each text at such a key by the number in that unit, before anything else reads the
-//! plan. Readers, ranges and results have numbers only.
+//! plan. Readers, ranges and results have numbers only. Whole numbers with an exponent (`1e6`),
+//! which TOML counts as fractions, become integers, so that every key may have them.
 
 use std::borrow::Cow;
 
@@ -44,7 +45,7 @@ pub(crate) fn without_units<'a>(text: &'a str, origin: &str) -> Result<Cow<'a, s
     let Ok(document) = DeTable::parse(text) else { return Ok(text.into()) };
     let mut edits = Vec::new();
     of_table(document.get_ref(), None, &Path::default(), &mut edits)
-        .map_err(|(path, problem)| at_path(text, origin, &path, problem))?;
+        .map_err(|(path, problem)| at_path(text, origin, &path, problem, false))?;
     if edits.is_empty() {
         return Ok(text.into());
     }
@@ -68,10 +69,10 @@ fn of_table(
     for (key, value) in table {
         let path = path.join(PathElement::Key(key.get_ref().to_string()));
         // Links have readers of their own, which name the link; tables of Python transports are
-        // their authors'.
+        // their authors'. A sweep puts its values into plans, which are read as such.
         let name = path.to_string();
         let is_parameters = name.starts_with("transport") && name.ends_with(".parameters");
-        if is_parameters || ["links", "topology.links"].contains(&&*name) {
+        if is_parameters || ["links", "sweep", "topology.links"].contains(&&*name) {
             continue;
         }
         let unit = Unit::from_key(key.get_ref()).or(unit);
@@ -101,6 +102,15 @@ fn of_value(
             edits.push((value.span(), written(number)));
             Ok(())
         }
+        (DeValue::Float(number), _) if number.as_str().contains(['e', 'E']) => {
+            let number = number.as_str().parse().ok().map(written);
+            edits.extend(number.filter(|number| !number.contains('.')).map(|n| (value.span(), n)));
+            Ok(())
+        }
+        (DeValue::Datetime(date), _) => {
+            let (expected, got) = ("a number, a text or a list".to_owned(), date.to_string());
+            Err((path.clone(), Problem::Unexpected { expected, got }))
+        }
         _ => Ok(()),
     }
 }
@@ -127,6 +137,13 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_with_an_exponent_become_integers() {
+        let text = "flows = 1e6\n[a]\nsize = [2.5E3, 1e-3, 1.0, 1e30]\n[sweep]\nload = 1e0\n";
+        let plain = "flows = 1000000\n[a]\nsize = [2500, 1e-3, 1.0, 1e30]\n[sweep]\nload = 1e0\n";
+        assert_eq!(without_units(text, "").unwrap(), plain);
+    }
+
+    #[test]
     fn a_wrong_unit_is_an_error_with_line_and_key() {
         for (text, message) in [
             (
@@ -142,6 +159,8 @@ mod tests {
         ] {
             assert_eq!(without_units(text, "").unwrap_err().to_string(), message);
         }
+        let dated = without_units("seed = 2026-01-02", "").unwrap_err().to_string();
+        assert!(dated.contains("seed: expected a number, a text or a list, got 2026-01-02"));
         assert!(without_units("a-gbps = \"5\"", "").unwrap_err().to_string().contains("25Gbps"));
         for (key, text) in [
             ("fixed", "0.5B"),

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use csv::StringRecord;
 use rampmeter_core::quantity::Unit;
 use rampmeter_sim::{LinkSpec, TopologySpec};
+use rampmeter_workload::import::json_problem;
 use rampmeter_workload::table::{Records, separator};
 use toml::de::DeTable;
 use toml::{Table, Value};
@@ -66,7 +67,7 @@ pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, String> {
 
 pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
     let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|e| format!("line {}: {e}", e.line()))?;
+        serde_json::from_str(text).map_err(|error| json_problem(&error))?;
     if !value.is_object() {
         return Err(
             "expected a table with hosts, switches and links, got a list or a value".to_owned()

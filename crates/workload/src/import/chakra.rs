@@ -23,7 +23,7 @@ use super::chakra_schema::{COLLECTIVES, Kind, Node, is_trace, nodes};
 use super::collective::Collective;
 use super::schedule::ROWS_MAX;
 use super::schedule::row;
-use super::{count, idle_hosts};
+use super::{count, idle_hosts, json_problem};
 use crate::graph::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
@@ -118,7 +118,8 @@ fn groups(source: &Source<'_>, ranks: &[Rank]) -> Result<Groups, TraceError> {
         let text = std::fs::read_to_string(&file)
             .map_err(|error| TraceError::Io { file: name.clone(), source: error })?;
         groups = serde_json::from_str(&text).map_err(|error| {
-            format_error(&name, format!("expected {{\"0\": [0, 1, ...]}}, got {error}"))
+            let problem = json_problem(&error);
+            format_error(&name, format!("expected {{\"0\": [0, 1, ...]}}: {problem}"))
         })?;
     } else {
         for node in ranks.iter().flat_map(|rank| &rank.nodes) {

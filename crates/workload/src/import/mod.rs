@@ -6,6 +6,7 @@ mod collective;
 pub mod goal;
 pub mod hpcc;
 pub mod htsim;
+mod json;
 mod line;
 pub mod msccl;
 mod schedule;
@@ -14,6 +15,7 @@ pub mod simai;
 mod tests;
 pub mod yaps;
 
+pub use json::json_problem;
 use line::Line;
 pub use line::count;
 
