@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rampmeter as rm
@@ -63,3 +64,31 @@ def test_outages_cost_a_lone_flow_one_timeout(transport: str, tmp_path: Path) ->
         run = rm.run(rm.Plan.load(tmp_path / "plan.toml"), quiet=True)
         slowdowns[rerouting_us] = overall_slowdown(run.summary).mean
     assert max(slowdowns.values()) < BOUNDS.get(transport, 1.2), slowdowns
+
+
+@pytest.mark.parametrize("rates_us", [0, 5])
+def test_the_goodput_of_a_flow_is_drawn_with_the_outages_of_a_flapping_link(
+    rates_us: int, tmp_path: Path
+) -> None:
+    (tmp_path / "flow.csv").write_text(FLOW)
+    text = PLAN.format(transport="dcpim", rerouting_us=50.0)
+    text += "until-us = 220.0\nevery-us = 100.0\ncount = 3\n"
+    text += f"[run]\nrates-us = {rates_us}\n"
+    (tmp_path / "plan.toml").write_text(text)
+    run = rm.run(rm.Plan.load(tmp_path / "plan.toml"), quiet=True)
+    assert "goodput" in run.plot.available()
+    end_us = run.flows["fct_ps"][0].as_py() / 1e6
+    (axes,) = run.plot.goodput(end=end_us).axes
+    bands = [patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches]
+    assert [(round(band.x0), round(band.x1)) for band in bands] == [
+        (200, 220),
+        (300, 320),
+        (400, 420),
+    ]
+    points = np.asarray(axes.lines[0].get_xydata())
+    times, gbps = points[:, 0], points[:, 1]
+    delivered = (gbps * np.diff([*times, end_us])).sum() / 8e-3
+    assert delivered == pytest.approx(10_000_000, rel=1e-2)
+    if rates_us:
+        # Packets on the link that fails are lost.
+        assert min(gbps[(times > 190) & (times < 240)]) < 60

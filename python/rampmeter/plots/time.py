@@ -1,6 +1,6 @@
 """Quantities over simulated time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -89,11 +89,13 @@ def over_time(
     *,
     scale: float = 1.0,
     top: float | None = None,
+    bands: Sequence[tuple[float, float]] = (),
     ax: Axes | None = None,
 ) -> Figure:
     """Draws a quantity that changes in steps, from pairs of times in ps and values.
 
-    Values are multiplied by `scale`. `top` is the end of the vertical axis.
+    Values are multiplied by `scale`. `top` is the end of the vertical axis. `bands` are times of
+    outages, which are grey.
     """
     start, end = window_ps
     with house_style():
@@ -127,6 +129,15 @@ def over_time(
                 marker=look.marker,
                 markersize=4 * weight,
                 label=name if len(lines) > 1 else None,
+            )
+        for idx, (band_start, band_end) in enumerate(bands):
+            axes.axvspan(
+                band_start / 1e6,
+                band_end / 1e6,
+                color="0.85",
+                linewidth=0,
+                zorder=0,
+                label=None if idx else "outage",
             )
         axes.set_xlim(start / 1e6, end / 1e6)
         axes.set_ylim(0, top)

@@ -23,6 +23,7 @@ from rampmeter.results import animations, blame_difference, blame_plots, picture
 from rampmeter.results.blame import Blame
 from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
+from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import COMPARISON
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.overlay import runs_of
@@ -407,6 +408,16 @@ class ComparisonPlots(PlotList):
     ) -> "Figure":
         """Draws the utilisation of a link over time, a line for each transport."""
         return pictures.link(self._first, pictures.Window.parse(start, end), port, ax)
+
+    @needs("rates", "outages")
+    def goodput(
+        self, start: float | str = 0, end: float | str | None = None, *, ax: "Axes | None" = None
+    ) -> "Figure":
+        """Draws the goodput of the whole network over time, a line for each transport.
+
+        It is exact with `run.rates-us`; without, each flow has its bytes evenly over its time.
+        """
+        return goodput(self._first, pictures.Window.parse(start, end), ax)
 
     def _has(self, table: str) -> bool:
         of_each = (has_table(run, table) for run in self._first.values())

@@ -58,6 +58,16 @@ def outage_tables(runs: Runs) -> Iterator[ResultTable]:
         yield ResultTable("outages", "Outages", OUTAGE, rows, notes, shown_max=ROWS_MAX)
 
 
+def outages_of(events: "pa.Table") -> "Iterator[tuple[str, int, int | None, int]]":
+    """Yields the element of each outage, and the times in ps of its start, repair and rerouting."""
+    rows = events.to_pylist()
+    for idx, event in enumerate(rows):
+        if event["state"] == "down":
+            later = (one for one in rows[idx + 1 :] if one["what"] == event["what"])
+            until = next((one["time_ps"] for one in later if one["state"] == "up"), None)
+            yield event["what"], event["time_ps"], until, event["routed_ps"]
+
+
 class _Outages:
     """The outages of one run."""
 
@@ -71,15 +81,7 @@ class _Outages:
         if self._events is None:
             return []
         self._read_flows()
-        events = self._events.to_pylist()
-        rows = []
-        for idx, event in enumerate(events):
-            if event["state"] != "down":
-                continue
-            later = (e for e in events[idx + 1 :] if e["what"] == event["what"])
-            until = next((e["time_ps"] for e in later if e["state"] == "up"), None)
-            rows.append(self._row(event["what"], event["time_ps"], until, event["routed_ps"]))
-        return rows
+        return [self._row(*outage) for outage in outages_of(self._events)]
 
     def _read_flows(self) -> None:
         names = ("src", "dst", "arrival_ps", "fct_ps", "retransmitted_bytes", "delivered_bytes")

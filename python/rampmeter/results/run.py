@@ -18,6 +18,7 @@ from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
 from rampmeter.results.chains import RELEASES, checked_releases
+from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
@@ -196,15 +197,15 @@ class Run:
         return self._optional(COUNTERS)
 
     @property
-    def trace_file(self) -> Path | None:
-        """The timeline, for ui.perfetto.dev; `None` unless `run.trace` was set."""
-        trace = self.manifest.get("trace")
-        return self.path / trace["file"] if trace else None
+    def timeline_file(self) -> Path | None:
+        """The timeline, for ui.perfetto.dev; `None` unless `run.timeline` was set."""
+        timeline = self.manifest.get("timeline")
+        return self.path / timeline["file"] if timeline else None
 
     @cached_property
     def timeline(self) -> Timeline | None:
-        """The events on each link; `None` unless `run.trace` was set. Large files take minutes."""
-        return Timeline.load(self.trace_file) if self.trace_file else None
+        """The events on each link; `None` without `run.timeline`. Large files take minutes."""
+        return Timeline.load(self.timeline_file) if self.timeline_file else None
 
     def animate(
         self,
@@ -217,7 +218,7 @@ class Run:
         """Returns a page that plays the packets of the run, and writes it into a file.
 
         The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text
-        such as `0-7`. Raises `ResultError` without `run.trace`, and `PlanError` for more than 64
+        such as `0-7`. Raises `ResultError` without `run.timeline`, and `PlanError` for more than 64
         hosts or 400 000 events.
 
             >>> run.animate("page.html", end="50us")  # doctest: +SKIP
@@ -329,7 +330,7 @@ def has_table(run: Run, name: str) -> bool:
     if name != "timeline":
         return getattr(run, name) is not None
     # A folder without results is reported by the first plot.
-    file = run.trace_file if (run.path / MANIFEST).is_file() else None
+    file = run.timeline_file if (run.path / MANIFEST).is_file() else None
     return file is not None and file.is_file() and file.stat().st_size <= TIMELINE_MAX
 
 
@@ -391,7 +392,7 @@ class Plots(PlotList):
         *,
         ax: "Axes | None" = None,
     ) -> "Figure":
-        """Draws the packets on each link, a row for each link, from the file of `run.trace`.
+        """Draws the packets on each link, a row for each link, from the file of `run.timeline`.
 
         The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text
         such as `0-7`. Raises `ResultError` without a timeline.
@@ -410,7 +411,7 @@ class Plots(PlotList):
     ) -> "Figure":
         """Draws the queue of a port such as `s0>h0` over time, by default of the longest queue.
 
-        With `run.trace` it shows every change, with `run.links` samples.
+        With `run.timeline` it shows every change, with `run.links` samples.
         """
         return pictures.queue({"": self._run}, pictures.Window.parse(start, end), port, ax)
 
@@ -425,6 +426,16 @@ class Plots(PlotList):
     ) -> "Figure":
         """Draws the utilisation of a link such as `s0>h0` over time, by default the busiest one."""
         return pictures.link({"": self._run}, pictures.Window.parse(start, end), port, ax)
+
+    @needs("rates", "outages")
+    def goodput(
+        self, start: float | str = 0, end: float | str | None = None, *, ax: "Axes | None" = None
+    ) -> "Figure":
+        """Draws the goodput of the whole network over time, and outages as bands.
+
+        It is exact with `run.rates-us`; without, each flow has its bytes evenly over its time.
+        """
+        return goodput({"": self._run}, pictures.Window.parse(start, end), ax)
 
     @needs("tenants")
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
