@@ -256,7 +256,10 @@ $(LOCKED): requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "make: expected Python 3.11 or later, got $$($(PYTHON) --version); set PYTHON=" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@# Rust compiles meanwhile: each of the two uses one core for much of its time.
+	cargo build --release --locked --package rampmeter-exp & compiling=$$!; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock && \
+		wait $$compiling
 	@touch $@
 
 $(BUILT): $(LOCKED) $(RUST_SOURCES) pyproject.toml

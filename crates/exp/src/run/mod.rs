@@ -38,7 +38,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     let mut recorder = file_recorder(plan, out)?;
     let requested = ObserverSpec {
         capture: plan.capture.as_ref().zip(plan.transport.wire()),
-        trace: plan.trace.as_ref(),
+        timeline: plan.timeline.as_ref(),
         has_paths: plan.plan().run.paths,
         has_blame: plan.plan().run.blame && plan.transport.ready.has_packets(),
         sim: &plan.sim,
@@ -102,41 +102,4 @@ pub(crate) fn simulate(
     let (collectives, rpcs) = (source.collectives(&mut ideals), source.rpcs(&mut ideals));
     let PlanSource { offered_packets, release_rows, .. } = source;
     CompletedRun { offered_packets, collectives, rpcs, release_rows, ..ran }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use rampmeter_metrics::columns::read_rows;
-    use rampmeter_metrics::series::HostRow;
-
-    use crate::{NullObserver, Plan, Registry};
-
-    /// The names of hosts in the results of a star of hosts.
-    fn names(hosts: &str) -> Option<Vec<String>> {
-        let text = format!(
-            "transport = {{ name = 'homa' }}\n[topology]\nkind = 'links'\nhosts = {hosts}\n\
-             switches = 1\nlinks = [{{ between = ['h0', 's0'] }}, {{ between = ['h1', 's0'] }}]\n\
-             [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 4"
-        );
-        let text = match hosts.starts_with('[') {
-            true => text.replace("'h0'", "'gpu a'").replace("'h1'", "'gpu b'"),
-            false => text,
-        };
-        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
-        let plan = plan.check("plan", Path::new(".")).unwrap();
-        let out = tempfile::tempdir().unwrap();
-        super::run(&plan, out.path(), &mut NullObserver).unwrap();
-        let file = out.path().join("hosts.parquet");
-        let rows = file.exists().then(|| read_rows::<HostRow>(&file).unwrap().0)?;
-        assert_eq!(rows.host, (0..rows.host.len() as u32).collect::<Vec<_>>());
-        Some(rows.name.iter().map(ToString::to_string).collect())
-    }
-
-    #[test]
-    fn names_of_hosts_are_a_table_by_number() {
-        assert_eq!(names("['gpu a', 'gpu b']").unwrap(), ["gpu a", "gpu b"]);
-        assert_eq!(names("2"), None);
-    }
 }

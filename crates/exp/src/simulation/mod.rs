@@ -50,10 +50,13 @@ pub(crate) struct Configs<C> {
 }
 
 /// Runs the task's flows through transport `F`.
+///
+/// Unit tests compile no simulators, which would take minutes: tests that run one are in `tests`.
 pub(crate) fn simulate_transport<F: Transport>(
     task: SimulationTask<'_>,
     configs: &Configs<F::Config>,
 ) -> CompletedRun {
+    assert!(!cfg!(test), "a unit test runs a simulation");
     let SimulationTask {
         sim,
         total_flows: total,

@@ -5,6 +5,7 @@ mod bounds;
 mod collectives;
 mod healthy_networks;
 mod homa_replay;
+mod host_names;
 mod patterns;
 mod random_plans;
 mod replay;
