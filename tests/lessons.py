@@ -71,8 +71,8 @@ def shortest_queue(run: rm.Run, begin_us: float, end_us: float) -> float:
 
 def carried(run: rm.Run, link: str, begin_us: float, end_us: float) -> set[int]:
     """Returns the flows whose data a link carried in an interval."""
-    assert run.trace_file is not None
-    (track,) = (one for one in Timeline.load(run.trace_file).links if one.name == link)
+    assert run.timeline_file is not None
+    (track,) = (one for one in Timeline.load(run.timeline_file).links if one.name == link)
     slices = [one for one in track.slices if one.at < end_us * 1e6 and one.until > begin_us * 1e6]
     return {int(one.args["flow"]) for one in slices if "data" in one.name}
 
@@ -200,7 +200,7 @@ def overcommitment(runs: Runs) -> list[str]:
     waits = wait(at[1], "permission", flow=late, stage="grant")
     idle = waits - blocked(at[1], late, "grant")
     longest = {n: float(queue(run).split()[0]) for n, run in at.items()}
-    options = rm.RunOptions(trace="t.pftrace", trace_from_us=200, trace_until_us=220)
+    options = rm.RunOptions(timeline="t.pftrace", timeline_from_us=200, timeline_until_us=220)
     traced = rm.run("lessons/overcommitment.toml", run=options, quiet=True)
     assert carried(traced, "s0>h1", 212, 218) == set()
     assert carried(traced, "h5>s0", 212, 218) == {38}

@@ -257,7 +257,7 @@ DRAGONFLY = 'kind = "dragonfly"\nswitches-per-group = 2\nhosts-per-switch = 1\ng
 def test_links_have_the_rates_of_the_timeline(topology: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     drawing_of(topology, tmp_path)
-    options = rm.RunOptions(trace="a.perfetto-trace", trace_until_us=60)
+    options = rm.RunOptions(timeline="a.perfetto-trace", timeline_until_us=60)
     run = rm.run(file, transport="ndp", run=options, quiet=True)
     shown = unpack(run.animate().html)
     assert shown["window"][1] <= 60_000_000
@@ -349,7 +349,9 @@ def test_runs_that_cannot_be_played_are_errors(compared: Path, tmp_path: Path) -
         untraced.animate()
     with pytest.raises(PlanError, match=r"from: expected a time before .*us, the end of the run"):
         rm.Run(compared / "tcp").animate(start=500)
-    few = rm.run(PLAN, run=rm.RunOptions(trace="a.perfetto-trace", trace_events=500), quiet=True)
+    few = rm.run(
+        PLAN, run=rm.RunOptions(timeline="a.perfetto-trace", timeline_events=500), quiet=True
+    )
     with pytest.raises(PlanError, match=r"to: expected a time until .* end of the timeline"):
         few.animate()
     other = rm.run(PLAN, topology=rm.Star(hosts=9), quiet=True)
@@ -392,7 +394,7 @@ def test_the_command_runs_a_plan_and_keeps_only_the_page(here: Path) -> None:
 
 
 def test_the_window_of_a_plan_is_that_of_its_page(tmp_path: Path) -> None:
-    keys = ("run.trace=a.perfetto-trace", "run.trace-from-us=10", "run.trace-until-us=30")
+    keys = ("run.timeline=a.perfetto-trace", "run.timeline-from-us=10", "run.timeline-until-us=30")
     out = tmp_path / "page.html"
     settings = [word for key in keys for word in ("--set", key)]
     command("animate", PLAN, "--quiet", "--out", out, *settings)

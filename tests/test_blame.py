@@ -84,7 +84,7 @@ def failure(command: str, *arguments: str | Path) -> str:
     return error_line(command, *arguments)
 
 
-NOTHING = {"blame": True, "drain-us": 1, "trace": "run.perfetto-trace"}
+NOTHING = {"blame": True, "drain-us": 1, "timeline": "run.perfetto-trace"}
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ PLAN = (
     + """\
 [run]
 blame = true
-trace = "run.perfetto-trace"
+timeline = "run.perfetto-trace"
 """
 )
 INCAST = {"pattern": "incast", "fan": 3, "flow-bytes": 150_000, "rounds": 1}

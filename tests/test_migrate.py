@@ -43,6 +43,11 @@ def printed(*arguments: object) -> str:
         ("rack-quarters = 16", "reordering-window-rtts = 4"),
         ("clock-ppb = 50_000", "clock-drift-ppm = 50"),
         ("`rto-ns`", "`rto-us`"),
+        ("run.trace = 'a'\nrun.trace-hosts = [1]", "run.timeline = 'a'\nrun.timeline-hosts = [1]"),
+        ("--set run.trace=a.pftrace,b", "--set run.timeline=a.pftrace,b"),
+        ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),
+        ("[run]\ntrace = 'a'\n[x]\ntrace = 1", "[run]\ntimeline = 'a'\n[x]\ntrace = 1"),
+        ("workload.trace = 1\nrun.traces = 2", "workload.trace = 1\nrun.traces = 2"),
         ("macro-rto-ns = 1\nrto-ns-x = 2", "macro-rto-ns = 1\nrto-ns-x = 2"),
     ],
 )
@@ -123,3 +128,17 @@ def test_a_former_key_is_an_error_that_names_the_present_one(transport: str, key
         _core.check(text, ".")
     assert caught.value.key == f"transport.{key}"
     assert f"`{new}`" in str(caught.value.expected)
+
+
+@pytest.mark.parametrize("run", ["[run]\ntrace = 'a.pftrace'\n", "run = { trace = 'a.pftrace' }\n"])
+def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(run: str) -> None:
+    text = "topology = { kind = 'star', hosts = 4 }\ntransport = { name = 'dcpim' }\n"
+    text += "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n" + run
+    with pytest.raises(PlanError) as caught:
+        _core.check(text, ".")
+    assert caught.value.key == "run.trace"
+    assert "`timeline`" in str(caught.value.expected)
+    assert caught.value.line == 4 + ("[run]" in run)
+    new, settings = migrate(text)
+    assert len(settings) == 1
+    _core.check(new, ".")

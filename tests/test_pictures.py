@@ -32,7 +32,7 @@ def run(compared: Path) -> rm.Run:
 
 
 def test_a_timeline_is_loaded_from_a_text(run: rm.Run) -> None:
-    assert Timeline.load(str(run.trace_file)).links
+    assert Timeline.load(str(run.timeline_file)).links
 
 
 def test_rows_are_sorted_by_host(run: rm.Run) -> None:
@@ -124,7 +124,7 @@ def test_samples_of_links_are_drawn_without_a_timeline(tmp_path: Path) -> None:
     rows = [row for row in run.links.to_pylist() if (row["from"], row["to"]) == ("s0", "h0")]
     values = [row["queue_bytes"] / 1e3 for row in rows]
     assert list(np.asarray(axes.lines[0].get_ydata()))[:-1] == pytest.approx(values)
-    with pytest.raises(rm.ResultError, match=r"expected a timeline: set `run\.trace`"):
+    with pytest.raises(rm.ResultError, match=r"expected a timeline: set `run\.timeline`"):
         run.plot.time_space()
     assert {"queue", "link"} <= set(run.plot.available())
     assert "time_space" not in run.plot.available()
@@ -132,7 +132,7 @@ def test_samples_of_links_are_drawn_without_a_timeline(tmp_path: Path) -> None:
 
 def test_runs_without_a_timeline_and_samples_have_no_pictures(small_run: rm.Run) -> None:
     assert not {"queue", "link", "time_space"} & set(small_run.plot.available())
-    with pytest.raises(rm.ResultError, match=r"`run\.trace` or `run\.links`"):
+    with pytest.raises(rm.ResultError, match=r"`run\.timeline` or `run\.links`"):
         small_run.plot.queue()
 
 

@@ -44,7 +44,7 @@ def plan(
         f'[topology]\nkind = "leaf-spine"\nracks = {RACKS}\nhosts-per-rack = {HOSTS}\nspines = 2\n'
         f'[fabric]\n{fabric}\n[transport]\nname = "{transport}"\n'
         f'[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.7\nflows = {flows}\n'
-        f'[run]\ntrace = "run.perfetto-trace"\npaths = true\n{run}\n{more}'
+        f'[run]\ntimeline = "run.perfetto-trace"\npaths = true\n{run}\n{more}'
     )
 
 
@@ -62,9 +62,9 @@ def tier(track: Track) -> str:
 def run(plan: rm.Plan, out: Path) -> tuple[rm.Run, Timeline]:
     """Returns the results of a plan, and its timeline."""
     done = rm.run(plan, out=out, quiet=True)
-    assert done.trace_file is not None
+    assert done.timeline_file is not None
     assert not list(out.glob("*.partial"))
-    return done, Timeline.load(done.trace_file)
+    return done, Timeline.load(done.timeline_file)
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +271,7 @@ def test_each_transport_has_a_timeline_that_changes_nothing(transport: str, tmp_
         check(done, timeline)
     bare = plan(transport=transport, flows=50).text.split("[run]")[0]
     without = rm.run(rm.Plan(bare), out=tmp_path / "without", quiet=True)
-    assert without.trace_file is None
+    assert without.timeline_file is None
     assert without.paths is None
     assert without.flows.equals(done.flows)
     assert without.summary == done.summary
@@ -290,10 +290,10 @@ def test_a_window_contains_overlapping_events(
     whole: tuple[rm.Run, Timeline], tmp_path: Path
 ) -> None:
     begin, end = 100_000_000, 150_000_000
-    done, timeline = run(plan("trace-from-us = 100\ntrace-until-us = 150"), tmp_path)
+    done, timeline = run(plan("timeline-from-us = 100\ntimeline-until-us = 150"), tmp_path)
     assert done.summary == whole[0].summary
-    assert done.manifest["trace"]["from_ps"] == begin
-    assert done.manifest["trace"]["until_ps"] == end
+    assert done.manifest["timeline"]["from_ps"] == begin
+    assert done.manifest["timeline"]["until_ps"] == end
 
     def known(timeline: Timeline) -> set[tuple[str, str, int, int, str]]:
         return {
@@ -313,10 +313,10 @@ def test_a_window_contains_overlapping_events(
 
 
 def test_a_timeline_that_is_full_ends_there(whole: tuple[rm.Run, Timeline], tmp_path: Path) -> None:
-    done, timeline = run(plan("trace-events = 20000"), tmp_path)
-    report = done.manifest["trace"]
+    done, timeline = run(plan("timeline-events = 20000"), tmp_path)
+    report = done.manifest["timeline"]
     assert report["limit_reached"] is True
-    assert whole[0].manifest["trace"]["limit_reached"] is False
+    assert whole[0].manifest["timeline"]["limit_reached"] is False
     assert 20_000 <= report["events"] < 22_000
     until = report["until_ps"]
     assert 0 < until < done.summary["counters"]["end_ps"]
@@ -329,7 +329,7 @@ def test_a_timeline_that_is_full_ends_there(whole: tuple[rm.Run, Timeline], tmp_
 
 
 def test_unselected_nodes_are_hidden(tmp_path: Path) -> None:
-    _, timeline = run(plan("trace-hosts = [1, 5]\ntrace-switches = [0]"), tmp_path)
+    _, timeline = run(plan("timeline-hosts = [1, 5]\ntimeline-switches = [0]"), tmp_path)
     groups = {row.group for row in timeline.tracks if row.name}
     assert groups == {"h1", "h5", "s0"}
     flows = [*timeline.flows("out").values(), *timeline.flows("in").values()]

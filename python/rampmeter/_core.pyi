@@ -9,6 +9,7 @@ __all__ = [
     "PROFILE",
     "RENAMED_KEYS",
     "RENAMED_NODE_KEYS",
+    "RENAMED_PLAN_KEYS",
     "VERSION",
     "WARNINGS",
     "AttachError",
@@ -66,6 +67,9 @@ RENAMED_KEYS: Final[list[tuple[str, str, int]]]
 
 RENAMED_NODE_KEYS: Final[list[tuple[str, str, str]]]
 """Keys of configurations of nodes that had other names: table, former name, and present name."""
+
+RENAMED_PLAN_KEYS: Final[list[tuple[str, str, str]]]
+"""Keys of plans outside `transport` that had other names: table, former and present name."""
 
 @type_check_only
 class _LocatedError:

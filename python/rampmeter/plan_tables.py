@@ -257,15 +257,17 @@ class RunOptions(PlanTable):
     - `threads`: Threads among which the network is divided, 1 to 256. Results are the same. By
       default a long run uses all cores if no others run beside it. Runs that cannot be divided use
       one thread, and `manifest.json` has the reason. Default: none.
-    - `trace`: Name of a file in the folder of results for a timeline, such as `run.perfetto-trace`.
-      Default: none.
-    - `trace_events`: Maximum number of events, after which the timeline ends and the manifest
+    - `timeline`: Name of a file in the folder of results for a timeline, such as
+      `run.perfetto-trace`. Default: none.
+    - `timeline_events`: Maximum number of events, after which the timeline ends and the manifest
       reports it. Default: 2000000.
-    - `trace_from_us`: Start of the timeline. Unit: µs; default: 0.
-    - `trace_hosts`: Hosts of the timeline by number or name; arbiters are numbered after hosts. All
-      if left out. Default: all.
-    - `trace_switches`: Switches of the timeline by number or name. All if left out. Default: all.
-    - `trace_until_us`: End of the timeline; that of the run if left out. Unit: µs; default: none.
+    - `timeline_from_us`: Start of the timeline. Unit: µs; default: 0.
+    - `timeline_hosts`: Hosts of the timeline by number or name; arbiters are numbered after hosts.
+      All if left out. Default: all.
+    - `timeline_switches`: Switches of the timeline by number or name. All if left out. Default:
+      all.
+    - `timeline_until_us`: End of the timeline; that of the run if left out. Unit: µs; default:
+      none.
 
     Details: docs/plans/run.md.
     """
@@ -281,12 +283,12 @@ class RunOptions(PlanTable):
     rates_us: float | str | None = None
     sample_us: float | str | None = None
     threads: int | None = None
-    trace: str | None = None
-    trace_events: int | None = None
-    trace_from_us: float | str | None = None
-    trace_hosts: Sequence[int | str] | None = None
-    trace_switches: Sequence[int | str] | None = None
-    trace_until_us: float | str | None = None
+    timeline: str | None = None
+    timeline_events: int | None = None
+    timeline_from_us: float | str | None = None
+    timeline_hosts: Sequence[int | str] | None = None
+    timeline_switches: Sequence[int | str] | None = None
+    timeline_until_us: float | str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -361,6 +363,9 @@ class Outage(PlanTable):
 
     - `from_us`: Start of the failure. Unit: µs.
     - `arbiter`: The arbiter that crashes, by number: its link fails, and it restarts without state.
+    - `count`: Number of failures, 1 to 100000.
+    - `every_us`: Time between the starts of failures of one that repeats, such as a link that
+      flaps; needs `until-us` and `count`. Unit: µs.
     - `host`: The host that fails, by name or number: all its links fail, and it remembers
       everything.
     - `link`: The link that fails: its ends, such as `h0-s3`, or its place in the topology.
@@ -372,6 +377,8 @@ class Outage(PlanTable):
 
     from_us: float | str
     arbiter: int | None = None
+    count: int | None = None
+    every_us: float | str | None = None
     host: int | str | None = None
     link: str | int | None = None
     switch: int | str | None = None

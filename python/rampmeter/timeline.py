@@ -1,4 +1,4 @@
-"""Timelines of runs: the events on each link, read from the file that `run.trace` writes."""
+"""Timelines of runs: the events on each link, read from the file that `run.timeline` writes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

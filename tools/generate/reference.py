@@ -63,8 +63,8 @@ KEY_TABLES: Final = (
         "records",
         "RunSpec",
         (
-            "capture", "capture-hosts", "capture-packets", "trace", "trace-from-us",
-            "trace-until-us", "trace-events", "trace-hosts", "trace-switches",
+            "capture", "capture-hosts", "capture-packets", "timeline", "timeline-from-us",
+            "timeline-until-us", "timeline-events", "timeline-hosts", "timeline-switches",
         ),
     ),
     KeyTable("run", "run", "RunSpec"),

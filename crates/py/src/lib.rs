@@ -25,7 +25,7 @@ use rampmeter_exp::{
     Warning, catch_violation,
 };
 use rampmeter_metrics::Order;
-use rampmeter_proto::keys::{RENAMED_KEYS, RENAMED_NODE_KEYS};
+use rampmeter_proto::keys::{RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS};
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
@@ -425,6 +425,8 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add("RENAMED_KEYS", renamed.to_vec())?;
     let renamed = RENAMED_NODE_KEYS.map(|key| (key.table, key.old, key.new));
     module.add("RENAMED_NODE_KEYS", renamed.to_vec())?;
+    let renamed = RENAMED_PLAN_KEYS.map(|key| (key.table, key.old, key.new));
+    module.add("RENAMED_PLAN_KEYS", renamed.to_vec())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;

@@ -29,7 +29,7 @@ from rampmeter.running.runner import Job
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 
-TRACE = "run.perfetto-trace"
+TIMELINE = "run.perfetto-trace"
 
 
 @click.command()
@@ -69,7 +69,7 @@ def animate(
 ) -> None:
     """Write a page that plays the packets of a run.
 
-    The source is a plan, which is run, or the folder of a run or of a comparison with `run.trace`.
+    The source is a plan, which is run, or the folder of a run or comparison with `run.timeline`.
     The page is one file that needs no network. It shows hosts, switches and links; packets, queues,
     drops and marks; phases and flows over time. With --transports, the same flows run through
     several transports side by side.
@@ -117,11 +117,11 @@ def _tracing(plan: Plan, window: Window) -> list[Override]:
     """Returns the keys by which a run records the timeline of a window, and causes."""
     keys: list[Override] = [] if plan.get("run.blame") is not None else [("run.blame", True)]
     if window.start_ps:
-        keys.append(("run.trace-from-us", window.start_ps / 1e6))
+        keys.append(("run.timeline-from-us", window.start_ps / 1e6))
     if window.end_ps is not None:
-        keys.append(("run.trace-until-us", window.end_ps / 1e6))
-    if plan.get("run.trace") is None:
-        keys += [("run.trace", TRACE), ("run.trace-events", 4 * EVENTS_MAX)]
+        keys.append(("run.timeline-until-us", window.end_ps / 1e6))
+    if plan.get("run.timeline") is None:
+        keys += [("run.timeline", TIMELINE), ("run.timeline-events", 4 * EVENTS_MAX)]
     return keys
 
 

@@ -66,7 +66,7 @@ def diff(
 
     A and B are folders of runs: of plans with another parameter, transport or version. B may be a
     recorded run of another simulator, a file as `replay` reads it. Packets are compared if both
-    runs have a timeline (run.trace) or a capture, and causes if both have run.blame.
+    runs have a timeline (run.timeline) or a capture, and causes if both have run.blame.
 
     \b
     Examples:
@@ -192,7 +192,7 @@ def _sentences(found: _Found, flows: dict[str, int]) -> Iterator[str]:
     elif found.source is not None:
         yield f"The packets of both {found.source}s are the same."
     else:
-        yield "Packets are not compared: record both with run.trace or run.capture."
+        yield "Packets are not compared: record both with run.timeline or run.capture."
 
 
 def _equality(source: str | None, n_times: int, n_flows: int) -> Iterator[str]:

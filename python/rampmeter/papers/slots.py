@@ -15,9 +15,9 @@ def slots_of(panel: SubFigure, run: Run) -> dict[str, Any]:
     their first bit arrives, those from it when their first bit is sent. Raises `PlanError` if the
     run has no timeline.
     """
-    file = run.trace_file
+    file = run.timeline_file
     if file is None:
-        raise Location(key="run.trace").error(
+        raise Location(key="run.timeline").error(
             expected="a file's name, as the diagram is drawn from it"
         )
     timeline = Timeline.load(file)

@@ -1,14 +1,22 @@
 """Texts of earlier versions, rewritten with the present names and units of keys."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from rampmeter._core import RENAMED_KEYS, RENAMED_NODE_KEYS
+from rampmeter._core import RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS
 
 _FORMER: Final = {old: (new, parts) for old, new, parts in RENAMED_KEYS}
 _FORMER_OF_NODES: Final = {(table, old): new for table, old, new in RENAMED_NODE_KEYS}
+_FORMER_OF_PLANS: Final = {(table, old): new for table, old, new in RENAMED_PLAN_KEYS}
+_PLAN_TABLES: Final = "|".join(sorted({table for table, _, _ in RENAMED_PLAN_KEYS}))
+_PATH: Final = re.compile(rf"(?<![\w.-])(?P<table>{_PLAN_TABLES})\.(?P<key>[\w-]+)")
+"""A key of a plan with its table, such as in `--set run.links=true`."""
+_INLINE: Final = re.compile(rf"(?<![\w.-])(?P<table>{_PLAN_TABLES})[ \t]*=[ \t]*\{{[^{{}}]*\}}")
+"""A table of a plan on one line."""
+_KEY: Final = re.compile(r"(?<![\w.\"'-])[\w-]+(?=[ \t]*=)")
 _PEERS: Final = re.compile(r"^[ \t]*\[\[[ \t]*peer[ \t]*\]\]", re.MULTILINE)
 """A table that only configurations of nodes have."""
 _HEADER_OR_SETTING: Final = re.compile(
@@ -42,7 +50,7 @@ def migrate(text: str) -> tuple[str, list[RenamedSetting]]:
 
     The text is a plan, a sweep, a configuration of `rampd`, or commands: `key = value`, lists,
     ranges and `--set key=value`. Values with a unit, such as `"1.5 us"`, are kept. Other keys of
-    `rampd` are renamed in its tables. All else is unchanged.
+    plans and of `rampd` are renamed in their tables. All else is unchanged.
     """
     changed = []
 
@@ -55,18 +63,43 @@ def migrate(text: str) -> tuple[str, list[RenamedSetting]]:
         return setting
 
     text = _SETTING.sub(replace, text)
-    if _PEERS.search(text):
-        text, of_nodes = _migrate_node(text)
-        changed = sorted([*changed, *of_nodes], key=lambda setting: setting.line)
-    return text, changed
+    former = _FORMER_OF_NODES if _PEERS.search(text) else _FORMER_OF_PLANS
+    text, in_tables = _migrate_tables(text, former)
+    if former is _FORMER_OF_PLANS:
+        text, with_tables = _migrate_paths(text)
+        in_tables += with_tables
+    return text, sorted([*changed, *in_tables], key=lambda setting: setting.line)
 
 
-def _migrate_node(text: str) -> tuple[str, list[RenamedSetting]]:
-    """Returns a configuration of a node with the present keys, and the settings that changed."""
+def _migrate_paths(text: str) -> tuple[str, list[RenamedSetting]]:
+    """Returns a text with the present keys next to their table, and the settings that changed."""
+    changed = []
+
+    def present(found: re.Match[str], table: str, key: str) -> str:
+        new = _FORMER_OF_PLANS.get((table, key), key)
+        if new != key:
+            line = found.string.count("\n", 0, found.start()) + 1
+            changed.append(RenamedSetting(line, f"{table}.{key}", f"{table}.{new}"))
+        return new
+
+    def of_path(found: re.Match[str]) -> str:
+        return f"{found['table']}.{present(found, found['table'], found['key'])}"
+
+    def of_inline(found: re.Match[str]) -> str:
+        return _KEY.sub(lambda key: present(found, found["table"], key[0]), found[0])
+
+    text = _PATH.sub(of_path, text)
+    return _INLINE.sub(of_inline, text), changed
+
+
+def _migrate_tables(
+    text: str, former: Mapping[tuple[str, str], str]
+) -> tuple[str, list[RenamedSetting]]:
+    """Returns a text with the present keys in its tables, and the settings that changed."""
     table, changed, pieces, end = "", [], [], 0
     for found in _HEADER_OR_SETTING.finditer(text):
         table = found["table"] or table
-        new = _FORMER_OF_NODES.get((table, found["key"] or ""))
+        new = former.get((table, found["key"] or ""))
         if new is None:
             continue
         line = text.count("\n", 0, found.start()) + 1

@@ -48,7 +48,7 @@ def first_packet(first: Run, second: Run) -> PacketDifference | None:
 
 def packet_source(first: Run, second: Run) -> str | None:
     """Returns `timeline` or `capture` if both runs have one, else `None`."""
-    if first.trace_file is not None and second.trace_file is not None:
+    if first.timeline_file is not None and second.timeline_file is not None:
         return "timeline"
     if capture_of(first) is not None and capture_of(second) is not None:
         return "capture"
@@ -101,7 +101,7 @@ def _events(run: Run, source: str) -> list[PacketEvent]:
 
 def _window(run: Run) -> tuple[float, float]:
     """Returns the ends of a timeline in picoseconds; infinity if it is complete."""
-    about = run.manifest["trace"]
+    about = run.manifest["timeline"]
     return about["from_ps"], about["until_ps"] if about["limit_reached"] else inf
 
 

@@ -102,7 +102,7 @@ def _end_ps(runs: Collection[Run], timelines: Iterable[Timeline]) -> float:
     for run in runs:
         of_flows = pc.max(pc.add(run.flows["arrival_ps"], run.flows["fct_ps"])).as_py()
         ends.append(of_flows or 0)
-    return max(ends) or float(max(run.manifest["trace"]["until_ps"] for run in runs))
+    return max(ends) or float(max(run.manifest["timeline"]["until_ps"] for run in runs))
 
 
 def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
@@ -117,12 +117,12 @@ def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> t
         )
     start, end = window.until(last_ps)
     for run in runs:
-        trace = run.manifest["trace"]
-        if trace["limit_reached"] and trace["until_ps"] < end:
+        about = run.manifest["timeline"]
+        if about["limit_reached"] and about["until_ps"] < end:
             raise Location(key="to").error(
-                expected=f"a time until {time_text(trace['until_ps'])}, the end of the timeline",
+                expected=f"a time until {time_text(about['until_ps'])}, the end of the timeline",
                 got=time_text(end),
-                hint=f"`run.trace-events` ended it after {trace['events']} events",
+                hint=f"`run.timeline-events` ended it after {about['events']} events",
             )
-        start = max(start, trace["from_ps"])
-    return start, min(end, max(run.manifest["trace"]["until_ps"] for run in runs))
+        start = max(start, about["from_ps"])
+    return start, min(end, max(run.manifest["timeline"]["until_ps"] for run in runs))

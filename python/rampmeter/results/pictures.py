@@ -220,7 +220,7 @@ def timeline_of(run: Run) -> Timeline:
     """Returns the timeline of a run; raises `ResultError` if it has none."""
     if run.timeline is None:
         raise Location(run.path).result_error(
-            expected="a timeline: set `run.trace`", got="a run without"
+            expected="a timeline: set `run.timeline`", got="a run without"
         )
     return run.timeline
 
@@ -272,7 +272,7 @@ def _samples(run: Run, column: str) -> dict[str, Line]:
     """Returns times and values of each link at the samples of `run.links`."""
     if run.links is None:
         raise Location(run.path).result_error(
-            expected="a timeline or samples of links: set `run.trace` or `run.links`",
+            expected="a timeline or samples of links: set `run.timeline` or `run.links`",
             got="a run without",
         )
     table = run.links.select(["time_ps", "from", "to", column]).to_pydict()

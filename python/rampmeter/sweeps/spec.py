@@ -22,7 +22,7 @@ SEED_MAX: Final = 2**63 - 1
 N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
 AUTO: Final = "auto"
-UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.trace")
+UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.timeline")
 """Keys that request files which a sweep does not store."""
 
 

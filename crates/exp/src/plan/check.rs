@@ -62,7 +62,7 @@ impl Plan {
         check_tenants(&workload, segmentations.len(), &cx)?;
         let names = &imported.names;
         let capture = capture::check(&self.run, &transport, topology, names, &cx)?;
-        let trace = timeline::check(&self.run, has_packets, topology, names, &cx)?;
+        let timeline = timeline::check(&self.run, has_packets, topology, names, &cx)?;
         let (rates, threads) = (self.rates(has_packets, &cx)?, self.threads(&cx)?);
         let clocks = clocks(&self.clocks, needs.clock_skew_max, &cx)?;
         let packet = facts.access_rate.tx_time(segmentation.payload + segmentation.header);
@@ -94,7 +94,7 @@ impl Plan {
             segmentations,
             deadlines,
             capture,
-            trace,
+            timeline,
             rates,
             threads,
         })

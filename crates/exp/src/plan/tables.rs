@@ -76,17 +76,17 @@ pub struct RunSpec {
     /// Records each link at every sample, in `links.parquet`.
     pub links: bool,
     /// Name of a file in the folder of results for a timeline, such as `run.perfetto-trace`.
-    pub trace: Option<String>,
+    pub timeline: Option<String>,
     /// Start of the timeline.
-    pub trace_from_us: f64,
+    pub timeline_from_us: f64,
     /// End of the timeline; that of the run if left out.
-    pub trace_until_us: Option<f64>,
+    pub timeline_until_us: Option<f64>,
     /// Maximum number of events, after which the timeline ends and the manifest reports it.
-    pub trace_events: u64,
+    pub timeline_events: u64,
     /// Hosts of the timeline by number or name; arbiters are numbered after hosts. All if left out.
-    pub trace_hosts: Option<Vec<NodeName>>,
+    pub timeline_hosts: Option<Vec<NodeName>>,
     /// Switches of the timeline by number or name. All if left out.
-    pub trace_switches: Option<Vec<NodeName>>,
+    pub timeline_switches: Option<Vec<NodeName>>,
     /// Writes the paths of the data packets of each flow, in `paths.parquet`.
     pub paths: bool,
     /// Writes the causes of the time of each flow, in `blame.parquet` and `blockers.parquet`, and
@@ -116,12 +116,12 @@ impl Default for RunSpec {
             capture_hosts: None,
             capture_packets: 1_000_000,
             links: false,
-            trace: None,
-            trace_from_us: 0.0,
-            trace_until_us: None,
-            trace_events: 2_000_000,
-            trace_hosts: None,
-            trace_switches: None,
+            timeline: None,
+            timeline_from_us: 0.0,
+            timeline_until_us: None,
+            timeline_events: 2_000_000,
+            timeline_hosts: None,
+            timeline_switches: None,
             paths: false,
             blame: false,
             threads: None,
@@ -282,4 +282,9 @@ pub struct OutageSpec {
     pub from_us: f64,
     /// Time of the repair; never if left out.
     pub until_us: Option<f64>,
+    /// Time between the starts of failures of one that repeats, such as a link that flaps; needs
+    /// `until-us` and `count`.
+    pub every_us: Option<f64>,
+    /// Number of failures, 1 to 100000.
+    pub count: Option<u32>,
 }

@@ -1,4 +1,4 @@
-//! The keys of timelines: `run.trace` and those that begin with it.
+//! The keys of timelines: `run.timeline` and those that begin with it.
 
 use rampmeter_core::Time;
 use rampmeter_sim::Topology;
@@ -6,55 +6,55 @@ use rampmeter_sim::Topology;
 use super::context::PlanOrigin;
 use super::tables::RunSpec;
 use crate::error::PlanError;
+use crate::timeline::TimelineConfig;
 use crate::topology::names::{NamesSpec, NodeName};
-use crate::trace::TraceConfig;
 
 /// Returns the contents of the plan's timeline; `None` if it requests none.
 ///
 /// # Errors A file name has none of Perfetto's suffixes, a window ends before it begins, or a node
-/// does not exist. Keys of the timeline are given without `run.trace`.
+/// does not exist. Keys of the timeline are given without `run.timeline`.
 pub(crate) fn check(
     spec: &RunSpec,
     has_packets: bool,
     topology: &Topology,
     names: &NamesSpec,
     cx: &PlanOrigin<'_>,
-) -> Result<Option<TraceConfig>, PlanError> {
-    let Some(file) = &spec.trace else {
+) -> Result<Option<TimelineConfig>, PlanError> {
+    let Some(file) = &spec.timeline else {
         let alone = [
-            ("run.trace-until-us", spec.trace_until_us.is_some()),
-            ("run.trace-hosts", spec.trace_hosts.is_some()),
-            ("run.trace-switches", spec.trace_switches.is_some()),
+            ("run.timeline-until-us", spec.timeline_until_us.is_some()),
+            ("run.timeline-hosts", spec.timeline_hosts.is_some()),
+            ("run.timeline-switches", spec.timeline_switches.is_some()),
         ];
         return match alone.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(cx.unexpected(key, "run.trace with it", "it alone")),
+            Some((key, _)) => Err(cx.unexpected(key, "run.timeline with it", "it alone")),
             None => Ok(None),
         };
     };
-    cx.file_name("run.trace", file, &[".perfetto-trace", ".pftrace"])?;
+    cx.file_name("run.timeline", file, &[".perfetto-trace", ".pftrace"])?;
     if !has_packets {
-        return Err(cx.bad("run.trace", "expected a transport with packets"));
+        return Err(cx.bad("run.timeline", "expected a transport with packets"));
     }
-    let from = Time::ZERO + cx.micros("run.trace-from-us", spec.trace_from_us, 0.0)?;
-    let until = match spec.trace_until_us {
+    let from = Time::ZERO + cx.micros("run.timeline-from-us", spec.timeline_from_us, 0.0)?;
+    let until = match spec.timeline_until_us {
         None => Time::NEVER,
         Some(us) => {
-            let least = (spec.trace_from_us + 1e-6).min(1e12);
-            Time::ZERO + cx.micros("run.trace-until-us", us, least)?
+            let least = (spec.timeline_from_us + 1e-6).min(1e12);
+            Time::ZERO + cx.micros("run.timeline-until-us", us, least)?
         }
     };
-    cx.range("run.trace-events", spec.trace_events as f64, 1.0, 1e12)?;
+    cx.range("run.timeline-events", spec.timeline_events as f64, 1.0, 1e12)?;
     let n_stations = topology.n_hosts() + topology.n_arbiters();
-    let mut shown = chosen(spec.trace_hosts.as_deref(), n_stations, |name| {
+    let mut shown = chosen(spec.timeline_hosts.as_deref(), n_stations, |name| {
         let station = names.station(name, topology);
-        station.map_err(|expected| cx.unexpected("run.trace-hosts", &expected, name))
+        station.map_err(|expected| cx.unexpected("run.timeline-hosts", &expected, name))
     })?;
-    shown.extend(chosen(spec.trace_switches.as_deref(), topology.n_switches(), |name| {
+    shown.extend(chosen(spec.timeline_switches.as_deref(), topology.n_switches(), |name| {
         let switch = names.switch(name, topology);
-        switch.map_err(|expected| cx.unexpected("run.trace-switches", &expected, name))
+        switch.map_err(|expected| cx.unexpected("run.timeline-switches", &expected, name))
     })?);
-    let (file, events_max) = (file.clone(), spec.trace_events);
-    Ok(Some(TraceConfig { file, from, until, events_max, shown }))
+    let (file, events_max) = (file.clone(), spec.timeline_events);
+    Ok(Some(TimelineConfig { file, from, until, events_max, shown }))
 }
 
 /// Returns for each of `count` nodes true if it is chosen: all are if the plan omits the key.

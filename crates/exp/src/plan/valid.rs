@@ -11,8 +11,8 @@ use super::Plan;
 use super::fabric::port_memory;
 use crate::capture::CaptureConfig;
 use crate::simulation::status::ThreadCount;
+use crate::timeline::TimelineConfig;
 use crate::topology::names::NamesSpec;
-use crate::trace::TraceConfig;
 use crate::traffic::deadlines::DeadlinesSpec;
 use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
@@ -37,7 +37,7 @@ pub struct ValidPlan {
     pub(crate) is_overloaded: bool,
     /// The user's names of nodes.
     pub(crate) names: NamesSpec,
-    pub(crate) trace: Option<TraceConfig>,
+    pub(crate) timeline: Option<TimelineConfig>,
     /// Interval of the rates of flows.
     pub(crate) rates: Option<Span>,
     pub(crate) threads: ThreadCount,

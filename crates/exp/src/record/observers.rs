@@ -15,8 +15,8 @@ use super::blame::BlameTables;
 use super::paths::PathTable;
 use crate::capture::{Capture, CaptureConfig, CaptureReport};
 use crate::error::RunError;
+use crate::timeline::{Timeline, TimelineConfig, TimelineReport};
 use crate::topology::names::NamesSpec;
-use crate::trace::{Timeline, TraceConfig, TraceReport};
 use crate::traffic::ideals::Ideals;
 use crate::traffic::segmentation::Segmentation;
 
@@ -32,7 +32,7 @@ pub(crate) struct RunObservers {
 pub(crate) struct ObserverSpec<'a> {
     /// The capture, with the number of the transport in front of packets.
     pub(crate) capture: Option<(&'a CaptureConfig, TransportId)>,
-    pub(crate) trace: Option<&'a TraceConfig>,
+    pub(crate) timeline: Option<&'a TimelineConfig>,
     /// True if the paths of packets are requested.
     pub(crate) has_paths: bool,
     /// True if the causes of flows' times are requested.
@@ -48,7 +48,7 @@ pub(crate) struct ObservedReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     capture: Option<CaptureReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    trace: Option<TraceReport>,
+    timeline: Option<TimelineReport>,
 }
 
 impl RunObservers {
@@ -57,15 +57,15 @@ impl RunObservers {
     /// # Errors
     /// If a file cannot be made.
     pub(crate) fn start(spec: &ObserverSpec<'_>, out: &Path) -> Result<Option<Self>, RunError> {
-        let &ObserverSpec { trace, has_paths, has_blame, sim, names, segmentation, .. } = spec;
+        let &ObserverSpec { timeline, has_paths, has_blame, sim, names, segmentation, .. } = spec;
         let topology = &sim.topology;
         let capture = |(config, transport)| {
             Capture::create(config, transport, topology.n_hosts(), names, out)
         };
         let capture = spec.capture.map(capture).transpose()?;
-        let timeline =
+        let start =
             |config| Timeline::create(config, topology, names, Ideals::new(sim, segmentation), out);
-        let timeline = trace.map(timeline).transpose()?;
+        let timeline = timeline.map(start).transpose()?;
         let paths = has_paths.then(|| PathTable::new(topology, names));
         let blame = has_blame.then(|| BlameTables::create(sim, out)).transpose()?;
         let observes_packets = capture.is_some() || timeline.is_some() || paths.is_some();
@@ -100,7 +100,7 @@ impl RunObservers {
         self.blame.map(|tables| tables.finish(metadata)).transpose()?;
         Ok(ObservedReport {
             capture: self.capture.map(Capture::finish).transpose()?,
-            trace: self.timeline.map(|timeline| timeline.finish(end)).transpose()?,
+            timeline: self.timeline.map(|timeline| timeline.finish(end)).transpose()?,
         })
     }
 }

@@ -36,7 +36,7 @@ const BUFFER: usize = 1 << 20;
 
 /// Parameters of a timeline.
 #[derive(Clone, Debug)]
-pub(crate) struct TraceConfig {
+pub(crate) struct TimelineConfig {
     /// The file's name in the folder of results.
     pub(crate) file: String,
     /// Start and end; [`Time::NEVER`] for the end of the run.
@@ -50,7 +50,7 @@ pub(crate) struct TraceConfig {
 
 /// Contents of a timeline, for the manifest.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct TraceReport {
+pub(crate) struct TimelineReport {
     file: String,
     events: u64,
     from_ps: u64,
@@ -62,7 +62,7 @@ pub(crate) struct TraceReport {
 
 /// A timeline being written.
 pub(crate) struct Timeline {
-    config: TraceConfig,
+    config: TimelineConfig,
     file: PathBuf,
     window: Window,
     tracks: Tracks<BufWriter<File>>,
@@ -75,7 +75,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Starts a timeline in the folder `out`, of a run over `topology`.
     pub(crate) fn create(
-        config: &TraceConfig,
+        config: &TimelineConfig,
         topology: &Topology,
         names: &NamesSpec,
         ideals: Ideals,
@@ -88,7 +88,7 @@ impl Timeline {
             Tracks::start(out, topology, names, config.shown.clone())
         });
         let tracks = started.map_err(|source| io_error(&partial, source))?;
-        let &TraceConfig { from, until, events_max, .. } = config;
+        let &TimelineConfig { from, until, events_max, .. } = config;
         Ok(Self {
             window: Window::new(from, until, events_max),
             config: config.clone(),
@@ -140,7 +140,7 @@ impl Timeline {
     }
 
     /// Ends the timeline with the run, at `end`, and gives the file its name.
-    pub(crate) fn finish(mut self, end: Time) -> Result<TraceReport, RunError> {
+    pub(crate) fn finish(mut self, end: Time) -> Result<TimelineReport, RunError> {
         let partial = partial(&self.file);
         let error = match self.error.take() {
             None => self.complete(end).err(),
@@ -152,7 +152,7 @@ impl Timeline {
         }
         fs::rename(&partial, &self.file).map_err(|source| io_error(&self.file, source))?;
         let Window { from, until, events, limit_reached, .. } = self.window;
-        Ok(TraceReport {
+        Ok(TimelineReport {
             file: self.config.file,
             events,
             from_ps: from.as_ps(),

@@ -11,7 +11,9 @@ mod table;
 use serde_json::Value;
 
 pub use info::{BadKey, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
-pub use renamed::{RENAMED_KEYS, RENAMED_NODE_KEYS, RenamedKey, RenamedNodeKey};
+pub use renamed::{
+    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey,
+};
 pub use table::{TransportTable, values};
 
 /// Checks that every parameter is in its range.

@@ -32,9 +32,10 @@ pub const RENAMED_KEYS: [RenamedKey; 13] = [
     renamed("token-life-milli", "token-lifetime", 1_000),
 ];
 
-/// A key of a host's configuration that was renamed. Its unit and its values are the same.
+/// A key of a table of a plan or of a host's configuration that was renamed. Its unit and its
+/// values are the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RenamedNodeKey {
+pub struct RenamedTableKey {
     /// The table of the key.
     pub table: &'static str,
     /// The former name.
@@ -43,12 +44,30 @@ pub struct RenamedNodeKey {
     pub new: &'static str,
 }
 
-const fn renamed_in(table: &'static str, old: &'static str, new: &'static str) -> RenamedNodeKey {
-    RenamedNodeKey { table, old, new }
+const fn renamed_in(table: &'static str, old: &'static str, new: &'static str) -> RenamedTableKey {
+    RenamedTableKey { table, old, new }
 }
 
+impl RenamedTableKey {
+    /// Returns the expected and the actual key, for the error of a former key.
+    pub fn expected_and_got(&self) -> (String, String) {
+        let expected = format!("the key `{}` (`rampmeter migrate FILE`)", self.new);
+        (expected, "a former name".to_owned())
+    }
+}
+
+/// All renamed keys of plans outside of `transport`.
+pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 6] = [
+    renamed_in("run", "trace", "timeline"),
+    renamed_in("run", "trace-events", "timeline-events"),
+    renamed_in("run", "trace-from-us", "timeline-from-us"),
+    renamed_in("run", "trace-hosts", "timeline-hosts"),
+    renamed_in("run", "trace-switches", "timeline-switches"),
+    renamed_in("run", "trace-until-us", "timeline-until-us"),
+];
+
 /// All renamed keys of hosts' configurations. A former name is unique in its table.
-pub const RENAMED_NODE_KEYS: [RenamedNodeKey; 12] = [
+pub const RENAMED_NODE_KEYS: [RenamedTableKey; 12] = [
     renamed_in("network", "segment-offload", "segmentation-offload"),
     renamed_in("network", "spray", "spray-ports"),
     renamed_in("node", "gather-us", "coalesce-us"),
