@@ -121,8 +121,8 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes the error that ends the command, whatever RUST_LOG selects: as a line for people, or as an
-/// object with the members of other log lines.
+/// Writes the error that ends the command, whatever RUST_LOG selects: as a line for people, or as
+/// an object with the members of other log lines.
 pub(crate) fn print_error(error: &Error) {
     match LOG.get().map(|log| log.format) {
         Some(LogFormat::Json) => {

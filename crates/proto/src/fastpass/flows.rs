@@ -209,7 +209,7 @@ impl Flows {
         Some((slot, self.mark_lost(slot)))
     }
 
-    /// Counts all packets that have not been acknowledged as lost; of a paused flow one, as a probe.
+    /// Counts all packets that have not been acknowledged as lost; of a paused flow only one.
     fn mark_lost(&mut self, slot: u32) -> Outcome {
         let flow = &mut self.flows[slot];
         let (is_paused, state) = (flow.is_paused, &mut flow.state);
