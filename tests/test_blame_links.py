@@ -7,6 +7,7 @@ import pytest
 import rampmeter as rm
 from rampmeter.results.run import blame_of
 
+from .commands import ok
 from .test_blame import BUSY, PLAN, PRESETS
 
 RACKS = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 3, "spines": 2}
@@ -129,3 +130,14 @@ def test_a_lone_flow_over_a_slower_link_waits_only_beyond_its_ideal(
     waits = times.get("permission", 0) + times.get("permission-in-flight", 0)
     # A packet of 9000 bytes at 25 Gbit/s takes 3 us.
     assert waits <= row["fct_ps"] - row["ideal_ps"] + 3_000_000
+
+
+def test_a_flow_on_one_of_two_slow_paths_is_delayed_by_its_path(tmp_path: Path) -> None:
+    trace = tmp_path / "lone.csv"
+    trace.write_text("arrival_ps,src,dst,size_bytes\n1000,0,3,3000000\n")
+    workload = f'pattern = "trace"\nfile = "{trace}"\n'
+    plan = rm.Plan(PLAN.format(name="dctcp", preset="reference", workload=workload))
+    plan = plan.with_(("topology", {**RACKS, "core-gbps": 40.0}))
+    out = tmp_path / "out"
+    rm.run(plan, out=out, quiet=True)
+    assert "Longest delay: its own path" in ok("why", out, "--flow", 0).stdout

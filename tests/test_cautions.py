@@ -35,7 +35,8 @@ flows = 50
 
 def test_every_code_is_explained() -> None:
     errors = codes_of_errors()
-    assert explanations().keys() == {*_core.WARNINGS} | errors | codes_of_log_lines()
+    of_nodes = codes_of_log_lines() | codes_of_node_errors()
+    assert explanations().keys() == {*_core.WARNINGS} | errors | of_nodes
 
 
 def codes_of_errors() -> set[str]:
@@ -63,6 +64,14 @@ def codes_of_log_lines() -> set[str]:
             code = re.match(r'\s*code = "([a-z-]+)",', warning)
             assert code is not None, f"{file}: {warning}"
             codes.add(code[1])
+    return codes
+
+
+def codes_of_node_errors() -> set[str]:
+    """Returns the codes of errors with which rampd ends."""
+    files = [ROOT / "crates/rampd/src" / name for name in ("error.rs", "config/error.rs")]
+    codes = {code for file in files for code in re.findall(r'=> "([a-z-]+)",', file.read_text())}
+    assert len(codes) > 3
     return codes
 
 

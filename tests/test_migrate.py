@@ -47,6 +47,7 @@ def printed(*arguments: object) -> str:
         ("--set run.trace=a.pftrace,b", "--set run.timeline=a.pftrace,b"),
         ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),
         ("[run]\ntrace = 'a'\n[x]\ntrace = 1", "[run]\ntimeline = 'a'\n[x]\ntrace = 1"),
+        ("[run]\n'trace-events' = 9", "[run]\ntimeline-events = 9"),
         ("workload.trace = 1\nrun.traces = 2", "workload.trace = 1\nrun.traces = 2"),
         ("macro-rto-ns = 1\nrto-ns-x = 2", "macro-rto-ns = 1\nrto-ns-x = 2"),
     ],

@@ -21,7 +21,7 @@ _PEERS: Final = re.compile(r"^[ \t]*\[\[[ \t]*peer[ \t]*\]\]", re.MULTILINE)
 """A table that only configurations of nodes have."""
 _HEADER_OR_SETTING: Final = re.compile(
     r"^[ \t]*(?:\[+[ \t]*(?P<table>[\w.-]+)[ \t]*\]+"
-    r"|(?P<setting>(?P<key>[\w-]+)(?P<value>[ \t]*=[^\r\n]*)))",
+    r"|(?P<setting>[\"']?(?P<key>[\w-]+)[\"']?(?P<value>[ \t]*=[^\r\n]*)))",
     re.MULTILINE,
 )
 _NUMBER: Final = r"[+]?\d[\d_]*(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?(?![\w.]*[A-Za-z])"

@@ -74,7 +74,7 @@ fn wrong_topologies_have_the_error_of_their_format_in_every_command() {
         ("t.csv", CSV, "from,to", "from,too", "line 1: expected a column to, got from,too,"),
         ("t.csv", CSV, "a,s,1,", "a,s,0,", "line 2: link 0 (a-s): gbps: expected a rate"),
         ("t.json", JSON, "\"h1\"", "\"h9\"", "line 3: link 1 (h9-s0): between: expected h0 to h1"),
-        ("t.json", JSON, "]}]}", "]}]", "line 3: EOF while parsing"),
+        ("t.json", JSON, "]}]}", "]}]", "line 3, column 26: expected more JSON, got the end"),
         ("t.toml", NAMED, "switches = [\"leaf\"]\n", "", "line 4: link 0 (gpu-a-leaf): between: "),
         ("t.toml", NAMED, "]\n", "\n", "line "),
     ];
