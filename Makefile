@@ -257,7 +257,7 @@ $(LOCKED): requirements.lock
 		{ echo "make: expected Python 3.11 or later, got $$($(PYTHON) --version); set PYTHON=" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@# Rust compiles meanwhile: each of the two uses one core for much of its time.
-	cargo build --release --locked --package rampmeter-exp & compiling=$$!; \
+	PYO3_PYTHON=$(abspath $(BIN)/python) cargo build --release --locked --package rampmeter-py & compiling=$$!; \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock && \
 		wait $$compiling
 	@touch $@
