@@ -7,7 +7,6 @@ import pytest
 import rampmeter as rm
 from rampmeter.results.run import blame_of
 
-from .commands import ok
 from .test_blame import BUSY, PLAN, PRESETS
 
 RACKS = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 3, "spines": 2}
@@ -92,52 +91,3 @@ def test_delays_by_faults_are_propagation(name: str, tmp_path: Path) -> None:
     late = times_of(name, lone(tmp_path), ("topology", RACKS), ("faults", faults))
     assert late["serialisation"] == without["serialisation"]
     assert late["propagation"] > without["propagation"]
-
-
-SLOW_CORE = {**RACKS, "spines": 1, "core-gbps": 40.0}
-SLOW_RECEIVER = {
-    "kind": "links",
-    "hosts": ["h0", "h1", "h2", "h3"],
-    "switches": ["s0"],
-    "links": [
-        {"between": [host, "s0"], "gbps": 25 if host == "h3" else 100}
-        for host in ("h0", "h1", "h2", "h3")
-    ],
-}
-
-
-WITHOUT_SLOW_CORES = ("cosy", "fastpass", "fastpod")
-OVER_SLOW_LINKS = [
-    pytest.param(name, preset, topology, id=f"{name}-{preset}-{place}")
-    for name, preset in PRESETS
-    for place, topology in (("core", SLOW_CORE), ("receiver", SLOW_RECEIVER))
-    if place == "receiver" or name not in WITHOUT_SLOW_CORES
-]
-
-
-@pytest.mark.parametrize(("name", "preset", "topology"), OVER_SLOW_LINKS)
-def test_a_lone_flow_over_a_slower_link_waits_only_beyond_its_ideal(
-    name: str, preset: str, topology: dict[str, object], tmp_path: Path
-) -> None:
-    trace = tmp_path / "lone.csv"
-    trace.write_text("arrival_ps,src,dst,size_bytes\n1000,0,3,300000\n")
-    workload = f'pattern = "trace"\nfile = "{trace}"\n'
-    plan = rm.Plan(PLAN.format(name=name, preset=preset, workload=workload))
-    run = rm.run(plan.with_(("topology", topology)), quiet=True)
-    times = {cause: int(of_flows.sum()) for (cause,), of_flows in blame_of(run).times().items()}
-    (row,) = run.flows.to_pylist()
-    assert sum(times.values()) == row["fct_ps"]
-    waits = times.get("permission", 0) + times.get("permission-in-flight", 0)
-    # A packet of 9000 bytes at 25 Gbit/s takes 3 us.
-    assert waits <= row["fct_ps"] - row["ideal_ps"] + 3_000_000
-
-
-def test_a_flow_on_one_of_two_slow_paths_is_delayed_by_its_path(tmp_path: Path) -> None:
-    trace = tmp_path / "lone.csv"
-    trace.write_text("arrival_ps,src,dst,size_bytes\n1000,0,3,3000000\n")
-    workload = f'pattern = "trace"\nfile = "{trace}"\n'
-    plan = rm.Plan(PLAN.format(name="dctcp", preset="reference", workload=workload))
-    plan = plan.with_(("topology", {**RACKS, "core-gbps": 40.0}))
-    out = tmp_path / "out"
-    rm.run(plan, out=out, quiet=True)
-    assert "Longest delay: its own path" in ok("why", out, "--flow", 0).stdout

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use rampmeter_core::collections::IdMap;
-use rampmeter_core::{NodeId, Rate, Span, Time};
+use rampmeter_core::{NodeId, Span, Time};
 
 use crate::engine::Handle;
 
@@ -46,8 +46,6 @@ struct LinkLog {
     busy_until: Time,
     /// True if all transmissions are kept.
     keeps_all: bool,
-    /// True if a sender's link may be faster.
-    is_slow: bool,
 }
 
 impl LinkLog {
@@ -89,42 +87,17 @@ pub(crate) struct HostPorts {
     pub(crate) to: Vec<u32>,
 }
 
-/// Ports that packets of a message have used and whose links are slower than those of senders may
-/// be.
-#[derive(Debug)]
-pub(super) struct SlowPorts {
-    /// Time from the first departure until the first packet was at the first of them, without
-    /// waits.
-    pub(super) fill: Span,
-    /// Ports by number.
-    pub(super) ports: Vec<u32>,
-}
-
 /// Transmissions of each port.
 #[derive(Debug)]
 pub(crate) struct LinkLogs {
     logs: Vec<LinkLog>,
     of_hosts: Vec<HostPorts>,
-    /// Rates of the links of ports.
-    rates: Vec<Rate>,
-    /// Slow ports of messages that have not arrived, by message.
-    slow: IdMap<u32, SlowPorts>,
 }
 
 impl LinkLogs {
     /// Returns the ports from and to a host.
     pub(super) fn of_host(&self, host: NodeId) -> &HostPorts {
         &self.of_hosts[host.idx()]
-    }
-
-    /// Returns the slow ports of a message whose links are slower than that of its sender.
-    pub(super) fn slow_ports(&self, msg: u32, src: NodeId) -> Option<SlowPorts> {
-        let SlowPorts { fill, ports } = self.slow.get(&msg)?;
-        let rate = |&port: &u32| self.rates[port as usize];
-        let of_sender = self.of_host(src).from.iter().map(rate).max()?;
-        let slower: Vec<u32> =
-            ports.iter().filter(|port| rate(port) < of_sender).copied().collect();
-        (!slower.is_empty()).then_some(SlowPorts { fill: *fill, ports: slower })
     }
 
     /// Returns the parts of a time in which packets were on the link of a port, in order, with
@@ -238,30 +211,18 @@ impl Transits {
     /// Creates the log of a fabric with these ports of hosts. All transmissions are kept of ports
     /// with `keeps_all`. Control packets are logged if `logs_control`, for ports that may send
     /// nothing though packets wait.
-    pub(crate) fn new(
-        of_hosts: Vec<HostPorts>,
-        rates: Vec<Rate>,
-        keeps_all: Vec<bool>,
-        logs_control: bool,
-    ) -> Self {
-        let own = of_hosts.iter().flat_map(|host| &host.from);
-        let fastest = own.map(|&port| rates[port as usize]).max();
-        let log = |(keeps_all, &rate)| {
-            let is_slow = fastest.is_some_and(|fastest| rate < fastest);
-            LinkLog {
-                last: Transmission::NONE,
-                earlier: VecDeque::new(),
-                busy_until: Time::ZERO,
-                keeps_all: keeps_all || is_slow,
-                is_slow,
-            }
+    pub(crate) fn new(of_hosts: Vec<HostPorts>, keeps_all: Vec<bool>, logs_control: bool) -> Self {
+        let log = |keeps_all| LinkLog {
+            last: Transmission::NONE,
+            earlier: VecDeque::new(),
+            busy_until: Time::ZERO,
+            keeps_all,
         };
-        let logs = keeps_all.into_iter().zip(&rates).map(log).collect();
         Self {
             paths: Vec::new(),
             far: IdMap::default(),
             exceptions: IdMap::default(),
-            links: LinkLogs { logs, of_hosts, rates, slow: IdMap::default() },
+            links: LinkLogs { logs: keeps_all.into_iter().map(log).collect(), of_hosts },
             logs_control,
             drops: Vec::new(),
             last_until: Time::ZERO,
@@ -375,26 +336,9 @@ impl Transits {
             log.busy_until = until;
             return;
         }
-        let is_slow = log.is_slow;
         log.push(msg.unwrap_or(CONTROL), (from, until));
-        if let Some(msg) = msg {
-            if is_slow {
-                self.note_slow(handle, msg, port);
-            }
+        if msg.is_some() {
             self.push(handle, PortTimes { start, port, flight });
-        }
-    }
-
-    /// A data packet of `msg` starts at a port with a slow link.
-    fn note_slow(&mut self, handle: Handle, msg: u32, port: u32) {
-        match self.links.slow.get_mut(&msg) {
-            Some(SlowPorts { ports, .. }) if ports.contains(&port) => {}
-            Some(SlowPorts { ports, .. }) => ports.push(port),
-            None => {
-                let mut fill = Span::ZERO;
-                self.for_each_port(handle, |times, _| fill += times.flight);
-                self.links.slow.insert(msg, SlowPorts { fill, ports: vec![port] });
-            }
         }
     }
 
@@ -424,10 +368,9 @@ impl Transits {
         self.n_started >= CLEANING_INTERVAL
     }
 
-    /// Removes transmissions before `horizon`, and what belongs to messages that are not open.
-    pub(crate) fn clean(&mut self, horizon: Time, is_open: impl Fn(u32) -> bool) {
+    /// Removes transmissions before `horizon`.
+    pub(crate) fn clean(&mut self, horizon: Time) {
         self.n_started = 0;
         self.links.remove_before(horizon);
-        self.links.slow.retain(|&msg, _| is_open(msg));
     }
 }

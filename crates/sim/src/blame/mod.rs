@@ -105,19 +105,11 @@ impl Blame {
         Some((NodeId::new(dst), MsgId::new(msg)))
     }
 
-    fn open(&self, msg: MsgId) -> Option<&Timeline> {
-        let idx = msg.get().checked_sub(self.first)?;
-        self.messages.get(idx as usize)?.as_deref()
-    }
-
-    /// Returns true if a message has not arrived.
-    pub(crate) fn is_open(&self, msg: MsgId) -> bool {
-        self.open(msg).is_some()
-    }
-
     /// Returns true if a message has permission to send, as far as it is known.
     pub(crate) fn is_granted(&self, now: Time, msg: MsgId) -> Option<bool> {
-        self.open(msg).map(|message| message.is_granted(now))
+        let idx = msg.get().checked_sub(self.first);
+        let message = idx.and_then(|idx| self.messages.get(idx as usize));
+        message.and_then(Option::as_ref).map(|message| message.is_granted(now))
     }
 
     /// Takes the permission of a message after an input of its sender.

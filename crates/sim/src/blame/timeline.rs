@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 use super::cause::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
-use super::links::{CONTROL, LinkLogs, SlowPorts, Transits};
+use super::links::{CONTROL, LinkLogs, Transits};
 use super::message::Parts;
 
 /// Stage of transports that do not report permissions.
@@ -82,8 +82,6 @@ pub(super) struct Timeline {
     /// Ranges of bytes that have been sent.
     sent: SentRanges,
     submitted: Time,
-    /// Time of its first packet.
-    first_sent: Option<Time>,
     /// Starts of states. The last may be later than now, at the end of a transmission.
     states: VecDeque<(Time, State)>,
     /// Times before are in `parts`.
@@ -112,7 +110,6 @@ impl Timeline {
             size,
             sent: SentRanges::default(),
             submitted: now,
-            first_sent: None,
             states: VecDeque::from([(now, State::Granted)]),
             summed_until: now,
             parts: Parts::default(),
@@ -222,7 +219,6 @@ impl Timeline {
     /// A packet is handed over. If its link was free, it is on the link until `until`.
     pub(super) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
         self.lapse(now);
-        self.first_sent.get_or_insert(now);
         let is_new = self.sent.insert(payload.offset, payload.offset + u64::from(payload.len));
         let (from, state) = self.last();
         if state == State::Sent(LossSignal::Open) {
@@ -252,30 +248,34 @@ impl Timeline {
     }
 
     fn add(&mut self, part: (Time, Time), state: State, links: &LinkLogs) {
-        let own = self.msg.get();
-        let slow = match state {
-            State::Awaited(_) | State::InFlight(_) => links.slow_ports(own, self.src),
-            _ => None,
-        };
+        let none: &[u32] = &[];
+        let own_ports = &links.of_host(self.src).from;
         let (cause, ports) = match state {
-            State::Sending => (Cause::Serialisation, Vec::new()),
-            State::Resending => (Cause::Retransmission, Vec::new()),
-            State::Granted => (Cause::SenderLink, links.of_host(self.src).from.clone()),
+            State::Sending => (Cause::Serialisation, none),
+            State::Resending => (Cause::Retransmission, none),
+            State::Granted => (Cause::SenderLink, own_ports.as_slice()),
             State::Awaited(stage) => {
-                let of_receiver = links.of_host(self.dst).to.as_slice();
-                let of_core = slow.as_ref().map_or(&[][..], |slow| &slow.ports);
-                (Cause::Permission(stage), [of_receiver, of_core].concat())
+                (Cause::Permission(stage), links.of_host(self.dst).to.as_slice())
             }
-            State::InFlight(stage) => (Cause::PermissionInFlight(stage), Vec::new()),
-            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), Vec::new()),
-            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), Vec::new()),
+            State::InFlight(stage) => (Cause::PermissionInFlight(stage), none),
+            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), none),
+            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), none),
         };
-        let used = self.own_use(part, state, slow, links);
-        self.parts.add(Cause::Serialisation, used);
-        let mut rest = part.1 - part.0 - used;
+        let (own, mut rest) = (self.msg.get(), part.1 - part.0);
+        if self.is_queued && !matches!(state, State::Sending | State::Resending) {
+            links.for_each_user(
+                own_ports,
+                part,
+                |msg| msg == own,
+                |_, time| {
+                    rest = rest - time;
+                    self.parts.add(Cause::Serialisation, time);
+                },
+            );
+        }
         let mut unblocked = rest;
         let counts = |msg| msg != own && (msg != CONTROL || state == State::Granted);
-        links.for_each_user(&ports, part, counts, |msg, time| {
+        links.for_each_user(ports, part, counts, |msg, time| {
             // What is left after packets of this message that an interface had queued.
             let time = time.min(unblocked);
             if time > Span::ZERO {
@@ -288,33 +288,6 @@ impl Timeline {
             self.parts.add(Cause::Paused(tier), unblocked);
         }
         self.parts.add(cause, rest);
-    }
-
-    /// Returns the time of a part in which packets of this message were on the links that limit it:
-    /// on that of its sender, if an interface had queued them, or on slower ones of its path while
-    /// the message has no permission. Such links cannot be busy before the first packet is there.
-    fn own_use(
-        &self,
-        (from, until): (Time, Time),
-        state: State,
-        slow: Option<SlowPorts>,
-        links: &LinkLogs,
-    ) -> Span {
-        let mut ports = match state {
-            State::Sending | State::Resending => return Span::ZERO,
-            _ if self.is_queued => links.of_host(self.src).from.clone(),
-            _ => Vec::new(),
-        };
-        let (own, mut start, mut used) = (self.msg.get(), from, Span::ZERO);
-        if let (Some(slow), Some(first_sent)) = (slow, self.first_sent)
-            && from >= first_sent
-        {
-            start = (first_sent + slow.fill).clamp(from, until);
-            used = start - from;
-            ports.extend(slow.ports);
-        }
-        links.for_each_user(&ports, (start, until), |msg| msg == own, |_, time| used += time);
-        used
     }
 
     /// Returns the parts until `now`, at which the completing packet arrived.

@@ -197,6 +197,6 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         for port in of_hosts.iter().flat_map(|host| host.from.iter().chain(&host.to)) {
             keeps_all[*port as usize] = true;
         }
-        Transits::new(of_hosts, self.rates.clone(), keeps_all, waits_idly)
+        Transits::new(of_hosts, keeps_all, waits_idly)
     }
 }

@@ -173,7 +173,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         if transits.is_full() {
             let horizon = fabric.pool.oldest().unwrap_or(*now).min(*now);
             blame.advance(horizon, transits);
-            transits.clean(horizon, |msg| blame.is_open(MsgId::new(msg)));
+            transits.clean(horizon);
         }
     }
 }
