@@ -363,7 +363,7 @@ class Outage(PlanTable):
 
     - `from_us`: Start of the failure. Unit: µs.
     - `arbiter`: The arbiter that crashes, by number: its link fails, and it restarts without state.
-    - `count`: Number of failures, 1 to 100000.
+    - `count`: Number of failures, 1 to 10000.
     - `every_us`: Time between the starts of failures of one that repeats, such as a link that
       flaps; needs `until-us` and `count`. Unit: µs.
     - `host`: The host that fails, by name or number: all its links fail, and it remembers

@@ -285,6 +285,6 @@ pub struct OutageSpec {
     /// Time between the starts of failures of one that repeats, such as a link that flaps; needs
     /// `until-us` and `count`.
     pub every_us: Option<f64>,
-    /// Number of failures, 1 to 100000.
+    /// Number of failures, 1 to 10000.
     pub count: Option<u32>,
 }

@@ -246,19 +246,26 @@ impl Faults {
     }
 
     pub(super) fn arbiters_restarting(&self, now: Time) -> Vec<u32> {
-        let restarting = |o: &Outage| match o.target {
-            Target::Arbiter(arbiter) if o.until == now => Some(arbiter),
+        let restarting = |target| match target {
+            Target::Arbiter(arbiter) => Some(arbiter),
             _ => None,
         };
-        self.outages.iter().filter_map(restarting).collect()
+        self.repaired(now).filter_map(restarting).collect()
     }
 
     pub(super) fn switches_restarting(&self, now: Time) -> Vec<u32> {
-        let restarting = |o: &Outage| match o.target {
-            Target::Switch(switch) if o.until == now => Some(switch),
+        let restarting = |target| match target {
+            Target::Switch(switch) => Some(switch),
             _ => None,
         };
-        self.outages.iter().filter_map(restarting).collect()
+        self.repaired(now).filter_map(restarting).collect()
+    }
+
+    /// Iterates over the targets of outages that end now.
+    fn repaired(&self, now: Time) -> impl Iterator<Item = Target> {
+        let start = self.changes.partition_point(|&(at, ..)| at < now);
+        let of_now = self.changes[start..].iter().take_while(move |&&(at, ..)| at == now);
+        of_now.filter(|&&(.., is_repair)| is_repair).map(|&(_, i, _)| self.outages[i].target)
     }
 
     /// Returns true if routing avoids any link.
