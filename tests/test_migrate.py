@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import rampmeter as rm
 from rampmeter import PlanError, _core
 from rampmeter._core import RENAMED_KEYS
 from rampmeter.plan.migration import migrate
@@ -48,6 +49,11 @@ def printed(*arguments: object) -> str:
         ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),
         ("[run]\ntrace = 'a'\n[x]\ntrace = 1", "[run]\ntimeline = 'a'\n[x]\ntrace = 1"),
         ("[run]\n'trace-events' = 9", "[run]\ntimeline-events = 9"),
+        ("run = { 'trace' = 'a' }", "run = { 'timeline' = 'a' }"),
+        (
+            "file = 'run.trace'\n[run]\ntrace = 'run.trace.pftrace'",
+            "file = 'run.trace'\n[run]\ntimeline = 'run.trace.pftrace'",
+        ),
         ("workload.trace = 1\nrun.traces = 2", "workload.trace = 1\nrun.traces = 2"),
         ("macro-rto-ns = 1\nrto-ns-x = 2", "macro-rto-ns = 1\nrto-ns-x = 2"),
     ],
@@ -143,3 +149,20 @@ def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(run: str
     new, settings = migrate(text)
     assert len(settings) == 1
     _core.check(new, ".")
+
+
+def test_a_manifest_of_the_former_version_is_a_plan(tmp_path: Path) -> None:
+    plan = rm.Plan(
+        "topology = { kind = 'star', hosts = 4 }\ntransport = { name = 'dcpim' }\n"
+        "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n"
+        "run = { timeline = 'a.pftrace' }\n"
+    )
+    run = rm.run(plan, out=tmp_path / "run", quiet=True)
+    file = run.path / "manifest.json"
+    manifest = json.loads(file.read_text())
+    of_run = manifest["plan"]["run"]
+    manifest["plan"]["run"] = {key.replace("timeline", "trace"): of_run[key] for key in of_run}
+    manifest["trace"] = manifest.pop("timeline")
+    file.write_text(json.dumps(manifest))
+    assert rm.Plan.load(file).check()["run"]["timeline"] == "a.pftrace"
+    assert rm.Run(run.path).timeline_file == run.path / "a.pftrace"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter._core import ResultError
+from rampmeter.plan.migration import with_present_keys
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.toml import dumps
@@ -40,7 +41,7 @@ def plan_of(file: Path) -> tuple[str, Path]:
     base = file.parent / identity.get(BASE, "")
     for name, digest in identity.get("inputs", {}).items():
         check_input(file, base / name, digest)
-    return dumps(without_nulls(plan)), base
+    return dumps(with_present_keys(without_nulls(plan))), base
 
 
 def check_input(manifest: Path, file: Path, digest: str) -> None:

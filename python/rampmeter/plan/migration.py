@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from rampmeter._core import RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS
 
@@ -12,11 +12,13 @@ _FORMER: Final = {old: (new, parts) for old, new, parts in RENAMED_KEYS}
 _FORMER_OF_NODES: Final = {(table, old): new for table, old, new in RENAMED_NODE_KEYS}
 _FORMER_OF_PLANS: Final = {(table, old): new for table, old, new in RENAMED_PLAN_KEYS}
 _PLAN_TABLES: Final = "|".join(sorted({table for table, _, _ in RENAMED_PLAN_KEYS}))
-_PATH: Final = re.compile(rf"(?<![\w.-])(?P<table>{_PLAN_TABLES})\.(?P<key>[\w-]+)")
+_PATH: Final = re.compile(
+    rf"(?<![\w.-])(?P<table>{_PLAN_TABLES})\.(?P<key>[\w-]+)(?=[\"']?[ \t]*=)"
+)
 """A key of a plan with its table, such as in `--set run.links=true`."""
 _INLINE: Final = re.compile(rf"(?<![\w.-])(?P<table>{_PLAN_TABLES})[ \t]*=[ \t]*\{{[^{{}}]*\}}")
 """A table of a plan on one line."""
-_KEY: Final = re.compile(r"(?<![\w.\"'-])[\w-]+(?=[ \t]*=)")
+_KEY: Final = re.compile(r"(?<![\w.-])[\w-]+(?=[\"']?[ \t]*=)")
 _PEERS: Final = re.compile(r"^[ \t]*\[\[[ \t]*peer[ \t]*\]\]", re.MULTILINE)
 """A table that only configurations of nodes have."""
 _HEADER_OR_SETTING: Final = re.compile(
@@ -69,6 +71,16 @@ def migrate(text: str) -> tuple[str, list[RenamedSetting]]:
         text, with_tables = _migrate_paths(text)
         in_tables += with_tables
     return text, sorted([*changed, *in_tables], key=lambda setting: setting.line)
+
+
+def with_present_keys(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the table of a plan of an earlier version with the present keys of its tables."""
+    present = dict(plan)
+    for (table, old), new in _FORMER_OF_PLANS.items():
+        keys = present.get(table)
+        if isinstance(keys, Mapping) and old in keys:
+            present[table] = {new if key == old else key: keys[key] for key in keys}
+    return present
 
 
 def _migrate_paths(text: str) -> tuple[str, list[RenamedSetting]]:

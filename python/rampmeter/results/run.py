@@ -199,7 +199,8 @@ class Run:
     @property
     def timeline_file(self) -> Path | None:
         """The timeline, for ui.perfetto.dev; `None` unless `run.timeline` was set."""
-        timeline = self.manifest.get("timeline")
+        # Version 0.2.0 had another name.
+        timeline = self.manifest.get("timeline") or self.manifest.get("trace")
         return self.path / timeline["file"] if timeline else None
 
     @cached_property
