@@ -92,3 +92,24 @@ def test_the_goodput_of_a_flow_is_drawn_with_the_outages_of_a_flapping_link(
     if rates_us:
         # Packets on the link that fails are lost.
         assert min(gbps[(times > 190) & (times < 240)]) < 60
+
+
+def test_goodput_is_nothing_while_no_flow_is_open(tmp_path: Path) -> None:
+    (tmp_path / "flow.csv").write_text(FLOW + "3000,0,2,1000000\n")
+    text = PLAN.format(transport="dcpim", rerouting_us=50.0) + "[run]\nrates-us = 5\n"
+    (tmp_path / "plan.toml").write_text(text)
+    run = rm.run(rm.Plan.load(tmp_path / "plan.toml"), quiet=True)
+    points = np.asarray(run.plot.goodput().axes[0].lines[0].get_xydata())
+    assert points[(points[:, 0] > 2000) & (points[:, 0] < 2990), 1].max() == 0
+    assert points[points[:, 0] >= 3000, 1].max() > 50
+
+
+def test_outages_of_an_element_that_overlap_are_one(tmp_path: Path) -> None:
+    (tmp_path / "flow.csv").write_text(FLOW)
+    text = PLAN.format(transport="dcpim", rerouting_us=5.0).replace("from-us = 200.0", "")
+    text += "from-us = 50\nuntil-us = 60\nevery-us = 50\ncount = 2\n"
+    text += "[[faults.outages]]\nlink = 's0-s2'\nfrom-us = 55\nuntil-us = 70\n"
+    (tmp_path / "plan.toml").write_text(text)
+    run = rm.run(rm.Plan.load(tmp_path / "plan.toml"), quiet=True)
+    rows = run.tables["outages"].records()
+    assert [(row["from_us"], row["until_us"]) for row in rows] == [(50, 70), (100, 110)]

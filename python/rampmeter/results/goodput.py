@@ -25,6 +25,10 @@ class Run(Protocol):
         """Statistics."""
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """Its plan."""
+
+    @property
     def rates(self) -> "pa.Table | None":
         """The bytes of each flow in each interval, if it has them."""
 
@@ -44,6 +48,7 @@ def goodput(runs: Mapping[str, Run], window: Window, ax: "Axes | None" = None) -
     start, end = window.until(end_ps)
     outages = () if first.outages is None else outages_of(first.outages)
     bands = [(failed, end if until is None else until) for _, failed, until, _ in outages]
+    bands = [band for band in bands if band[0] < end and band[1] > start]
     return plots.over_time(lines, (start, end), "Goodput (Gbit/s)", scale=8e3, bands=bands, ax=ax)
 
 
@@ -58,16 +63,18 @@ def _steps(
 ) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     """Returns starts of intervals in ps and bytes per ps in them."""
     rates = run.rates
-    edges, delivered = _of_flows(run, window_ps) if rates is None else _of_rates(rates)
+    edges, delivered = _of_flows(run, window_ps) if rates is None else _of_rates(rates, run)
     return edges[:-1], np.diff(delivered) / np.maximum(np.diff(edges), 1.0)
 
 
-def _of_rates(rates: "pa.Table") -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+def _of_rates(rates: "pa.Table", run: Run) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
     """Returns the ends of intervals with rates, from 0, and the bytes delivered until then."""
-    ends, place = np.unique(rates["time_ps"].to_numpy(), return_inverse=True)
+    interval = float(run.manifest["plan"]["run"]["rates-us"]) * 1e6
+    # Intervals without flows have no rows.
+    place = np.ceil(rates["time_ps"].to_numpy() / interval).astype(np.int64)
     each = np.bincount(place, weights=rates["delivered_bytes"].to_numpy())
-    edges = np.concatenate([[0.0], ends.astype(np.float64)])
-    return edges, np.concatenate([[0.0], np.cumsum(each)])
+    edges = np.arange(each.size, dtype=np.float64) * interval
+    return edges, np.cumsum(each).astype(np.float64)
 
 
 def _of_flows(

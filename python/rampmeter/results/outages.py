@@ -59,13 +59,22 @@ def outage_tables(runs: Runs) -> Iterator[ResultTable]:
 
 
 def outages_of(events: "pa.Table") -> "Iterator[tuple[str, int, int | None, int]]":
-    """Yields the element of each outage, and the times in ps of its start, repair and rerouting."""
-    rows = events.to_pylist()
-    for idx, event in enumerate(rows):
+    """Returns the element of each outage, and the times in ps of start, repair and rerouting."""
+    open_of: dict[str, list[Any]] = {}
+    found: list[list[Any]] = []
+    for event in events.to_pylist():
+        what = event["what"]
         if event["state"] == "down":
-            later = (one for one in rows[idx + 1 :] if one["what"] == event["what"])
-            until = next((one["time_ps"] for one in later if one["state"] == "up"), None)
-            yield event["what"], event["time_ps"], until, event["routed_ps"]
+            # Outages of an element that overlap are one.
+            if what not in open_of:
+                open_of[what] = [0, [what, event["time_ps"], None, event["routed_ps"]]]
+                found.append(open_of[what][1])
+            open_of[what][0] += 1
+        elif event["state"] == "up" and what in open_of:
+            open_of[what][0] -= 1
+            if open_of[what][0] == 0:
+                open_of.pop(what)[1][2] = event["time_ps"]
+    return ((what, start, until, routed) for what, start, until, routed in found)
 
 
 class _Outages:
