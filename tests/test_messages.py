@@ -7,8 +7,10 @@ from typing import Final
 import pytest
 
 import rampmeter as rm
+from rampmeter.choices.grammar import parse_values
+from rampmeter.text.locations import Location
 
-from .commands import call, ok
+from .commands import call, error_line, ok
 
 GOOD: Final = """\
 seed = 1
@@ -211,3 +213,16 @@ def test_an_error_about_a_listed_value_names_the_nearest_one() -> None:
     ):
         with pytest.raises(rm.PlanError, match=f"did you mean {near}\\?"):
             rm.Plan(GOOD).with_((key, value)).check()
+
+
+def test_dates_and_exponents_of_options_are_as_in_files(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "topology = { kind = 'star', hosts = 4 }\ntransport = 'dcpim'\n"
+        "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n"
+    )
+    dated = error_line("check", plan, "--set", "workload.flows=2020-01-01")
+    assert "expected a number, a text or a list, got 2020-01-01" in dated
+    table = "workload={pattern='all-to-all',sizes='imc10',load=0.4,flows=1e2}"
+    assert ok("check", plan, "--set", table).exit_code == 0
+    assert parse_values("1e2..3e2:1e2", Location()) == [100, 200, 300]

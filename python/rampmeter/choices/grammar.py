@@ -127,12 +127,16 @@ def _plain(text: str) -> float:
     return float(text) if set(text) & set(".eE") else int(text)
 
 
+def _is_whole(text: str) -> bool:
+    return not set(text) & set(".eE") or isinstance(parse_value(text), int)
+
+
 def _range(
     first: str, last: str, kind: str | None, step: str | None, *, where: Location
 ) -> Sequence[TomlValue]:
     """Returns the numbers from the first to the last, which counts if a step meets it exactly."""
     parts = (first, last, step)
-    is_whole = all(part is None or not set(part) & set(".eE") for part in parts)
+    is_whole = all(part is None or _is_whole(part) for part in parts)
     if step is None and not is_whole:
         raise where.error(expected=f"a step as in {first}..{last}:0.1", got=f"{first}..{last}")
     try:

@@ -314,7 +314,10 @@ def parse_override(text: str) -> Override:
     key = key.strip()
     if not equals or not all(key.split(".")):
         raise Location(key="--set").error(expected="key=value", got=text)
-    return key, parse_value(value.strip())
+    found = parse_value(value.strip())
+    for path, date in dates(found, key):
+        raise Location(key="--set").at(path).error(expected="a number, a text or a list", got=date)
+    return key, found
 
 
 def compact_plan(plan: Plan, *overrides: Override) -> Plan:

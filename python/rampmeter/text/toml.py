@@ -63,6 +63,7 @@ def parse(text: str, location: Location) -> dict[str, Any]:
         for path, value in dates(table):
             where = replace(location, key=path)
             raise where.error(expected="a number, a text or a list", got=value, code=SYNTAX)
+        _keep_parameters(table, text)
         return table
     # Before Python 3.14 the line and column are in the message alone.
     found = re.fullmatch(r"(.+) \(at line (\d+), column (\d+)\)", message)
@@ -71,6 +72,17 @@ def parse(text: str, location: Location) -> dict[str, Any]:
         source = text.splitlines()[line - 1].strip()
         message, location = found[1], replace(location, line=line, column=column, source=source)
     raise _syntax_error(location, f"{message[:1].lower()}{message[1:]}")
+
+
+def _keep_parameters(table: dict[str, Any], text: str) -> None:
+    """Restores numbers in parameters of transports in Python, whose types are their authors'."""
+    if "parameters" in text:
+        of: Any = table.get("transport")
+        plain: Any = tomllib.loads(text).get("transport")
+        pairs = zip(of, plain, strict=True) if isinstance(of, list) else [(of, plain)]
+        for transport, written in pairs:
+            if isinstance(transport, dict) and "parameters" in transport:
+                transport["parameters"] = written["parameters"]
 
 
 def dates(value: object, path: str = "") -> Iterator[tuple[str, str]]:
@@ -122,10 +134,11 @@ def parse_value(text: str) -> TomlValue:
     if _POWER.fullmatch(text):
         return number(text)
     try:
-        table: dict[str, TomlValue] = tomllib.loads(f"value = {text}")
+        table = tomllib.loads(f"value = {text}", parse_float=number)
     except tomllib.TOMLDecodeError:
         return text
-    return table["value"] if len(table) == 1 else text
+    value: TomlValue = table["value"] if len(table) == 1 else text
+    return value
 
 
 def plain(value: object) -> TomlValue:
