@@ -16,6 +16,8 @@ FULL = 1472
 HEAD = struct.Struct("!QQ")
 TOS_HIGHEST = 0xE0
 SILENCE_SECONDS = 1.0
+ROUND_SECONDS = 0.05
+SURGE = 45
 SO_TIMESTAMPNS = 35
 SOL_UDP, UDP_SEGMENT = 17, 103
 
@@ -54,20 +56,21 @@ def burst(address: str, count: str, ports: str) -> None:
         send(sockets[number % len(sockets)], address, number, FULL)
 
 
-def saturate(address: str, seconds: str) -> None:
-    """Fills the lowest priority's queue (tag 7); sends one of the highest (tag 0) every 10 ms."""
+def surge(address: str, rounds: str) -> None:
+    """Sends 45 packets of the lowest priority (tag 7), then one of the highest (tag 0).
+
+    Less than the queue's capacity and the socket's buffer, so a sender that waits for a processor
+    loses a round and not the rest. Programs that run at once have the same rounds.
+    """
     low = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    # About 28 packets: less than the queue's capacity, so the sender blocks without losses.
-    low.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 32 << 10)
+    low.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
     high = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     high.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, TOS_HIGHEST)
-    end = time.monotonic() + float(seconds)
-    due = 0.0
-    while (now := time.monotonic()) < end:
-        if now >= due:
-            send(high, address, 0, HEAD.size)
-            due = now + 0.01
-        send(low, address, 7, FULL)
+    for _ in range(int(rounds)):
+        time.sleep(ROUND_SECONDS - time.time() % ROUND_SECONDS)
+        for _ in range(SURGE):
+            send(low, address, 7, FULL)
+        send(high, address, 0, HEAD.size)
 
 
 def segments(address: str, bytes_: str) -> None:
@@ -125,7 +128,7 @@ def say_ready() -> None:
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
-    act.__name__: act for act in (receive, tell, burst, saturate, segments, stream, sink, frames)
+    act.__name__: act for act in (receive, tell, burst, surge, segments, stream, sink, frames)
 }
 
 if __name__ == "__main__":
