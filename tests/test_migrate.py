@@ -7,10 +7,9 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import PlanError, _core
-from rampmeter._core import RENAMED_KEYS
 from rampmeter.plan.migration import migrate
 
-from .commands import ok
+from .commands import error_line, ok
 
 FORMER = """\
 seed = 1
@@ -30,36 +29,105 @@ def printed(*arguments: object) -> str:
     return ok("migrate", *arguments).stdout
 
 
+RENAMED = [
+    ("transport.rto-ns = 45_000", "transport.rto-us = 45"),
+    ("[transport]\nrto-ns=9500", "[transport]\nrto-us=9.5"),
+    ("transport = { rto-ns = 1e3 }", "transport = { rto-us = 1 }"),
+    ("transport.rto-ns = 0x10", "transport.rto-us = 0.016"),
+    ("transport.rto-ns = 1.5e9", "transport.rto-us = 1500000"),
+    ("transport.rto-ns = 0", "transport.rto-us = 0"),
+    ("[transport]\nrto-ns = '1.1us'", "[transport]\nrto-us = '1.1us'"),
+    ('[transport]\nrto-ns = "9.5 us"', '[transport]\nrto-us = "9.5 us"'),
+    ('[transport]\npace-percent = "99 %"', '[transport]\ncredit-rate = "99 %"'),
+    ("[transport]\npace-percent = 99", "[transport]\ncredit-rate = 0.99"),
+    ("[transport]\nrack-quarters = 17", "[transport]\nreordering-window-rtts = 4.25"),
+    ("[transport]\nclock-ppb = 50_000", "[transport]\nclock-drift-ppm = 50"),
+    (
+        '[sweep.grid]\n"transport.rto-ns" = [9500, 10_000]',
+        '[sweep.grid]\n"transport.rto-us" = [9.5, 10]',
+    ),
+    (
+        'sweep.grid."transport.rto-ns" = "1000..3000:500"',
+        'sweep.grid."transport.rto-us" = "1..3:0.5"',
+    ),
+    (
+        "[sweep.grid]\n'transport.rto-ns' = [45_000, # 1\n 90_000] # 2",
+        "[sweep.grid]\n'transport.rto-us' = [45, # 1\n 90] # 2",
+    ),
+    (
+        "[sweep.sample.axes]\n'transport.rto-ns' = { uniform = [1, 2000] }",
+        "[sweep.sample.axes]\n'transport.rto-us' = { uniform = [0.001, 2] }",
+    ),
+    ("[sweep.grid]\n'run.trace' = ['a']", "[sweep.grid]\n'run.timeline' = ['a']"),
+    (
+        "sweep.transports = [{ name = 'tcp', rto-ns = 1000 }]",
+        "sweep.transports = [{ name = 'tcp', rto-us = 1 }]",
+    ),
+    ("run.trace = 'a'\nrun.trace-hosts = [1]", "run.timeline = 'a'\nrun.timeline-hosts = [1]"),
+    ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),
+    ("[run]\ntrace = 'a'\n[x]\ntrace = 1", "[run]\ntimeline = 'a'\n[x]\ntrace = 1"),
+    ("[run]\n'trace-events' = 9", "[run]\n'timeline-events' = 9"),
+    ('[run]\n"tr\\u0061ce" = 9', "[run]\ntimeline = 9"),
+    ("run.\"trace\" = 'a'", "run.\"timeline\" = 'a'"),
+    ("\"run\" . 'trace' = 'a'", "\"run\" . 'timeline' = 'a'"),
+    ("[\"run\"]\ntrace = 'a'", "[\"run\"]\ntimeline = 'a'"),
+    ("node.gather-us = 20", "node.coalesce-us = 20"),
+    (
+        "node = { gather-us = 20 }\npeer = [{ id = 0 }]",
+        "node = { coalesce-us = 20 }\npeer = [{ id = 0 }]",
+    ),
+    ('[network]\nspray = 4\n[["peer"]]\nid = 0', '[network]\nspray-ports = 4\n[["peer"]]\nid = 0'),
+]
+KEPT = [
+    '[run]\ntimeline = \'rto-ns = 500\'\nnote = """\ntrace = 5\nrun.trace = 5\n"""',
+    "file = 'rto-ns/x.py'\n# rto-ns = 5\n",
+    "[transport.parameters]\nrto-ns = 9",
+    "[workload]\ntrace = 1\n[run]\ntraces = 2",
+    "[run]\n[\"a\".'b']\ntrace = 1",
+    "[transport]\nmacro-rto-ns = 1\nrto-ns-x = 2",
+    '[fabric]\nspray = "random"\n[network]\nspray = 4',
+]
+
+
+def migrated(folder: Path, text: str) -> str:
+    """Returns a text with the present keys."""
+    file = folder / "plan.toml"
+    file.write_bytes(text.encode())
+    return migrate(file)[0]
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED)
+def test_a_former_key_gets_its_present_name_and_unit(old: str, new: str, tmp_path: Path) -> None:
+    assert migrated(tmp_path, old) == new
+    assert migrated(tmp_path, f"\ufeff{old}\r\n") == f"\ufeff{new}\r\n"
+    assert migrated(tmp_path, new) == new
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_all_other_text_is_kept(text: str, tmp_path: Path) -> None:
+    assert migrated(tmp_path, text) == text
+
+
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("text", "error"),
     [
-        ("rto-ns = 45_000", "rto-us = 45"),
-        ("rto-ns=9500", "rto-us=9.5"),
-        ('"transport.rto-ns" = [9500, 10_000]', '"transport.rto-us" = [9.5, 10]'),
-        ('"transport.rto-ns" = "1000..3000:500"', '"transport.rto-us" = "1..3:0.5"'),
-        ('rto-ns = "1.1us"', 'rto-us = "1.1us"'),
-        ("pfabric:rto-ns=72000,dcpim", "pfabric:rto-us=72,dcpim"),
-        ("--set transport.rto-ns=1,2 --jobs 3", "--set transport.rto-us=0.001,0.002 --jobs 3"),
-        ("pace-percent = 99", "credit-rate = 0.99"),
-        ("rack-quarters = 16", "reordering-window-rtts = 4"),
-        ("clock-ppb = 50_000", "clock-drift-ppm = 50"),
-        ("`rto-ns`", "`rto-us`"),
-        ("run.trace = 'a'\nrun.trace-hosts = [1]", "run.timeline = 'a'\nrun.timeline-hosts = [1]"),
-        ("--set run.trace=a.pftrace,b", "--set run.timeline=a.pftrace,b"),
-        ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),
-        ("[run]\ntrace = 'a'\n[x]\ntrace = 1", "[run]\ntimeline = 'a'\n[x]\ntrace = 1"),
-        ("[run]\n'trace-events' = 9", "[run]\ntimeline-events = 9"),
-        ("run = { 'trace' = 'a' }", "run = { 'timeline' = 'a' }"),
+        ("[run]\ntrace = 1\ntimeline = 2", "line 2, column 1: run.trace: expected one of the keys"),
         (
-            "file = 'run.trace'\n[run]\ntrace = 'run.trace.pftrace'",
-            "file = 'run.trace'\n[run]\ntimeline = 'run.trace.pftrace'",
+            "[sweep.grid]\n'transport.rto-us' = [1]\n'transport.rto-ns' = [1]",
+            "expected one of the keys `transport.rto-ns` and `transport.rto-us`, got both",
         ),
-        ("workload.trace = 1\nrun.traces = 2", "workload.trace = 1\nrun.traces = 2"),
-        ("macro-rto-ns = 1\nrto-ns-x = 2", "macro-rto-ns = 1\nrto-ns-x = 2"),
+        ("rampmeter run --set run.trace=a", "line 1, column 11: "),
     ],
 )
-def test_a_former_key_gets_its_present_name_and_unit(old: str, new: str) -> None:
-    assert migrate(old)[0] == new
+def test_a_text_that_cannot_be_migrated_is_an_error(text: str, error: str, tmp_path: Path) -> None:
+    good, bad = tmp_path / "a.toml", tmp_path / "b.toml"
+    good.write_text("run.trace = 'a'")
+    bad.write_text(text)
+    done = error_line("migrate", bad, good)
+    assert f"{bad}: " in done
+    assert error in done
+    assert "[plan-syntax]" in done
+    assert (good.read_text(), bad.read_text()) == ("run.trace = 'a'", text)
 
 
 def test_a_migrated_plan_is_accepted_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -67,7 +135,7 @@ def test_a_migrated_plan_is_accepted_and_keeps_the_rest(tmp_path: Path) -> None:
     plan.write_bytes(FORMER.replace("\n", "\r\n").encode())
     assert printed(plan, "--dry-run").splitlines() == [
         f"{plan}:6: rto-ns = 45_000 -> rto-us = 45",
-        f'{plan}:8: rto-ns" = [9500, 10_000 -> rto-us" = [9.5, 10',
+        f"{plan}:8: rto-ns -> rto-us",
     ]
     assert b"rto-ns" in plan.read_bytes()
     changes = json.loads(printed(plan, "--json"))
@@ -83,7 +151,7 @@ def test_a_migrated_plan_is_accepted_and_keeps_the_rest(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["plan.toml"]
 
 
-def test_former_keys_of_nodes_are_renamed_in_their_tables() -> None:
+def test_former_keys_of_nodes_are_renamed_in_their_tables(tmp_path: Path) -> None:
     text = """\
 [node]
 id = 0
@@ -98,7 +166,9 @@ rto-ns = 45_000
 [[peer]]
 id = 0
 """
-    new, settings = migrate(text)
+    file = tmp_path / "node.toml"
+    file.write_text(text)
+    new, settings = migrate(file)
     assert new == (
         text.replace("gather-us", "coalesce-us")
         .replace("metrics", "metrics-address")
@@ -106,29 +176,25 @@ id = 0
         .replace("rto-ns = 45_000", "rto-us = 45")
     )
     assert [setting.line for setting in settings] == [3, 4, 6, 10]
-    assert settings[2].new == "spray-ports = 4"
-
-
-def test_keys_of_plans_are_not_renamed_as_those_of_nodes_are() -> None:
-    plan = '[fabric]\nspray = "random"\n[network]\nspray = 4\n'
-    assert migrate(plan) == (plan, [])
+    assert [setting.new for setting in settings[2:]] == ["spray-ports", "rto-us = 45"]
 
 
 @pytest.mark.parametrize(
-    ("transport", "key"),
+    ("transport", "key", "new"),
     [
-        ("capton", "least-share-milli"),
-        ("cosy", "control-milli"),
-        ("fastpass", "epoch-milli"),
-        ("fastpod", "clock-ppb"),
-        ("hpcc", "timeout-max-ns"),
-        ("phost", "token-life-milli"),
-        ("sird", "pace-percent"),
-        ("tcp", "rack-quarters"),
+        ("capton", "least-share-milli", "share-min"),
+        ("cosy", "control-milli", "control-share"),
+        ("fastpass", "epoch-milli", "epoch-length"),
+        ("fastpod", "clock-ppb", "clock-drift-ppm"),
+        ("hpcc", "timeout-max-ns", "timeout-max-us"),
+        ("phost", "token-life-milli", "token-lifetime"),
+        ("sird", "pace-percent", "credit-rate"),
+        ("tcp", "rack-quarters", "reordering-window-rtts"),
     ],
 )
-def test_a_former_key_is_an_error_that_names_the_present_one(transport: str, key: str) -> None:
-    new = {old: new for old, new, _ in RENAMED_KEYS}[key]
+def test_a_former_key_is_an_error_that_names_the_present_one(
+    transport: str, key: str, new: str
+) -> None:
     text = f'[topology]\nkind = "star"\nhosts = 4\n[transport]\nname = "{transport}"\n{key} = 1\n'
     text += '[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.4\n'
     with pytest.raises(PlanError) as caught:
@@ -138,7 +204,9 @@ def test_a_former_key_is_an_error_that_names_the_present_one(transport: str, key
 
 
 @pytest.mark.parametrize("run", ["[run]\ntrace = 'a.pftrace'\n", "run = { trace = 'a.pftrace' }\n"])
-def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(run: str) -> None:
+def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(
+    run: str, tmp_path: Path
+) -> None:
     text = "topology = { kind = 'star', hosts = 4 }\ntransport = { name = 'dcpim' }\n"
     text += "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n" + run
     with pytest.raises(PlanError) as caught:
@@ -146,9 +214,7 @@ def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(run: str
     assert caught.value.key == "run.trace"
     assert "`timeline`" in str(caught.value.expected)
     assert caught.value.line == 4 + ("[run]" in run)
-    new, settings = migrate(text)
-    assert len(settings) == 1
-    _core.check(new, ".")
+    _core.check(migrated(tmp_path, text), ".")
 
 
 def test_a_manifest_of_the_former_version_is_a_plan(tmp_path: Path) -> None:

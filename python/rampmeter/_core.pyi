@@ -7,8 +7,6 @@ from typing import Final, TypedDict, final, type_check_only
 __all__ = [
     "COMMIT",
     "PROFILE",
-    "RENAMED_KEYS",
-    "RENAMED_NODE_KEYS",
     "RENAMED_PLAN_KEYS",
     "VERSION",
     "WARNINGS",
@@ -41,6 +39,7 @@ __all__ = [
     "every_packet",
     "homa_priorities",
     "host_packet",
+    "migrate",
     "offered",
     "plan_schema",
     "quantity",
@@ -61,12 +60,6 @@ PROFILE: Final[str]
 """The build profile, such as `release`."""
 WARNINGS: Final[dict[str, list[str]]]
 """The codes of all warnings of plans and runs, with the names of their values."""
-
-RENAMED_KEYS: Final[list[tuple[str, str, int]]]
-"""Keys of transports that had other names: former name, present name, and divisor of values."""
-
-RENAMED_NODE_KEYS: Final[list[tuple[str, str, str]]]
-"""Keys of configurations of nodes that had other names: table, former name, and present name."""
 
 RENAMED_PLAN_KEYS: Final[list[tuple[str, str, str]]]
 """Keys of plans outside `transport` that had other names: table, former and present name."""
@@ -329,6 +322,9 @@ def run(
 
 def check(plan: str, base: str) -> str:
     """Checks a plan; returns it with every default as JSON."""
+
+def migrate(text: str, name: str) -> tuple[str, list[tuple[int, str, str]]]:
+    """Returns the text of a file with the present keys; line, former, present of each renamed."""
 
 def bench(plan: str, base: str) -> str:
     """Runs a plan without writing anything; returns its speed as JSON."""

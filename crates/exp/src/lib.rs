@@ -36,6 +36,7 @@ pub use run::run;
 pub use run::testbed::{CollectError, HostRun, collect, host_packet, prepare};
 pub use simulation::progress::{NullObserver, Observer, Progress};
 pub use simulation::status::RunStatus;
+pub use text::migrate::{RenamedSetting, migrate};
 pub use topology::names::NamesSpec;
 pub use traffic::collective::CollectiveRound;
 pub use traffic::rpc::RpcSummary;

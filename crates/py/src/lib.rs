@@ -25,7 +25,7 @@ use rampmeter_exp::{
     Warning, catch_violation,
 };
 use rampmeter_metrics::Order;
-use rampmeter_proto::keys::{RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS};
+use rampmeter_proto::keys::RENAMED_PLAN_KEYS;
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
@@ -188,6 +188,18 @@ fn run(
 fn check(plan: &str, base: &str) -> PyResult<String> {
     let plan = valid(plan, base)?;
     serde_json::to_string(plan.plan()).map_err(plan_error)
+}
+
+/// Line, former and present setting of a renamed key.
+type RenamedSetting = (usize, String, String);
+
+/// Returns the text of the file `name` with the present names and units of keys, and the line, the
+/// former and the present setting of each key that was renamed.
+#[pyfunction]
+fn migrate(text: &str, name: &str) -> PyResult<(String, Vec<RenamedSetting>)> {
+    let (text, settings) =
+        rampmeter_exp::migrate(text, name).map_err(|error| error_of_plan(&error))?;
+    Ok((text, settings.into_iter().map(|one| (one.line, one.old, one.new)).collect()))
 }
 
 /// Runs a plan without writing anything; returns its speed as JSON.
@@ -421,14 +433,11 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
         "WARNINGS",
         BTreeMap::from(rampmeter_exp::WARNINGS.map(|(code, names)| (code, names.to_vec()))),
     )?;
-    let renamed = RENAMED_KEYS.map(|key| (key.old, key.new, key.parts));
-    module.add("RENAMED_KEYS", renamed.to_vec())?;
-    let renamed = RENAMED_NODE_KEYS.map(|key| (key.table, key.old, key.new));
-    module.add("RENAMED_NODE_KEYS", renamed.to_vec())?;
     let renamed = RENAMED_PLAN_KEYS.map(|key| (key.table, key.old, key.new));
     module.add("RENAMED_PLAN_KEYS", renamed.to_vec())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(migrate, module)?)?;
     module.add_function(wrap_pyfunction!(speed, module)?)?;
     module.add_function(wrap_pyfunction!(host_packet, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;

@@ -6,8 +6,7 @@ import click
 
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FILE
-from rampmeter.plan.migration import migrate as migrate_text
-from rampmeter.text.locations import undecodable
+from rampmeter.plan.migration import migrate as migrate_file
 
 
 @click.command()
@@ -17,8 +16,8 @@ from rampmeter.text.locations import undecodable
 def migrate(files: tuple[Path, ...], *, dry_run: bool, as_json: bool) -> None:
     """Rewrite plans with the present names and units of keys.
 
-    FILES are plans, sweeps, configurations of rampd, or texts with commands. Only renamed keys
-    and their values change.
+    FILES are plans, sweeps or configurations of rampd. Only renamed keys and their numbers change.
+    A file with an error stays as it is, and so do all files after it.
 
     \b
     Example: the changes that a plan needs
@@ -26,10 +25,7 @@ def migrate(files: tuple[Path, ...], *, dry_run: bool, as_json: bool) -> None:
     """
     found = []
     for file in files:
-        try:
-            text, settings = migrate_text(file.read_bytes().decode())
-        except UnicodeDecodeError as error:
-            raise undecodable(file, error) from None
+        text, settings = migrate_file(file)
         if settings and not dry_run:
             part = file.with_name(f"{file.name}.part")
             part.write_bytes(text.encode())

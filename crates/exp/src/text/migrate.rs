@@ -1,0 +1,204 @@
+//! Texts of earlier versions, with the present names and units of keys.
+//!
+//! Keys are found in the document, so that comments, texts in quotes and the order stay as they
+//! are, and each key is one of its own table, however it is written.
+
+use std::ops::Range;
+
+use rampmeter_proto::keys::{
+    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey,
+};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::place::{Path, PathElement, at_path, place, syntax_error};
+use crate::error::{PlanError, Problem};
+
+/// A key that was renamed in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenamedSetting {
+    /// Line of the key, from 1.
+    pub line: usize,
+    /// The former key, and its value if that is a number.
+    pub old: String,
+    /// The present key, and its value if that is a number.
+    pub new: String,
+}
+
+/// Returns a plan, a sweep or a configuration of `rampd` with the present names and units of keys,
+/// and the keys that were renamed. Values with a unit, such as `"1.5 us"`, are kept, and so is all
+/// else. `origin` names the text in errors.
+///
+/// # Errors
+/// The text is not TOML, or a table has a former key and the present one.
+pub fn migrate(text: &str, origin: &str) -> Result<(String, Vec<RenamedSetting>), PlanError> {
+    let document = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map(|span| place(text, span.start));
+        syntax_error(origin, "", Problem::Other(error.message().trim().replace('\n', " ")), at)
+    })?;
+    let root = document.get_ref();
+    let is_node = ["node", "peer"].iter().any(|table| root.contains_key(*table));
+    let former = if is_node { &RENAMED_NODE_KEYS[..] } else { &RENAMED_PLAN_KEYS[..] };
+    let mut migration = Migration { text, former, edits: Vec::new(), settings: Vec::new() };
+    migration
+        .table(root, &Path::default())
+        .map_err(|(path, problem)| at_path(text, origin, &path, problem, true))?;
+    let Migration { mut edits, mut settings, .. } = migration;
+    edits.sort_unstable_by_key(|(span, _)| std::cmp::Reverse(span.start));
+    let mut new = text.to_owned();
+    for (span, replacement) in edits {
+        new.replace_range(span, &replacement);
+    }
+    settings.sort_by_key(|setting| setting.line);
+    Ok((new, settings))
+}
+
+struct Migration<'a> {
+    text: &'a str,
+    /// The renamed keys of this kind of text outside `transport`.
+    former: &'static [RenamedTableKey],
+    edits: Vec<(Range<usize>, String)>,
+    settings: Vec<RenamedSetting>,
+}
+
+impl Migration<'_> {
+    fn table(&mut self, table: &DeTable<'_>, path: &Path) -> Result<(), (Path, Problem)> {
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            let path_of_key = path.join(PathElement::Key(name.to_owned()));
+            // Tables of Python transports are their authors'.
+            if name == "parameters" {
+                continue;
+            }
+            let Some((old, new, parts)) = self.renamed(&path_of_key.to_string()) else {
+                self.values(value, &path_of_key)?;
+                continue;
+            };
+            let before = name.strip_suffix(old).unwrap_or_default();
+            let present = format!("{before}{new}");
+            if table.contains_key(present.as_str()) {
+                let expected = format!("one of the keys `{name}` and `{present}`");
+                return Err((path_of_key, Problem::Unexpected { expected, got: "both".into() }));
+            }
+            if parts > 1 {
+                self.divide(value, parts);
+            }
+            self.rename(key.span(), old, new, value.span());
+        }
+        Ok(())
+    }
+
+    fn values(&mut self, value: &Spanned<DeValue<'_>>, path: &Path) -> Result<(), (Path, Problem)> {
+        match value.get_ref() {
+            DeValue::Table(table) => self.table(table, path),
+            DeValue::Array(items) => items.iter().enumerate().try_for_each(|(number, item)| {
+                self.values(item, &path.join(PathElement::Item(number)))
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the former name, the present name and the divisor of values of a key at `path`,
+    /// whose last part may be a path itself, as in the grid of a sweep.
+    fn renamed(&self, path: &str) -> Option<(&'static str, &'static str, u32)> {
+        let (table, name) = path.rsplit_once('.')?;
+        let of_transport = |key: &&RenamedKey| key.old == name;
+        if let Some(&RenamedKey { old, new, parts }) = RENAMED_KEYS.iter().find(of_transport) {
+            return Some((old, new, parts));
+        }
+        let table = table.rsplit_once('.').map_or(table, |(_, last)| last);
+        let of_table = |key: &&RenamedTableKey| key.table == table && key.old == name;
+        self.former.iter().find(of_table).map(|key| (key.old, key.new, 1))
+    }
+
+    /// Divides all numbers of a value, those of a range in quotes too.
+    fn divide(&mut self, value: &Spanned<DeValue<'_>>, parts: u32) {
+        let divided = match value.get_ref() {
+            DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+                .ok()
+                .and_then(|mantissa| decimal(mantissa, 0, parts)),
+            DeValue::Float(number) => divided(number.as_str(), parts),
+            DeValue::String(text) => divided_range(text, parts).map(|range| format!("\"{range}\"")),
+            DeValue::Array(items) => {
+                items.iter().for_each(|item| self.divide(item, parts));
+                None
+            }
+            DeValue::Table(table) => {
+                table.iter().for_each(|(_, value)| self.divide(value, parts));
+                None
+            }
+            DeValue::Boolean(_) | DeValue::Datetime(_) => None,
+        };
+        self.edits.extend(divided.map(|divided| (value.span(), divided)));
+    }
+
+    /// Renames the key at `key`, whose value is at `value`.
+    fn rename(&mut self, key: Range<usize>, old: &str, new: &str, value: Range<usize>) {
+        let number = self.edits.last().filter(|(at, _)| *at == value);
+        let (of_old, of_new) = number.map_or_else(Default::default, |(at, number)| {
+            (format!(" = {}", &self.text[at.clone()]), format!(" = {number}"))
+        });
+        self.settings.push(RenamedSetting {
+            line: self.text[..key.start].matches('\n').count() + 1,
+            old: format!("{old}{of_old}"),
+            new: format!("{new}{of_new}"),
+        });
+        let raw = self.text[key.clone()].rsplit_once(old);
+        let raw = raw.map(|(before, after)| format!("{before}{new}{after}"));
+        self.edits.push((key, raw.unwrap_or_else(|| new.to_owned())));
+    }
+}
+
+/// Returns a range or a list in quotes (`1000..3000:500`) with its numbers divided, and `None` for
+/// any other text.
+fn divided_range(text: &str, parts: u32) -> Option<String> {
+    let mut range = String::new();
+    let mut rest = text;
+    loop {
+        let separator = ["..", ",", ":"]
+            .iter()
+            .filter_map(|separator| Some((rest.find(separator)?, *separator)))
+            .min();
+        let number = separator.map_or(rest, |(at, _)| &rest[..at]);
+        range += &divided(number.trim(), parts)?;
+        let Some((at, separator)) = separator else { return Some(range) };
+        range += separator;
+        rest = &rest[at + separator.len()..];
+    }
+}
+
+/// Returns a decimal number, divided exactly.
+fn divided(number: &str, parts: u32) -> Option<String> {
+    let number = number.replace('_', "");
+    let (number, exponent) = number.split_once(['e', 'E']).unwrap_or((&number, "0"));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let exponent = exponent.parse::<i32>().ok()? - i32::try_from(fraction.len()).ok()?;
+    decimal(format!("{whole}{fraction}").parse().ok()?, exponent, parts)
+}
+
+/// Returns `mantissa` times ten to the `exponent`, divided by `parts`, as a decimal number. `None`
+/// if it has more than 40 digits, or `parts` divides no power of ten below 10^4.
+fn decimal(mantissa: i128, exponent: i32, parts: u32) -> Option<String> {
+    let shift = (0..4).find(|&shift| 10_u32.pow(shift) % parts == 0)?;
+    let mut mantissa = mantissa.checked_mul((10_u32.pow(shift) / parts).into())?;
+    let mut exponent = exponent.checked_sub(i32::try_from(shift).ok()?)?;
+    while exponent < 0 && mantissa % 10 == 0 {
+        if mantissa == 0 {
+            return Some("0".to_owned());
+        }
+        (mantissa, exponent) = (mantissa / 10, exponent + 1);
+    }
+    if !(-40..=40).contains(&exponent) {
+        return None;
+    }
+    let sign = if mantissa < 0 { "-" } else { "" };
+    let digits = mantissa.unsigned_abs().to_string();
+    let zeros = usize::try_from(exponent).unwrap_or(0);
+    let n_fraction = usize::try_from(-exponent).unwrap_or(0);
+    if n_fraction == 0 {
+        return Some(format!("{sign}{digits}{}", "0".repeat(zeros)));
+    }
+    let digits = format!("{digits:0>width$}", width = n_fraction + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - n_fraction);
+    Some(format!("{sign}{whole}.{fraction}"))
+}
