@@ -96,4 +96,4 @@ def test_why_explains_the_chain_of_the_last_flow(chained: str) -> None:
     parts = flow["chain"]["parts"]
     assert sum(part["time_us"] for part in parts) == pytest.approx(flow["chain"]["time_us"])
     message = error_line("why", run.path, "--last", "--slowest", 2)
-    assert message.endswith("--last: expected no other choice of flows, got --slowest")
+    assert message.endswith("--last: expected no other choice of flows, got --slowest [plan-value]")

@@ -158,4 +158,4 @@ class TestCommand:
         result = call("explain", "overlode")
         assert result.exit_code == 2
         assert "CODE: expected one of accept-failed, " in result.stderr
-        assert result.stderr.rstrip().endswith("got overlode")
+        assert result.stderr.rstrip().endswith("got overlode [plan-value]")

@@ -126,7 +126,9 @@ class TestExitCodes:
         fake_core.script = fail
         result = call("run", plan_file, "--quiet")
         assert result.exit_code == 70
-        assert result.stderr == ("rampmeter: internal error, with seed 1: an invariant is broken\n")
+        assert result.stderr == (
+            "rampmeter: internal error, with seed 1: an invariant is broken [simulator-fault]\n"
+        )
 
 
 class TestErrors:

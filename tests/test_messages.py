@@ -58,7 +58,10 @@ BAD: Final = {
     "": ('kind = "star"', "line 3, column 2: topology.kind: expected this key, got none"),
     "rounds = 3": ('name = "dcpim"', "line 7: transport.name: expected the name of a transport"),
     "name = true": ('name = "dcpim"', "line 8: transport.name: expected a text, got true"),
-    'sizes = { cdf = "no.txt" }': ('sizes = "imc10"', "no.txt: .*No such file or directory$"),
+    'sizes = { cdf = "no.txt" }': (
+        'sizes = "imc10"',
+        "no.txt: .*No such file or directory \\[plan-value\\]$",
+    ),
     "sizes = { fixd = 100 }": ('sizes = "imc10"', "line 12, .*sizes.fixd: .* did you mean fixed"),
     "sizes = [1]": ('sizes = "imc10"', "line 12, column 9: workload.sizes: .* got a list"),
     'sizes = "imc11"': ('sizes = "imc10"', "line 12: workload.sizes: .*imc11"),
@@ -82,7 +85,7 @@ TABLES: Final = {
 TRACES: Final = {
     "arrival_us,src,dst,size_bytes,src\n0,0,1,1000,2\n": "expected a column src once",
     "arrival_us,src,dst\n0,0,1\n": "expected a column size_bytes",
-    "arrival_us,src,dst,size_bytes,job\n0,0,1,1000,a\n": "expected columns among .*, got job$",
+    "arrival_us,src,dst,size_bytes,job\n0,0,1,1000,a\n": "columns among .*, got job \\[.*\\]$",
     "arrival_us,src,dst,size_bytes\nx,0,1,1000\n": "bad.csv:2: arrival_us: .* got .x",
     "arrival_us,src,dst,size_bytes\n0,0,9,1000\n": "bad.csv:2: dst: .* below 4, got 9",
     "arrival_us,src,dst,size_bytes\n0,0,1,0\n": "bad.csv:2: size_bytes: .* got 0",
@@ -154,7 +157,7 @@ def test_a_comparison_names_the_transport_of_an_error(tmp_path: Path) -> None:
     arguments = "--transports", "dcpim,ideal", "--set", "run.capture=x.pcapng"
     message = error_of("compare", plan(tmp_path, GOOD), *arguments, "--out", str(tmp_path / "c"))
     assert message.endswith("run.capture: expected a transport with a packet format, got one "
-                            "without (at: ideal)")  # fmt: skip
+                            "without (at: ideal) [plan-value]")  # fmt: skip
 
 
 def test_an_extension_that_is_no_library_is_one_line(tmp_path: Path) -> None:
@@ -164,7 +167,9 @@ def test_an_extension_that_is_no_library_is_one_line(tmp_path: Path) -> None:
 
 def test_a_missing_source_of_a_conversion_is_named(tmp_path: Path) -> None:
     source = str(tmp_path / "no.txt")
-    assert error_of("convert", source, "t.csv").endswith("no.txt: No such file or directory")
+    assert error_of("convert", source, "t.csv").endswith(
+        "no.txt: No such file or directory [plan-file]"
+    )
 
 
 @pytest.mark.parametrize("form", ["bom", "windows"])

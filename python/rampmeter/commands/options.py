@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import click
 
+from rampmeter.commands.json_output import code_of
 from rampmeter.plan.manifest import is_manifest
 from rampmeter.plan.plan import Override, parse_override
 from rampmeter.text.cautions import Caution
@@ -120,8 +121,10 @@ class InputError(click.ClickException):
     exit_code = BAD_INPUT
 
     def show(self, file: Any = None) -> None:
-        """Prints the line."""
-        click.echo(f"rampmeter: {' '.join(self.message.split())}", file=file or sys.stderr)
+        """Prints the line, with the code that `rampmeter explain` takes."""
+        code = code_of(self.__cause__ or self)
+        text = " ".join(self.message.split()) + f" [{code}]"
+        click.echo(f"rampmeter: {text}", file=file or sys.stderr)
 
 
 class SimulatorFault(InputError):
