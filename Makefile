@@ -84,7 +84,7 @@ test: lint test-rust test-python ## Run all tests that a change must pass: lint,
 
 # Continuous integration runs this after `make test`: tests with the mark `long`, and products.
 .PHONY: test-long
-test-long: test-python-long lint-tools test-wheel example package fuzz ## Run long tests, and test wheel, example crate and packages; fuzz
+test-long: test-rust-long test-python-long lint-tools test-wheel example package fuzz ## Run long tests, and test wheel, example crate and packages; fuzz
 
 .PHONY: test-all
 test-all: test test-long test-endurance ## Run all tests at full length; hours
@@ -93,11 +93,14 @@ test-all: test test-long test-endurance ## Run all tests at full length; hours
 # those of liveness; takes hours.
 .PHONY: test-endurance
 test-endurance: situations ## Run situations, and tests of faults and liveness at full length; hours
-	RAMPMETER_SEEDS=1000 cargo test -p rampmeter-proto --release --locked --test faults
+	RAMPMETER_SEEDS=1000 cargo test -p rampmeter-proto --release --locked --test transports \
+		faults:: -- --include-ignored
 	RAMPMETER_FLOWS=100000 RAMPMETER_SIZES=imc10 \
-		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
+		cargo test -p rampmeter-proto --release --locked --test transports \
+			liveness:: -- --include-ignored --nocapture
 	RAMPMETER_FLOWS=5000 RAMPMETER_SIZES=data-mining \
-		cargo test -p rampmeter-proto --release --locked --test liveness -- --nocapture
+		cargo test -p rampmeter-proto --release --locked --test transports \
+			liveness:: -- --include-ignored --nocapture
 
 .PHONY: situations
 situations: $(BUILT) ## Measure every transport in networks unlike that of its paper
@@ -159,10 +162,15 @@ test-rust: $(LOCKED) ## Run unit, property, replay and documentation tests of th
 	cargo test --no-fail-fast $(TESTED)
 	RUSTDOCFLAGS="-D warnings" cargo doc --no-deps $(TESTED)
 
+# `child_process` is the part of another test.
+.PHONY: test-rust-long
+test-rust-long: ## Run long tests of the crates: random plans, further presets, theory at length
+	cargo test --no-fail-fast --lib --bins --tests $(TESTED) -- --ignored --skip child_process
+
 .PHONY: conformance
 conformance: ## Send 100 000 messages per transport in the simulator, over UDP and over AF_XDP
 	RAMPMETER_MESSAGES=100000 cargo test --release -p rampmeter-runtime --features xdp --locked \
-		--test conformance -- --test-threads=1
+		--test transports conformance:: -- --test-threads=1
 
 # Tests run on several processes. Those of nodes share one of them (tests/conftest.py), which waits
 # for timers most of the time, so there is one more than processors of small machines.

@@ -89,7 +89,7 @@ fn check<T: RegisteredTransport>(seen: &[CapturedPacket]) {
     let has_program = <T::SwitchProgram as SwitchProgram<T::Header>>::HANDLES_FORWARD
         || <T::SwitchProgram as SwitchProgram<T::Header>>::HANDLES_DEPART
         || <T::SwitchProgram as SwitchProgram<T::Header>>::QUEUEING == Queueing::Trimming;
-    let mut under_way: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
+    let mut in_flight: BTreeMap<&[u8], Vec<u64>> = BTreeMap::new();
     let mut last = 0;
     for packet in seen {
         let (envelope, read) = Envelope::decode(&packet.datagram).unwrap();
@@ -102,7 +102,7 @@ fn check<T: RegisteredTransport>(seen: &[CapturedPacket]) {
         assert_eq!(end, NodeId::new(packet.interface));
         assert!(packet.at_ps >= last, "packets are in order of time");
         last = packet.at_ps;
-        let left = under_way.entry(&packet.datagram).or_default();
+        let left = in_flight.entry(&packet.datagram).or_default();
         if packet.is_in {
             assert!(has_program || left.remove(0) < packet.at_ps);
         } else {

@@ -1,9 +1,21 @@
-//! Every transport in whole simulations with all faults.
+//! Every transport and preset in whole simulations: with all faults, at a high load, with control
+//! packets that overtake one another, with messages that are cancelled, and with a limit on the
+//! messages in flight to a host. One program, as each would compile every transport anew.
 
 use rampmeter_proto::Builtin;
-use rampmeter_testkit::bodies::{Faults, Loss};
+use rampmeter_testkit::bodies::{Cancel, Faults, Limit, Loss};
+use rampmeter_testkit::liveness::Liveness;
+use rampmeter_testkit::reorder::{RandomReorder, Reorder};
 use rampmeter_testkit::{Suite, here};
 
 fn main() {
-    Suite::new(here!()).each_preset::<Builtin, _>(Faults).each_preset::<Builtin, _>(Loss).run();
+    Suite::new(here!())
+        .each_preset::<Builtin, _>(Faults)
+        .each_preset::<Builtin, _>(Loss)
+        .each_preset::<Builtin, _>(Liveness)
+        .each_preset::<Builtin, _>(Reorder)
+        .each_preset::<Builtin, _>(RandomReorder)
+        .each_preset::<Builtin, _>(Cancel)
+        .each_preset::<Builtin, _>(Limit)
+        .run();
 }

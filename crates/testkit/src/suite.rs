@@ -76,7 +76,7 @@ fn failure(target: Target, name: &str, seed: u64, panicked: &(dyn Any + Send)) -
     let Target { package, test } = target;
     format!(
         "seed {seed}: {why}\nIt is repeated by\n    RAMPMETER_SEED={seed} cargo test -p {package} \
-         --test {test} {name} -- --nocapture\n"
+         --test {test} {name} -- --include-ignored --nocapture\n"
     )
 }
 
@@ -92,7 +92,8 @@ impl Suite {
         Self { target, trials: Vec::new() }
     }
 
-    /// Adds a test of a body for every transport and preset: `faults::dcpim::paper`.
+    /// Adds a test of a body for every transport and preset: `faults::dcpim::paper`. All but the
+    /// first preset of a transport are long tests, which need `-- --include-ignored`.
     #[must_use]
     pub fn each_preset<C: Catalogue, B: Body>(mut self, body: B) -> Self {
         C::visit(&mut CaseVisitor { suite: &mut self, body, as_preset: None });
@@ -136,14 +137,15 @@ struct CaseVisitor<'a, B> {
 impl<B: Body> Visitor for CaseVisitor<'_, B> {
     fn transport<T: RegisteredTransport>(&mut self) {
         let n = if self.as_preset.is_some() { 1 } else { T::Keys::PRESETS.len() };
-        for &(preset, keys) in &T::Keys::PRESETS[..n] {
+        for (i, &(preset, keys)) in T::Keys::PRESETS[..n].iter().enumerate() {
             let name = format!("{}::{}::{}", B::NAME, T::NAME, self.as_preset.unwrap_or(preset));
             let (target, body) = (self.suite.target, self.body);
             let case = Case::<T> { preset, keys: keys(), name: name.clone(), target };
-            self.suite.trials.push(Trial::test(name, move || {
+            let trial = Trial::test(name, move || {
                 body.test(&case);
                 Ok(())
-            }));
+            });
+            self.suite.trials.push(trial.with_ignored_flag(i > 0));
         }
     }
 }

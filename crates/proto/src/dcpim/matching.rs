@@ -3,9 +3,9 @@
 //! The problem: a sender may have flows for many receivers, and a receiver flows from many senders.
 //! Packets that are sent without agreement queue at the receiver's port, or find no link free.
 //!
-//! The simple way is one round, as in earlier receiver-driven transports: each receiver asks one
-//! sender. Several receivers then choose the same sender, and all but one are idle. Rounds until no
-//! pair can be added take about log n rounds of control packets (§2).
+//! The simple way is one round, as in earlier receiver-driven transports: each receiver requests
+//! packets of one sender. Several receivers then choose the same sender, and all but one are idle.
+//! Rounds until no pair can be added take about log n rounds of control packets (§2).
 //!
 //! The present way: a fixed number of rounds, r, each of three stages (`schedule`). Receivers send
 //! a request to every source whose flows need channels. A sender grants its free channels among the

@@ -8,6 +8,7 @@ mod fastpass;
 mod fastpod;
 mod fastpod_datacenter;
 mod fastpod_faults;
+mod hold;
 mod homa;
 mod hpcc;
 mod hyline;

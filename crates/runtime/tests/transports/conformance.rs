@@ -8,21 +8,20 @@
 //! that of AF_XDP is skipped. If a transport promises a bound, messages may be rejected or fail
 //! instead.
 
-mod common;
-#[path = "common/netns.rs"]
+#[path = "../common/netns.rs"]
 mod netns;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use common::ports::addresses;
-use common::*;
+use crate::common::ports::addresses;
+use crate::common::*;
 use netns::Net;
 use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
-use rampmeter_testkit::{Body, Case, Suite, TestNetwork, here, run, spec};
+use rampmeter_testkit::{Body, Case, Suite, TestNetwork, run, spec};
 
 const HOSTS: usize = 4;
 const LOSSES: [f64; 4] = [0.0, 0.001, 0.01, 0.05];
@@ -161,11 +160,12 @@ impl Body for OverXdp {
     }
 }
 
-fn main() {
-    let suite = Suite::new(here!())
+/// Adds the tests of all arms.
+pub(crate) fn add(suite: Suite) -> Suite {
+    let suite = suite
         .each_transport::<Builtin, _>("sim", SimulatorArm)
         .each_transport::<OnHosts<Builtin>, _>("udp", OverUdp);
     #[cfg(feature = "xdp")]
     let suite = suite.each_transport::<OnHosts<Builtin>, _>("xdp", OverXdp);
-    suite.run();
+    suite
 }

@@ -235,7 +235,7 @@ fn changes_are_found<T: RegisteredTransport>(keys: &T::Keys, seed: u64) {
 
 /// A node that receives a message of one packet with a wrong digest reports it, and accepts a
 /// correct packet later.
-fn a_wrong_digest_is_told<T: RegisteredTransport>(keys: &T::Keys) {
+fn a_wrong_digest_is_reported<T: RegisteredTransport>(keys: &T::Keys) {
     const SIZE: usize = 1_000;
     let facts = facts(2, 1_000, Span::from_us(100));
     let protocol = || with_keys::<T>(keys, &facts);
@@ -254,9 +254,9 @@ fn a_wrong_digest_is_told<T: RegisteredTransport>(keys: &T::Keys) {
     for n in 1..=3 {
         fed.step(Some(wrong.clone()));
         let sent = fed.take_sent();
-        let is_told = |envelope: &Envelope| envelope.kind == Kind::Corrupt { msg };
-        assert_eq!(sent.iter().filter(|envelope| is_told(envelope)).count(), 1, "{sent:?}");
-        assert!(sent.iter().all(is_told), "the endpoint has not heard of it: {sent:?}");
+        let is_reported = |envelope: &Envelope| envelope.kind == Kind::Corrupt { msg };
+        assert_eq!(sent.iter().filter(|envelope| is_reported(envelope)).count(), 1, "{sent:?}");
+        assert!(sent.iter().all(is_reported), "the peer receives no report: {sent:?}");
         assert_eq!((fed.node.stats().corrupt, fed.node.messages().2), (n, 0));
     }
     fed.step(Some(whole_message(msg, &data.header, SIZE)));
@@ -271,11 +271,11 @@ fn a_wrong_digest_is_told<T: RegisteredTransport>(keys: &T::Keys) {
 struct ReportVisitor;
 
 impl Body for ReportVisitor {
-    const NAME: &'static str = "told";
+    const NAME: &'static str = "reported";
 
     fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         if n_arbiters::<T>(&case.keys, &facts(2, 1_000, Span::from_us(100))) == 0 {
-            a_wrong_digest_is_told::<T>(&case.keys);
+            a_wrong_digest_is_reported::<T>(&case.keys);
         }
     }
 }

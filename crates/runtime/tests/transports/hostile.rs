@@ -156,9 +156,9 @@ fn announcements_of_a_peer_are_limited() {
     };
     fed.feed.0.borrow_mut().arriving.extend((0..70_000).map(rts));
     fed.node.turn(fed.now).unwrap();
-    let under_way = NodeConfig::ARRIVING_MAX as usize;
-    assert_eq!(fed.node.endpoint().message_counts(), Some((0, under_way)));
-    assert_eq!(fed.node.stats().arriving_excess, 70_000 - under_way as u64);
+    let in_flight = NodeConfig::ARRIVING_MAX as usize;
+    assert_eq!(fed.node.endpoint().message_counts(), Some((0, in_flight)));
+    assert_eq!(fed.node.stats().arriving_excess, 70_000 - in_flight as u64);
 }
 
 /// Answers to hellos are sent at once, but occupy the link: later packets wait for them.

@@ -1,8 +1,9 @@
-//! Nodes that receive arbitrary, changed and repeated packets, with every transport of hosts. One
-//! program, as each would compile every transport anew.
+//! Every transport between nodes and in the simulator, and nodes that receive arbitrary, changed and
+//! repeated packets. One program, as each would compile every transport anew.
 
 #[path = "../common/mod.rs"]
 mod common;
+mod conformance;
 mod corrupt;
 mod duplicates;
 mod hostile;
@@ -11,5 +12,5 @@ use rampmeter_testkit::{Suite, here};
 
 fn main() {
     let suite = Suite::new(here!());
-    hostile::add(duplicates::add(corrupt::add(suite))).run();
+    conformance::add(hostile::add(duplicates::add(corrupt::add(suite)))).run();
 }

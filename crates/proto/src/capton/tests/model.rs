@@ -143,13 +143,13 @@ proptest! {
                     Some(rate) => ordered.insert(flow, rate),
                     None => ordered.remove(&flow),
                 };
-                prop_assert_ne!(before, rate, "{:?} is told nothing new", flow);
+                prop_assert_ne!(before, rate, "{:?} is sent no new rate", flow);
             }
             ordered.retain(|id, _| model.flows.iter().any(|flow| flow.0 == *id));
             prop_assert_eq!(scheduler.len(), model.flows.len());
             for &(id, flow, rate) in &model.flows {
                 prop_assert_eq!(scheduler.rate(id), rate, "{:?} {:?} after {:?}", id, flow, step);
-                prop_assert_eq!(ordered.get(&id).copied(), rate, "{:?} was told otherwise", id);
+                prop_assert_eq!(ordered.get(&id).copied(), rate, "{:?} was sent another rate", id);
                 prop_assert_eq!(scheduler.remaining(id), Some(flow.remaining));
             }
             let next = scheduler.next_completion();
