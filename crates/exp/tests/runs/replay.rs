@@ -99,6 +99,7 @@ fn imc10_at_load_06_is_that_of_the_authors_simulator() {
 }
 
 #[test]
+#[ignore = "long"]
 fn web_search_at_load_06_is_that_of_the_authors_simulator() {
     assert_close("dcpim_100g_websearch_load0.6.csv.gz", DCPIM, [0.005, 0.01, 0.015]);
 }
@@ -247,6 +248,7 @@ fn assert_study(name: &str, setup: &str) {
 
 /// DCTCP's ECN, eight classes and timeouts of 200 ms.
 #[test]
+#[ignore = "long"]
 fn pias_is_that_of_the_scripts_of_captons_study() {
     let setup = "[transport]\nname = \"pias\"\npreset = \"reference\"\n";
     assert_study("pias_capton_29.1.csv.gz", setup);

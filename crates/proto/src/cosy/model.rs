@@ -413,6 +413,7 @@ fn faults_break_no_promise_of_single_slots() {
 }
 
 #[test]
+#[ignore = "long"]
 fn faults_break_no_promise_of_two_slots() {
     for (budget, states_min) in [([2, 0, 0], 150_000), ([1, 0, 1], 400_000), ([0, 1, 0], 2_500)] {
         check(2, budget, states_min);
