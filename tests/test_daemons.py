@@ -191,7 +191,7 @@ def test_a_key_is_changed_without_a_break(network_of: Start) -> None:
         assert outcome(a.send(1, text(99))) == "unreachable"
     network.processes[0].send_signal(signal.SIGTERM)
     network.processes.pop(0).wait(TIMEOUT)
-    assert "forged-packets" in (network.folder / "0.log").read_text()
+    assert "unauthenticated-packets" in (network.folder / "0.log").read_text()
 
 
 def test_status_has_peers_and_differences_of_their_configuration(network_of: Start) -> None:

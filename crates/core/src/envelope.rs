@@ -55,8 +55,8 @@
 //! | reads a packet | it has the fields in the clear, the packet's number, length and time |
 //! | reads a packet | header, digest, payload and settings are sealed |
 //! | reads recorded packets, with a private key later | nothing: keys of sessions are ephemeral |
-//! | changes or forges a packet | it is dropped and counted as forged |
-//! | replays a packet | it is dropped and counted as replayed or stray |
+//! | changes or forges a packet | it is dropped and counted as unauthenticated |
+//! | replays a packet | it is dropped and counted as replayed, or as of an unknown session |
 //! | replays or delays an initiation | at most one handshake a second with the true peer |
 //! | delays or drops packets | the transport retransmits until the message fails |
 //! | floods a node with initiations | answers are limited, with a cookie for each peer |

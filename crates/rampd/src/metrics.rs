@@ -110,29 +110,31 @@ impl NodeObserver {
         if view.peers_known > self.previous.peers_known {
             info!(peers = view.peers_known, "peers respond");
         }
-        if new.malformed + new.unknown_sender > old.malformed + old.unknown_sender {
-            let (malformed, unknown) = (new.malformed, new.unknown_sender);
+        if new.malformed_packets + new.unknown_sender_packets
+            > old.malformed_packets + old.unknown_sender_packets
+        {
+            let (malformed, unknown) = (new.malformed_packets, new.unknown_sender_packets);
             warn!(
                 code = "foreign-packets",
                 malformed, unknown, "dropped malformed packets, and packets from unknown senders"
             );
         }
-        if new.too_long > old.too_long {
-            let packets = new.too_long;
+        if new.too_long_packets > old.too_long_packets {
+            let packets = new.too_long_packets;
             warn!(
                 code = "mtu-too-large",
                 packets, "network.mtu: dropped packets that are longer than the network carries"
             );
         }
-        if new.damaged > old.damaged {
+        if new.checksum_error_packets > old.checksum_error_packets {
             warn!(
-                code = "damaged-packets",
-                packets = new.damaged,
-                "dropped packets with a wrong checksum, or from encrypted nodes"
+                code = "checksum-error-packets",
+                packets = new.checksum_error_packets,
+                "dropped packets with a wrong checksum, or of nodes that encrypt"
             );
         }
-        if new.corrupt > old.corrupt {
-            let messages = new.corrupt - old.corrupt;
+        if new.corrupt_messages > old.corrupt_messages {
+            let messages = new.corrupt_messages - old.corrupt_messages;
             warn!(
                 code = "corrupt-messages",
                 messages,
@@ -140,24 +142,24 @@ impl NodeObserver {
                  or a program changed them before their completion"
             );
         }
-        if new.forged > old.forged {
+        if new.unauthenticated_packets > old.unauthenticated_packets {
             warn!(
-                code = "forged-packets",
-                packets = new.forged,
-                "dropped packets that no peer has sealed"
+                code = "unauthenticated-packets",
+                packets = new.unauthenticated_packets,
+                "dropped packets that failed authentication"
             );
         }
-        if new.inconsistent > old.inconsistent {
-            let messages = new.inconsistent - old.inconsistent;
+        if new.inconsistent_messages > old.inconsistent_messages {
+            let messages = new.inconsistent_messages - old.inconsistent_messages;
             warn!(
                 code = "inconsistent-messages",
                 messages, "messages lack bytes that the transport has acknowledged"
             );
         }
-        if new.mismatched > old.mismatched {
+        if new.mismatched_messages > old.mismatched_messages {
             warn!(
                 code = "mismatched-messages",
-                messages = new.mismatched - old.mismatched,
+                messages = new.mismatched_messages - old.mismatched_messages,
                 "cannot reassemble messages of peers with another network.mtu or transport"
             );
         }
@@ -204,10 +206,10 @@ impl NodeObserver {
             }
         }
         let is_known = view.peers.iter().any(|peer| peer.differences.contains(Setting::Mtu));
-        if view.stats.oversized > self.previous.stats.oversized && !is_known {
+        if view.stats.oversized_packets > self.previous.stats.oversized_packets && !is_known {
             warn!(
                 code = "oversized-packets",
-                packets = view.stats.oversized,
+                packets = view.stats.oversized_packets,
                 "dropped packets longer than network.mtu"
             );
         }
@@ -337,9 +339,9 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
     let counters: [(&str, &str, Count); 5] = [
         ("rail_failures", "Failures of a network to a peer", |r| r.falls),
         ("rail_packets_sent", "Datagrams sent over a network", |r| r.packets_sent),
-        ("rail_sent_bytes", "Bytes of datagrams sent over a network", |r| r.bytes_sent),
+        ("rail_sent_bytes", "Bytes of datagrams sent over a network", |r| r.sent_bytes),
         ("rail_packets_received", "Datagrams received over a network", |r| r.packets_received),
-        ("rail_received_bytes", "Bytes of datagrams received over a network", |r| r.bytes_received),
+        ("rail_received_bytes", "Bytes of datagrams received over a network", |r| r.received_bytes),
     ];
     for (name, help, value) in counters {
         let family = Family::<Labels, Counter>::default();
@@ -383,7 +385,8 @@ mod tests {
 
     #[test]
     fn counters_are_exported_with_type_unit_and_label() {
-        let stats = NodeStats { packets_sent: 12, payload_received: 34, ..NodeStats::default() };
+        let stats =
+            NodeStats { packets_sent: 12, payload_received_bytes: 34, ..NodeStats::default() };
         let transport = vec![("tokens_sent", 56)];
         let text = text(&NodeView { stats, transport, ..NodeView::default() }, "3");
         assert!(text.contains("rampd_transport_tokens_sent_total{node=\"3\"} 56"), "{text}");
@@ -401,9 +404,9 @@ mod tests {
             state,
             falls: 1,
             packets_sent: 10,
-            bytes_sent: 1_000,
+            sent_bytes: 1_000,
             packets_received: 20,
-            bytes_received: 2_000,
+            received_bytes: 2_000,
         };
         let rails = vec![
             rail(1, 0, RailState::Up),

@@ -186,18 +186,18 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
     let (stats, old) = (&view.stats, &before.stats);
     let rail = |view_of: &RailView| {
         let then = before.rail(view_of.peer, view_of.rail);
-        let (sent, received) = then.map_or((0, 0), |old| (old.bytes_sent, old.bytes_received));
+        let (sent, received) = then.map_or((0, 0), |old| (old.sent_bytes, old.received_bytes));
         let address = setup.addresses(view_of.peer).get(usize::from(view_of.rail)).copied();
         Rail {
             address: address.map(|address| address.to_string()).unwrap_or_default(),
             state: state_name(view_of.state).to_owned(),
             failures: view_of.falls,
             packets_sent: view_of.packets_sent,
-            bytes_sent: view_of.bytes_sent,
+            bytes_sent: view_of.sent_bytes,
             packets_received: view_of.packets_received,
-            bytes_received: view_of.bytes_received,
-            sent_mbps: mbps(view_of.bytes_sent, sent),
-            received_mbps: mbps(view_of.bytes_received, received),
+            bytes_received: view_of.received_bytes,
+            sent_mbps: mbps(view_of.sent_bytes, sent),
+            received_mbps: mbps(view_of.received_bytes, received),
         }
     };
     let peer = |peer: &PeerView| {
@@ -211,8 +211,8 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
                 .last_received_at
                 .map(|at| now.saturating_since(at).as_secs_f64()),
             rtt_us: peer.rtt.map(|rtt| rtt.as_us_f64()),
-            sent_mbps: mbps(traffic.bytes_sent, then.bytes_sent),
-            received_mbps: mbps(traffic.bytes_received, then.bytes_received),
+            sent_mbps: mbps(traffic.sent_bytes, then.sent_bytes),
+            received_mbps: mbps(traffic.received_bytes, then.received_bytes),
             sending: peer.sending,
             queued: peer.queued,
             path_mtu: peer.path_mtu,
@@ -234,8 +234,8 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         security: if setup.keys.is_some() { "encrypted" } else { "checksum" }.to_owned(),
         rate_mbps: setup.facts.access_rate.as_bps() as f64 * 1e-6,
         uptime_s: 0.0,
-        sent_mbps: mbps(stats.bytes_sent, old.bytes_sent),
-        received_mbps: mbps(stats.bytes_received, old.bytes_received),
+        sent_mbps: mbps(stats.sent_bytes, old.sent_bytes),
+        received_mbps: mbps(stats.received_bytes, old.received_bytes),
         sending,
         queued,
         receiving,

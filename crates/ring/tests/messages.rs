@@ -67,7 +67,7 @@ fn messages_of_all_sizes_arrive_unaltered() {
         assert_eq!(outcome(&a), (ticket, Outcome::Completed));
     }
     for stats in bed.stop() {
-        assert_eq!((stats.malformed, stats.inconsistent), (0, 0));
+        assert_eq!((stats.malformed_packets, stats.inconsistent_messages), (0, 0));
     }
 }
 
@@ -191,7 +191,7 @@ fn a_receiver_that_holds_messages_pauses_its_senders() {
     }
     let completed = (0..20).filter(|_| outcome(&a).1 == Outcome::Completed).count();
     assert_eq!(completed, 20);
-    assert!(bed.stop()[1].no_room > 0);
+    assert!(bed.stop()[1].no_memory_packets > 0);
 }
 
 #[test]

@@ -58,11 +58,11 @@ pub struct RailView {
     /// Datagrams sent over it, hellos included.
     pub packets_sent: u64,
     /// Bytes of these datagrams.
-    pub bytes_sent: u64,
+    pub sent_bytes: u64,
     /// Datagrams that arrived on it and passed all checks, without hellos.
     pub packets_received: u64,
     /// Bytes of these datagrams.
-    pub bytes_received: u64,
+    pub received_bytes: u64,
 }
 
 /// Networks to one peer.
@@ -225,9 +225,9 @@ impl Liveness {
             state: watched.state,
             falls: watched.falls,
             packets_sent: 0,
-            bytes_sent: 0,
+            sent_bytes: 0,
             packets_received: watched.received.0,
-            bytes_received: watched.received.1,
+            received_bytes: watched.received.1,
         })
     }
 }

@@ -293,7 +293,7 @@ impl<P> Peers<P> {
     pub(crate) fn on_sent(&mut self, node: NodeId, bytes: usize) {
         if let Some(peer) = self.get_mut(node) {
             peer.traffic.packets_sent += 1;
-            peer.traffic.bytes_sent += bytes as u64;
+            peer.traffic.sent_bytes += bytes as u64;
         }
     }
 
@@ -311,7 +311,7 @@ impl<P> Peers<P> {
         let Peer { traffic, liveness, other_transport, has_other_key, .. } = peer;
         (*other_transport, *has_other_key) = (None, false);
         traffic.packets_received += 1;
-        traffic.bytes_received += bytes as u64;
+        traffic.received_bytes += bytes as u64;
         if let Some(liveness) = liveness {
             liveness.on_received(rail, bytes);
         }

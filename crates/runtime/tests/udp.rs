@@ -207,7 +207,7 @@ fn a_receiver_that_does_not_read_pauses_its_senders() {
     }
     numbers.sort_unstable();
     assert!(numbers.into_iter().eq(0..20));
-    assert!(b.stop().no_room > 0);
+    assert!(b.stop().no_memory_packets > 0);
     a.stop();
 }
 
@@ -266,7 +266,7 @@ fn noise_is_counted_and_dropped() {
     }
     thread::sleep(Duration::from_millis(100));
     let stats = node.stop();
-    assert_eq!((stats.malformed, stats.oversized), (200, 2));
+    assert_eq!((stats.malformed_packets, stats.oversized_packets), (200, 2));
 }
 
 /// Clocks with the time of day of nodes started at different times differ by less than a

@@ -313,7 +313,7 @@ fn damaged_frames_are_counted() {
         socket.send_to(&header, &SocketAddrV4::new(target, 0).into()).unwrap();
     });
     assert_eq!(receive(&mut node, 1).len(), 0);
-    assert_eq!((node.counts().malformed, node.counts().drops), (1, 0));
+    assert_eq!((node.counts().malformed_packets, node.counts().drops), (1, 0));
 }
 
 /// Sends an echo request to `target` and waits for the answer.

@@ -167,29 +167,29 @@ pub enum Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Dropped datagrams that no node sends: damaged frames.
-    pub malformed: u64,
+    pub malformed_packets: u64,
     /// Received datagrams longer than this node's: its `mtu` is shorter than their sender's.
-    pub oversized: u64,
+    pub oversized_packets: u64,
     /// Packets that the datapath had to drop.
     pub drops: u64,
     /// Packets longer than the network carries: `mtu` is too large.
-    pub too_long: u64,
+    pub too_long_packets: u64,
     /// Datagrams with a wrong checksum, or none.
-    pub damaged: u64,
+    pub checksum_error_packets: u64,
     /// Datagrams in a session of this node that the peer has not sealed, and handshakes of unknown
     /// senders.
-    pub forged: u64,
+    pub unauthenticated_packets: u64,
     /// Sealed datagrams of sessions that this node does not have: of an earlier incarnation, or
     /// late.
-    pub strays: u64,
+    pub unknown_session_packets: u64,
     /// Sealed datagrams that arrived again, or very late.
-    pub replayed: u64,
+    pub replayed_packets: u64,
     /// Sessions established with peers.
     pub handshakes: u64,
     /// Initiations of a peer whose time is not later than that of the one before.
-    pub old_initiations: u64,
+    pub outdated_initiations: u64,
     /// Handshakes of peers that run another transport.
-    pub wrong_transport: u64,
+    pub wrong_transport_packets: u64,
 }
 
 impl Add for Counts {
@@ -197,17 +197,17 @@ impl Add for Counts {
 
     fn add(self, other: Self) -> Self {
         Self {
-            malformed: self.malformed + other.malformed,
-            oversized: self.oversized + other.oversized,
+            malformed_packets: self.malformed_packets + other.malformed_packets,
+            oversized_packets: self.oversized_packets + other.oversized_packets,
             drops: self.drops + other.drops,
-            too_long: self.too_long + other.too_long,
-            damaged: self.damaged + other.damaged,
-            forged: self.forged + other.forged,
-            strays: self.strays + other.strays,
-            replayed: self.replayed + other.replayed,
+            too_long_packets: self.too_long_packets + other.too_long_packets,
+            checksum_error_packets: self.checksum_error_packets + other.checksum_error_packets,
+            unauthenticated_packets: self.unauthenticated_packets + other.unauthenticated_packets,
+            unknown_session_packets: self.unknown_session_packets + other.unknown_session_packets,
+            replayed_packets: self.replayed_packets + other.replayed_packets,
             handshakes: self.handshakes + other.handshakes,
-            old_initiations: self.old_initiations + other.old_initiations,
-            wrong_transport: self.wrong_transport + other.wrong_transport,
+            outdated_initiations: self.outdated_initiations + other.outdated_initiations,
+            wrong_transport_packets: self.wrong_transport_packets + other.wrong_transport_packets,
         }
     }
 }

@@ -14,14 +14,14 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             match event {
                 Event::Delivered { src, msg } => {
                     let Some(arrived) = self.inbox.take(src, msg) else {
-                        self.stats.inconsistent += 1;
+                        self.stats.inconsistent_messages += 1;
                         continue;
                     };
                     if arrived.received_bytes != u64::from(arrived.size) {
                         if self.peers.is_incompatible(src) {
-                            self.stats.mismatched += 1;
+                            self.stats.mismatched_messages += 1;
                         } else {
-                            self.stats.inconsistent += 1;
+                            self.stats.inconsistent_messages += 1;
                         }
                         self.queue_note(
                             src,

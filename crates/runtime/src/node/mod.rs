@@ -153,18 +153,18 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     pub fn stats(&self) -> NodeStats {
         let (stats, counts) = (self.state.stats, self.datapath.counts());
         NodeStats {
-            malformed: stats.malformed + counts.malformed,
-            oversized: counts.oversized,
-            arriving_excess: self.state.endpoint.arriving_excess(),
-            datapath_drops: counts.drops,
-            too_long: counts.too_long,
-            damaged: counts.damaged,
-            forged: counts.forged,
-            strays: counts.strays,
-            replayed: counts.replayed,
+            malformed_packets: stats.malformed_packets + counts.malformed_packets,
+            oversized_packets: counts.oversized_packets,
+            message_limit_packets: self.state.endpoint.arriving_excess(),
+            datapath_dropped_packets: counts.drops,
+            too_long_packets: counts.too_long_packets,
+            checksum_error_packets: counts.checksum_error_packets,
+            unauthenticated_packets: counts.unauthenticated_packets,
+            unknown_session_packets: counts.unknown_session_packets,
+            replayed_packets: counts.replayed_packets,
             handshakes: counts.handshakes,
-            old_initiations: counts.old_initiations,
-            wrong_transport: stats.wrong_transport + counts.wrong_transport,
+            outdated_initiations: counts.outdated_initiations,
+            wrong_transport_packets: stats.wrong_transport_packets + counts.wrong_transport_packets,
             ..stats
         }
     }
@@ -191,8 +191,8 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Returns the views of its networks to each of its peers; none if there is only one.
     pub fn rails(&self) -> impl Iterator<Item = RailView> {
         self.state.peers.rail_views(self.state.config.node).map(|view| {
-            let (packets_sent, bytes_sent) = self.datapath.sent_over(view.peer, view.rail);
-            RailView { packets_sent, bytes_sent, ..view }
+            let (packets_sent, sent_bytes) = self.datapath.sent_over(view.peer, view.rail);
+            RailView { packets_sent, sent_bytes, ..view }
         })
     }
 

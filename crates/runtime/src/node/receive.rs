@@ -28,18 +28,18 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     pub(super) fn on_datagram(&mut self, now: Time, arrived: ArrivedPacket<'_>) {
         let ArrivedPacket { bytes, from, rail, marks } = arrived;
         self.stats.packets_received += 1;
-        self.stats.bytes_received += bytes.len() as u64;
+        self.stats.received_bytes += bytes.len() as u64;
         let Ok((envelope, read)) = Envelope::decode(bytes) else {
-            self.stats.malformed += 1;
+            self.stats.malformed_packets += 1;
             return;
         };
         let Envelope { transport, src, dst, src_incarnation, dst_incarnation, kind, .. } = envelope;
         if !self.peers.has_source_address(src, from) || src == self.config.node {
-            self.stats.unknown_sender += 1;
+            self.stats.unknown_sender_packets += 1;
         } else if dst != self.config.node {
-            self.stats.misdirected += 1;
+            self.stats.misdirected_packets += 1;
         } else if transport != self.config.transport {
-            self.stats.wrong_transport += 1;
+            self.stats.wrong_transport_packets += 1;
             self.on_other_transport(now, src, transport);
         } else {
             let body = &bytes[read..];
@@ -56,7 +56,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     != Some(self.peers.own_incarnation(self.config.incarnation, src)) =>
                 {
                     // The peer addresses an earlier incarnation; a hello makes it request this one.
-                    self.stats.stale += 1;
+                    self.stats.stale_packets += 1;
                     self.peers.call(now, src);
                 }
                 Kind::HelloAck { nonce } => {
@@ -64,7 +64,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.on_hello_reply(now, src, rail, nonce, src_incarnation);
                 }
                 _ if self.peers.peer_incarnation(src) != Some(src_incarnation) => {
-                    self.stats.stale += 1;
+                    self.stats.stale_packets += 1;
                     self.peers.call(now, src);
                 }
                 _ => {
@@ -96,7 +96,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Kind::Bundle { n } => {
                 let each = |msg, header: &[u8]| self.on_packet(now, src, marks, msg, None, header);
                 if for_each_bundled(n, body, each).is_err() {
-                    self.stats.malformed += 1;
+                    self.stats.malformed_packets += 1;
                 }
             }
             Kind::Data { msg, fragment } => {
@@ -107,7 +107,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Kind::Initiation { .. }
             | Kind::Response { .. }
             | Kind::Cookie { .. }
-            | Kind::Confirmation => self.stats.malformed += 1,
+            | Kind::Confirmation => self.stats.malformed_packets += 1,
         }
     }
 
@@ -122,7 +122,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.peers.on_settings(now, src, settings, own.differences(&settings));
                 self.watch(now, src);
             }
-            Err(_) => self.stats.malformed += 1,
+            Err(_) => self.stats.malformed_packets += 1,
         }
     }
 
@@ -137,7 +137,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         bytes: &[u8],
     ) {
         let Ok((header, read)) = E::Header::decode(bytes) else {
-            self.stats.malformed += 1;
+            self.stats.malformed_packets += 1;
             return;
         };
         let refusal = self.refusals.find(now, (src, msg));
@@ -147,7 +147,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.note_refusal(src, msg, why);
             }
             if fragment.is_some() {
-                self.stats.no_room += u64::from(why == RefusalReason::NoReceiver);
+                self.stats.no_memory_packets += u64::from(why == RefusalReason::NoReceiver);
                 return;
             }
         }
@@ -201,11 +201,11 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let Fragment { service, offset, size, .. } = *fragment;
         let is_within = u64::from(offset) + len as u64 <= size.into();
         if len == 0 || len > usize::from(u16::MAX) || !is_within {
-            self.stats.malformed += 1;
+            self.stats.malformed_packets += 1;
             return None;
         }
         if size > self.config.message_max {
-            self.stats.no_room += 1;
+            self.stats.no_memory_packets += 1;
             self.refuse(now, src, msg, RefusalReason::NoReceiver);
             return None;
         }
@@ -213,7 +213,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         match self.inbox.find(src, msg, fragment) {
             FragmentState::Arriving(got) => brings(got),
             FragmentState::Conflict => {
-                self.stats.malformed += 1;
+                self.stats.malformed_packets += 1;
                 None
             }
             FragmentState::New => match self.apps.admission(service, size) {
@@ -224,7 +224,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 // The message is complete, but its acknowledgement was lost or is in flight.
                 _ if self.endpoint.touch_if_delivered(now, packet) => brings(0),
                 admission => {
-                    self.stats.no_room += 1;
+                    self.stats.no_memory_packets += 1;
                     let waits = match admission {
                         Admission::Absent => !self.absences.has_timed_out(now, service),
                         _ => {
@@ -280,9 +280,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 arriving.received_bytes += len;
                 arriving.digest = digest.unwrap_or_else(|| arriving.digest.with(fragment, payload));
                 arriving.assembly.write(offset as usize, payload);
-                self.stats.payload_received += len;
+                self.stats.payload_received_bytes += len;
             }
-            Receipt::Duplicate => self.stats.payload_duplicate += len,
+            Receipt::Duplicate => self.stats.payload_duplicate_bytes += len,
             Receipt::Control | Receipt::Ignored => {}
         }
     }

@@ -105,7 +105,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let PayloadRef { msg, offset, len } = packet.payload;
         let (dst, class, marks) = (packet.dst, packet.priority, packet.marks);
         let Some(incarnation) = self.peers.peer_incarnation(dst) else {
-            self.stats.unready += 1;
+            self.stats.unknown_incarnation_packets += 1;
             self.peers.call(now, dst);
             return Ok(());
         };
@@ -192,7 +192,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     fn on_sent(&mut self, dst: NodeId, bytes: usize) {
         self.peers.on_sent(dst, bytes);
         self.stats.packets_sent += 1;
-        self.stats.bytes_sent += bytes as u64;
+        self.stats.sent_bytes += bytes as u64;
     }
 
     fn envelope(&self, dst: NodeId, dst_incarnation: Option<Incarnation>, kind: Kind) -> Envelope {

@@ -56,9 +56,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
     /// been placed, it is refused; otherwise a correct packet may still arrive.
     pub(super) fn on_corrupt(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if self.peers.is_incompatible(src) {
-            self.stats.mismatched += 1;
+            self.stats.mismatched_messages += 1;
         } else {
-            self.stats.corrupt += 1;
+            self.stats.corrupt_messages += 1;
         }
         if self.inbox.contains(src, msg) {
             self.refuse(now, src, msg, RefusalReason::Corrupt);

@@ -12,11 +12,11 @@ pub struct Traffic {
     /// Datagrams sent to it.
     pub packets_sent: u64,
     /// Bytes of these datagrams.
-    pub bytes_sent: u64,
+    pub sent_bytes: u64,
     /// Datagrams received from it that passed the checks of its incarnation.
     pub packets_received: u64,
     /// Bytes of these datagrams.
-    pub bytes_received: u64,
+    pub received_bytes: u64,
 }
 
 /// View of a peer.

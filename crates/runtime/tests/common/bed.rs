@@ -107,7 +107,7 @@ impl<E: Endpoint> Turns for ShiftedNode<E> {
     }
 
     fn excess(&self) -> u64 {
-        self.node.stats().arriving_excess
+        self.node.stats().message_limit_packets
     }
 }
 

@@ -181,8 +181,8 @@ pub(crate) fn all_arrive<T: RegisteredTransport, D: Datapath>(
             *delivered.entry(label).or_insert(0) += n;
         }
         let stats = running.stop();
-        assert_eq!((stats.unknown_sender, stats.inconsistent), (0, 0));
-        let refused = stats.malformed + stats.forged;
+        assert_eq!((stats.unknown_sender_packets, stats.inconsistent_messages), (0, 0));
+        let refused = stats.malformed_packets + stats.unauthenticated_packets;
         assert_eq!(refused > 0, !is_fair, "{stats:?}");
     }
     assert!(delivered.values().all(|&n| n == 1));

@@ -99,6 +99,6 @@ fn bundles_with_bytes_left_over_or_missing_are_malformed() {
     for (n, body) in [(2, &body[..]), (2, &[body, body].concat()[..13])] {
         let mut fed = node(Span::ZERO);
         fed.step(Some(datagram(Kind::Bundle { n }, body)));
-        assert!(fed.node.stats().malformed > 0);
+        assert!(fed.node.stats().malformed_packets > 0);
     }
 }

@@ -52,7 +52,7 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
         for node in bed.nodes.iter().flatten() {
             assert_eq!(node.node.messages(), (0, 0, 0));
             let stats = node.node.stats();
-            assert_eq!((stats.malformed, stats.inconsistent), (0, 0));
+            assert_eq!((stats.malformed_packets, stats.inconsistent_messages), (0, 0));
         }
     }
 }
@@ -77,7 +77,7 @@ fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E:
     bed.run_until(bed.now + Span::from_us(10_000_000));
     assert_eq!(bed.seen.outcomes.len(), 5, "five messages fit into the budget");
     // Senders are paused: no packets are requested for which there is no memory.
-    let dropped = bed.nodes[1].as_ref().unwrap().node.stats().no_room;
+    let dropped = bed.nodes[1].as_ref().unwrap().node.stats().no_memory_packets;
     assert!((1..=dropped_max).contains(&dropped), "{dropped} packets were dropped");
     bed.deaf = None;
     bed.run_until(bed.now + Span::from_us(1_000_000));

@@ -220,7 +220,10 @@ fn changes_are_found<T: RegisteredTransport>(keys: &T::Keys, seed: u64) {
     let completed = pair.seen.outcomes.values().filter(|o| **o == Outcome::Completed).count();
     assert!(has_bound || completed as u64 > MESSAGES / 2, "{completed} completed");
     assert!(corrupt <= changed, "{corrupt} of {changed} messages");
-    assert!(has_bound || (stats.corrupt >= corrupt as u64 && stats.inconsistent == 0), "{stats:?}");
+    assert!(
+        has_bound || (stats.corrupt_messages >= corrupt as u64 && stats.inconsistent_messages == 0),
+        "{stats:?}"
+    );
     assert!(changed < 5 || has_bound || corrupt > 0, "{changed} messages were changed");
     // Some endpoints check for aborted messages only when a packet arrives.
     chance.set(0.0);
@@ -257,13 +260,13 @@ fn a_wrong_digest_is_reported<T: RegisteredTransport>(keys: &T::Keys) {
         let is_reported = |envelope: &Envelope| envelope.kind == Kind::Corrupt { msg };
         assert_eq!(sent.iter().filter(|envelope| is_reported(envelope)).count(), 1, "{sent:?}");
         assert!(sent.iter().all(is_reported), "the peer receives no report: {sent:?}");
-        assert_eq!((fed.node.stats().corrupt, fed.node.messages().2), (n, 0));
+        assert_eq!((fed.node.stats().corrupt_messages, fed.node.messages().2), (n, 0));
     }
     fed.step(Some(whole_message(msg, &data.header, SIZE)));
     assert_eq!(fed.node.stats().messages_delivered, 1);
     // A copy of the wrong one is a duplicate now.
     fed.step(Some(wrong));
-    assert_eq!((fed.node.stats().corrupt, fed.node.stats().messages_delivered), (3, 1));
+    assert_eq!((fed.node.stats().corrupt_messages, fed.node.stats().messages_delivered), (3, 1));
 }
 
 /// Every transport reports it.
@@ -293,7 +296,7 @@ fn messages_need_a_digest() {
     body.resize(body.len() + 10, 1);
     let fragment = Fragment { service: SERVICE, offset: 0, size: 10, digest: None };
     fed.step(Some(datagram(Kind::Data { msg: MsgId::new(0), fragment }, &body)));
-    assert_eq!((fed.node.stats().corrupt, fed.node.stats().messages_delivered), (1, 0));
+    assert_eq!((fed.node.stats().corrupt_messages, fed.node.stats().messages_delivered), (1, 0));
 }
 
 pub(crate) fn add(suite: Suite) -> Suite {

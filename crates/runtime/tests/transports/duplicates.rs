@@ -160,7 +160,7 @@ fn answers_copies<T: RegisteredTransport>(keys: &T::Keys, app: App) {
     let is_fine =
         pair.events == [Event::Completed { msg: MSG }] || (pair.has_bound && pair.events == failed);
     assert!(is_fine, "{app:?}: {:?}", pair.events);
-    let before = pair.fed.node.stats().payload_duplicate;
+    let before = pair.fed.node.stats().payload_duplicate_bytes;
     for copies in 1..=10 {
         pair.fed.now += Span::from_us(500_000);
         pair.fed.step(Some(datagram_with(&data)));
@@ -169,10 +169,10 @@ fn answers_copies<T: RegisteredTransport>(keys: &T::Keys, app: App) {
         }
     }
     let stats = pair.fed.node.stats();
-    assert_eq!((stats.no_room, stats.messages_delivered), (0, 1));
-    assert_eq!(stats.payload_received, SIZE);
+    assert_eq!((stats.no_memory_packets, stats.messages_delivered), (0, 1));
+    assert_eq!(stats.payload_received_bytes, SIZE);
     // Receivers that reserve ignore packets after the end of a reservation.
-    let duplicate = stats.payload_duplicate - before;
+    let duplicate = stats.payload_duplicate_bytes - before;
     assert!(duplicate == 10 * SIZE || (pair.has_bound && duplicate == 0), "{duplicate} bytes");
 }
 

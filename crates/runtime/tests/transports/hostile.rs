@@ -158,7 +158,7 @@ fn announcements_of_a_peer_are_limited() {
     fed.node.turn(fed.now).unwrap();
     let in_flight = NodeConfig::ARRIVING_MAX as usize;
     assert_eq!(fed.node.endpoint().message_counts(), Some((0, in_flight)));
-    assert_eq!(fed.node.stats().arriving_excess, 70_000 - in_flight as u64);
+    assert_eq!(fed.node.stats().message_limit_packets, 70_000 - in_flight as u64);
 }
 
 /// Answers to hellos are sent at once, but occupy the link: later packets wait for them.
@@ -179,7 +179,7 @@ fn answers_of_the_node_itself_are_paced() {
     fed.port.as_mut().unwrap().submit(PEER, SERVICE, vec![1; 100]).unwrap();
     let next = fed.node.turn(fed.now).unwrap();
     assert_eq!(fed.node.stats().packets_sent, after.packets_sent);
-    let bytes = after.bytes_sent - before.bytes_sent + 1_000 * 28 - BURST;
+    let bytes = after.sent_bytes - before.sent_bytes + 1_000 * 28 - BURST;
     assert!(next >= fed.now + facts.access_rate.tx_time(Bytes::new(bytes)), "{next}");
 }
 

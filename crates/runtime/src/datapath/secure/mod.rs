@@ -208,7 +208,7 @@ impl<D: Datapath> Datapath for SecureDatapath<D> {
             ProtectionState::Checksum => {
                 inner.receive(now, |arrived| match checked(arrived.bytes, scratch) {
                     Some(()) => each(ArrivedPacket { bytes: scratch, ..arrived }),
-                    None => counts.damaged += 1,
+                    None => counts.checksum_error_packets += 1,
                 })?
             }
             ProtectionState::Sealed(pairs) => {
@@ -261,11 +261,13 @@ impl<D: Datapath> Datapath for SecureDatapath<D> {
 
     fn counts(&self) -> Counts {
         let Self { guard, counts, .. } = self;
-        let (handshakes, old_initiations) = match guard {
+        let (handshakes, outdated_initiations) = match guard {
             ProtectionState::Checksum => (0, 0),
-            ProtectionState::Sealed(pairs) => (pairs.n_handshakes(), pairs.n_old_initiations()),
+            ProtectionState::Sealed(pairs) => {
+                (pairs.n_handshakes(), pairs.n_outdated_initiations())
+            }
         };
-        self.inner.counts() + Counts { handshakes, old_initiations, ..*counts }
+        self.inner.counts() + Counts { handshakes, outdated_initiations, ..*counts }
     }
 
     fn poll_report(&mut self) -> Option<(NodeId, Report)> {
@@ -325,40 +327,40 @@ fn open(
     counts: &mut Counts,
 ) -> bool {
     let Ok((envelope, read)) = Envelope::decode(arrived.bytes) else {
-        counts.malformed += 1;
+        counts.malformed_packets += 1;
         return false;
     };
     if envelope.protection != Protection::Sealed {
         match pairs.on_message(now, &envelope, arrived) {
             Ok(()) => {}
-            Err(HandshakeRefusal::Unexpected) => counts.strays += 1,
-            Err(HandshakeRefusal::OtherTransport) => counts.wrong_transport += 1,
-            Err(HandshakeRefusal::Forged) => counts.forged += 1,
+            Err(HandshakeRefusal::Unexpected) => counts.unknown_session_packets += 1,
+            Err(HandshakeRefusal::OtherTransport) => counts.wrong_transport_packets += 1,
+            Err(HandshakeRefusal::Forged) => counts.unauthenticated_packets += 1,
         }
         return false;
     }
     let Some((datagram, trailer)) = arrived.bytes.split_last_chunk::<SEALED>() else {
-        counts.malformed += 1;
+        counts.malformed_packets += 1;
         return false;
     };
     if datagram.len() < read {
-        counts.malformed += 1;
+        counts.malformed_packets += 1;
         return false;
     }
     let trailer = Trailer::decode(trailer);
     let Some(session) = pairs.session_of(now, envelope.src, trailer.session) else {
-        counts.strays += 1;
+        counts.unknown_session_packets += 1;
         return false;
     };
     if session.is_duplicate(trailer.number) {
-        counts.replayed += 1;
+        counts.replayed_packets += 1;
         return false;
     }
     plain.clear();
     plain.extend_from_slice(datagram);
     let (head, body) = plain.split_at_mut(Envelope::cleartext_len(datagram));
     if !session.open(head, body, &trailer) {
-        counts.forged += 1;
+        counts.unauthenticated_packets += 1;
         return false;
     }
     plain[PROTECTION_AT] = 0;

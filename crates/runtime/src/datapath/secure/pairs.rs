@@ -116,7 +116,7 @@ pub(super) struct Pairs {
     stamp: u64,
     path: u16,
     handshakes: u64,
-    old_initiations: u64,
+    outdated_initiations: u64,
     key_log: Option<KeyLog>,
 }
 
@@ -202,7 +202,7 @@ impl Pairs {
             stamp: started_ns,
             path: 0,
             handshakes: 0,
-            old_initiations: 0,
+            outdated_initiations: 0,
             key_log: None,
         };
         pairs.set_peers(peers);

@@ -202,7 +202,10 @@ fn packets_of_both_ends_at_once_agree_on_sessions() {
         net.send(1, &[n]);
         assert_eq!(net.run(MOMENT), [vec![vec![n]], vec![vec![n]]]);
     }
-    assert_eq!((net.counts(0).forged, net.counts(1).forged), (0, 0));
+    assert_eq!(
+        (net.counts(0).unauthenticated_packets, net.counts(1).unauthenticated_packets),
+        (0, 0)
+    );
     assert_eq!((net.counts(0).handshakes, net.counts(1).handshakes), (2, 2));
 }
 
@@ -238,7 +241,7 @@ fn replayed_packets_are_dropped() {
     assert_eq!(net.run(MOMENT)[1].len(), 1);
     net.wires.borrow_mut()[1] = recorded;
     assert_eq!(net.run(MOMENT)[1].len(), 0);
-    assert_eq!(net.counts(1).replayed, 1);
+    assert_eq!(net.counts(1).replayed_packets, 1);
 }
 
 #[test]
@@ -277,8 +280,8 @@ fn recorded_handshakes_change_nothing() {
         net.run(MOMENT);
     }
     // The first has made node 1 begin a handshake with the true node 0.
-    let Counts { handshakes, forged, old_initiations, .. } = net.counts(1);
-    assert_eq!((handshakes, forged, old_initiations), (2, 0, 3));
+    let Counts { handshakes, unauthenticated_packets, outdated_initiations, .. } = net.counts(1);
+    assert_eq!((handshakes, unauthenticated_packets, outdated_initiations), (2, 0, 3));
     net.send(0, b"y");
     net.send(1, b"z");
     assert_eq!(net.run(MOMENT), [vec![b"z".to_vec()], vec![b"y".to_vec()]]);
@@ -294,7 +297,10 @@ fn sessions_are_renewed_without_a_break() {
     }
     // Every two minutes.
     assert!((5..=6).contains(&net.counts(0).handshakes), "{:?}", net.counts(0));
-    assert_eq!((net.counts(0).forged, net.counts(1).forged), (0, 0));
+    assert_eq!(
+        (net.counts(0).unauthenticated_packets, net.counts(1).unauthenticated_packets),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -314,7 +320,7 @@ fn unknown_nodes_establish_no_session() {
     net.send(0, b"let me in");
     net.send(1, b"for the real one");
     assert_eq!(net.run(SECOND * 10), [Vec::<Vec<u8>>::new(), vec![]]);
-    assert!(net.counts(1).forged > 0);
+    assert!(net.counts(1).unauthenticated_packets > 0);
     assert_eq!(net.counts(1).handshakes, 0);
 }
 
@@ -329,8 +335,8 @@ fn another_transport_is_reported_as_such() {
     );
     net.send(0, b"x");
     net.run(MOMENT);
-    let Counts { forged, wrong_transport, .. } = net.counts(1);
-    assert_eq!((forged, wrong_transport), (0, 1));
+    let Counts { unauthenticated_packets, wrong_transport_packets, .. } = net.counts(1);
+    assert_eq!((unauthenticated_packets, wrong_transport_packets), (0, 1));
     let report = Some((NodeId::new(0), Report::OtherTransport(TransportId(9))));
     assert_eq!(net.ends[1].poll_report(), report);
     assert_eq!(net.ends[1].poll_report(), None);
@@ -347,7 +353,7 @@ fn another_key_is_reported_as_such() {
     );
     net.send(0, b"x");
     net.run(MOMENT);
-    assert_eq!(net.counts(1).forged, 1);
+    assert_eq!(net.counts(1).unauthenticated_packets, 1);
     assert_eq!(net.ends[1].poll_report(), Some((NodeId::new(0), Report::OtherKey)));
     assert_eq!(net.ends[1].poll_report(), None);
 }

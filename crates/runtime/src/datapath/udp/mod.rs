@@ -273,9 +273,13 @@ impl Datapath for UdpDatapath {
     }
 
     fn counts(&self) -> Counts {
-        let Self { rx, drops, too_long, .. } = self;
-        let (drops, too_long) = (*drops, *too_long);
-        let (malformed, oversized) = rx.drop_counts();
-        Counts { malformed, oversized, drops, too_long, ..Counts::default() }
+        let (malformed_packets, oversized_packets) = self.rx.drop_counts();
+        Counts {
+            malformed_packets,
+            oversized_packets,
+            drops: self.drops,
+            too_long_packets: self.too_long,
+            ..Counts::default()
+        }
     }
 }

@@ -409,7 +409,7 @@ impl Datapath for XdpDatapath {
     }
 
     fn counts(&self) -> Counts {
-        Counts { malformed: self.malformed, drops: self.drops, ..Counts::default() }
+        Counts { malformed_packets: self.malformed, drops: self.drops, ..Counts::default() }
     }
 }
 

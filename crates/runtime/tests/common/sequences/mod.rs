@@ -146,7 +146,7 @@ impl<E: Endpoint> Turns for Node<E, Tap, Apps> {
     }
 
     fn inconsistent(&self) -> u64 {
-        self.stats().inconsistent
+        self.stats().inconsistent_messages
     }
 }
 

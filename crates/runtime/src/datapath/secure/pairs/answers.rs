@@ -27,8 +27,8 @@ impl Pairs {
     }
 
     /// Returns the number of initiations whose time was not later than that of the one before.
-    pub(in super::super) fn n_old_initiations(&self) -> u64 {
-        self.old_initiations
+    pub(in super::super) fn n_outdated_initiations(&self) -> u64 {
+        self.outdated_initiations
     }
 
     /// Handles a message of a handshake.
@@ -118,7 +118,7 @@ impl Pairs {
     /// was set back, or the initiation was recorded. Begins a handshake, whose response proves that
     /// the peer is running now.
     fn on_old_initiation(&mut self, now: Time, src: NodeId) {
-        self.old_initiations += 1;
+        self.outdated_initiations += 1;
         let pair = &mut self.pairs[src.idx()];
         if now < pair.rekey_at {
             return;

@@ -19,8 +19,8 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     let kind = |bytes: &Vec<u8>| Envelope::decode(bytes).unwrap().0.kind;
     assert!(answers.iter().all(|answer| matches!(kind(answer), Kind::Cookie { .. })));
     // All except a few cost no computation with curves.
-    assert_eq!(answers.len() as u64 + net.counts(1).forged, 200);
-    assert!((30..40).contains(&net.counts(1).forged), "{:?}", net.counts(1));
+    assert_eq!(answers.len() as u64 + net.counts(1).unauthenticated_packets, 200);
+    assert!((30..40).contains(&net.counts(1).unauthenticated_packets), "{:?}", net.counts(1));
     // No answer is longer than its request.
     let initiation = Envelope::CONTROL_LEN + handshake::INITIATION + 2 * cookie::CODE;
     assert!(answers.iter().all(|answer| answer.len() < initiation));
@@ -57,10 +57,10 @@ fn a_cookie_does_not_buy_unlimited_answers() {
             pairs.set_cookie(NodeId::new(1), cookie);
         }
         net.send(0, b"x");
-        let before = net.counts(1).forged;
+        let before = net.counts(1).unauthenticated_packets;
         net.receive(1);
         // Each initiation that is read costs computation with curves, and has an unknown key.
-        n_read += net.counts(1).forged - before;
+        n_read += net.counts(1).unauthenticated_packets - before;
         let answers = std::mem::take(&mut net.wires.borrow_mut()[0]);
         let cookies: Vec<_> = answers.into_iter().filter(is_cookie).collect();
         if cookie.is_none() && cookies.len() == 1 {
@@ -89,8 +89,8 @@ fn a_clock_set_back_does_not_block_handshakes() {
         net.ends[0] = net.end_started(0, 0, net.keys[0].clone());
         net.send(0, b"after");
         assert_eq!(net.run(MOMENT)[1], [b"after".to_vec()], "{n}");
-        assert_eq!(net.counts(1).old_initiations, n + 1);
-        assert_eq!(net.counts(1).forged, 0);
+        assert_eq!(net.counts(1).outdated_initiations, n + 1);
+        assert_eq!(net.counts(1).unauthenticated_packets, 0);
         net.send(1, b"back");
         assert_eq!(net.run(MOMENT)[0], [b"back".to_vec()], "{n}");
         net.now += SECOND;
