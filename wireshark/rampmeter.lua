@@ -259,7 +259,7 @@ local TRANSPORTS = {
     [3] = {
       "release", "slot {rx_slot}, virtual link {link}", u32("seq", "Reservation"),
       u16("rx_slot", "Slot at the receiver"), u16("link", "Virtual link that the packet is on"),
-      word("reason", "Why", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
+      word("reason", "Reason", "0 to 3", { [0] = "blocked", "busy", "done", "failed" }),
       list("route", "Port on the direction to the receiver", 5, { u16("port", "Port") }),
     },
     [4] = {

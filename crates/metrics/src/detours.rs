@@ -105,7 +105,7 @@ impl Detours {
     }
 
     /// Returns a time below which no transport can deliver a message of `size`.
-    pub fn least(&self, size: Bytes) -> Span {
+    pub fn minimum_time(&self, size: Bytes) -> Span {
         let framing = &self.model.framing;
         let (last, n) = (framing.last_wire(size), framing.packets(size));
         if n == 1 {
@@ -365,12 +365,12 @@ mod tests {
         let size = Bytes::new(1_460_000);
         let direct = MODEL.delivered(size, &path(&[100, 1, 100]));
         let around = MODEL.delivered(size, &path(&[100; 4]));
-        let least = detours.least(size);
+        let least = detours.minimum_time(size);
         assert!(least <= around && least.as_ps() as f64 > 0.98 * around.as_ps() as f64);
         assert!(direct > around * 50);
         // One packet: the slow link takes 12 us, the detour 4 hops.
         let one = Bytes::new(1_460);
-        assert_eq!(detours.least(one), MODEL.delivered(one, &path(&[100; 4])));
+        assert_eq!(detours.minimum_time(one), MODEL.delivered(one, &path(&[100; 4])));
     }
 
     #[test]
@@ -395,7 +395,7 @@ mod tests {
         for size in [1, 1_460, 14_600, 1_000_000] {
             let size = Bytes::new(size);
             let alone = model.delivered(size, &path(&[100; 4]));
-            let least = detours.least(size);
+            let least = detours.minimum_time(size);
             assert!(
                 least <= alone && least.as_ps() * 100 > alone.as_ps() * 99,
                 "{size:?} {least:?}"

@@ -110,7 +110,7 @@ impl HopGraph {
     }
 
     /// Returns the minimum time until a message of `size` is delivered.
-    pub fn least(&self, size: Bytes) -> MinimumTime {
+    pub fn minimum_time(&self, size: Bytes) -> MinimumTime {
         let framing = &self.model.framing;
         let last = framing.last_wire(size);
         let n = framing.packets(size);
@@ -272,10 +272,10 @@ pub(crate) fn of_hop(lanes: &[LinkGroup], carry: &[LinkGroupTimes], n: u64) -> u
     })
 }
 
-/// Returns the minimum time, not below `least`, in which one hop carries `n` full packets and a
+/// Returns the minimum time, not below `lower`, in which one hop carries `n` full packets and a
 /// short one.
 pub(crate) fn of_all(
-    least: u64,
+    lower: u64,
     n: u64,
     lanes: &[LinkGroup],
     full: &[LinkGroupTimes],
@@ -292,14 +292,14 @@ pub(crate) fn of_all(
             together - full.packets(time) + overtaking >= n
         })
     };
-    if is_enough(least) {
-        return least;
+    if is_enough(lower) {
+        return lower;
     }
-    let mut most = least.max(1);
-    while !is_enough(most) {
-        most = most.saturating_mul(2);
+    let mut upper = lower.max(1);
+    while !is_enough(upper) {
+        upper = upper.saturating_mul(2);
     }
-    search(least, most, is_enough)
+    search(lower, upper, is_enough)
 }
 
 /// Returns the minimum time in which one link behind a shaper carries `n` full packets and a short
@@ -329,17 +329,17 @@ fn overtaking_time(full: &LinkGroupTimes, short: &LinkGroupTimes, time: u64) -> 
     first.max(last.min(full.packets(time)))
 }
 
-/// Returns the minimum of `least..=most` for which `is_enough` holds; it holds for `most`.
-fn search(mut least: u64, mut most: u64, is_enough: impl Fn(u64) -> bool) -> u64 {
-    while least < most {
-        let middle = least + (most - least) / 2;
+/// Returns the minimum of `lower..=upper` for which `is_enough` holds; it holds for `upper`.
+fn search(mut lower: u64, mut upper: u64, is_enough: impl Fn(u64) -> bool) -> u64 {
+    while lower < upper {
+        let middle = lower + (upper - lower) / 2;
         if is_enough(middle) {
-            most = middle;
+            upper = middle;
         } else {
-            least = middle + 1;
+            lower = middle + 1;
         }
     }
-    most
+    upper
 }
 
 /// Returns the lanes, by hop and place, that all packets cross and that together have the lowest
@@ -419,10 +419,10 @@ fn fill(
         let back = |at: &usize| Some(edges[by[*at]? ^ 1].0);
         let path: Vec<usize> = std::iter::successors(Some(sink), back).collect();
         let taken: Vec<usize> = path.iter().filter_map(|&at| by[at]).collect();
-        let most = taken.iter().map(|&edge| edges[edge].1).min().unwrap_or(0);
+        let narrowest_free = taken.iter().map(|&edge| edges[edge].1).min().unwrap_or(0);
         for edge in taken {
-            edges[edge].1 -= most;
-            edges[edge ^ 1].1 = edges[edge ^ 1].1.saturating_add(most);
+            edges[edge].1 -= narrowest_free;
+            edges[edge ^ 1].1 = edges[edge ^ 1].1.saturating_add(narrowest_free);
         }
     }
 }

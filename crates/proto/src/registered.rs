@@ -402,7 +402,7 @@ pub struct SharedTime {
 /// A number that follows from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DerivedValue {
-    /// Its name in the words of plans: `token-life`.
+    /// Its name in the words of plans: `token-lifetime`.
     pub name: &'static str,
     /// Its value.
     pub quantity: Quantity,

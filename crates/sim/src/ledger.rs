@@ -151,8 +151,9 @@ impl Ledger {
         id
     }
 
-    /// The transport promises that the sender of a message is notified of its fate within `bound`.
-    pub(crate) fn promise(&mut self, at: Instant, msg: MsgId, bound: Option<Span>) {
+    /// Records the time within which the transport promises to report the fate of a message to its
+    /// sender.
+    pub(crate) fn set_bound(&mut self, at: Instant, msg: MsgId, bound: Option<Span>) {
         if let Some(log) = &mut self.log {
             return log.on_submitted(at, msg, bound);
         }

@@ -30,11 +30,11 @@ where
         }
     }
 
-    pub(crate) fn promise(&self) -> Option<LatencyBound> {
+    pub(crate) fn latency_bound(&self) -> Option<LatencyBound> {
         match self {
             Self::Host(e) => e.latency_bound(),
             Self::Arbiter(e) => e.latency_bound(),
-            Self::Planes(e) => e.promise(),
+            Self::Planes(e) => e.latency_bound(),
         }
     }
 
@@ -207,7 +207,7 @@ impl<H: Endpoint> PlaneHost<H> {
         self.to(message.dst).submit(now, message);
     }
 
-    fn promise(&self) -> Option<LatencyBound> {
+    fn latency_bound(&self) -> Option<LatencyBound> {
         self.parts[0].latency_bound()
     }
 

@@ -357,8 +357,8 @@ where
             at => state.clock.local(at),
         };
         let message = Message { id, dst, size, deadline, tenant };
-        let bound = state.endpoint.promise().and_then(|p| p.bound(size, tenant));
-        self.ledger.promise((self.now, self.wheel.highest_rank()), id, bound);
+        let bound = state.endpoint.latency_bound().and_then(|p| p.bound(size, tenant));
+        self.ledger.set_bound((self.now, self.wheel.highest_rank()), id, bound);
         state.endpoint.submit(state.clock.local(self.now), message);
         if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
             self.blame_submission(id, arrival);

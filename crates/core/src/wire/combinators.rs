@@ -155,7 +155,7 @@ macro_rules! layout {
 /// ```
 /// rampmeter_core::codes! {
 ///     /// Reason for the end.
-///     pub enum Why: 0 to 1 {
+///     pub enum EndReason: 0 to 1 {
 ///         /// Success.
 ///         0 Done "done",
 ///         /// Failure.

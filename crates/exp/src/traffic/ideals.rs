@@ -119,10 +119,10 @@ impl Ideals {
         });
         let Some(between) = between else { return FlowIdeals::default() };
         let ClassPaths { hop_graph, ack, path, detours } = &**between;
-        let MinimumTime { time, is_exact } = hop_graph.least(size);
+        let MinimumTime { time, is_exact } = hop_graph.minimum_time(size);
         let figure = model.fct(Ideal::Figure, size, path);
         let [there, back] = detours;
-        let open = there.as_ref().map_or(time, |detours| detours.least(size).min(time));
+        let open = there.as_ref().map_or(time, |detours| detours.minimum_time(size).min(time));
         let ack =
             back.as_ref().map_or(*ack, |back| back.min_packet_time(model.framing.ack).min(*ack));
         FlowIdeals {

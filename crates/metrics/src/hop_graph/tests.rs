@@ -29,8 +29,9 @@ fn leaf_spine(spines: usize, core_gbps: u64) -> Links {
     ]
 }
 
-fn least(links: &Links, bytes: u64) -> (u64, bool) {
-    let MinimumTime { time, is_exact } = HopGraph::new(MODEL, links).least(Bytes::new(bytes));
+fn minimum_time(links: &Links, bytes: u64) -> (u64, bool) {
+    let MinimumTime { time, is_exact } =
+        HopGraph::new(MODEL, links).minimum_time(Bytes::new(bytes));
     (time.as_ps(), is_exact)
 }
 
@@ -39,26 +40,26 @@ fn least(links: &Links, bytes: u64) -> (u64, bool) {
 #[test]
 fn packets_spread_over_slow_links_of_the_core() {
     let packets = 6_850;
-    let (time, is_exact) = least(&leaf_spine(4, 25), 1460 * packets);
+    let (time, is_exact) = minimum_time(&leaf_spine(4, 25), 1460 * packets);
     let alone = 4 * 650_000 + 2 * 120_000 + 2 * 480_000;
     assert_eq!((time, is_exact), (alone + (packets - 1) * 120_000, false));
     // Over two spines each link of the core carries every other packet.
-    let (time, _) = least(&leaf_spine(2, 25), 1460 * packets);
+    let (time, _) = minimum_time(&leaf_spine(2, 25), 1460 * packets);
     assert_eq!(time, alone + (packets / 2 - 1) * 480_000);
 }
 
 #[test]
 fn the_ideal_of_whole_packets_is_reached_on_one_path_of_a_wide_core() {
     let alone = 4 * 650_000 + 2 * 120_000 + 2 * 30_000;
-    assert_eq!(least(&leaf_spine(4, 400), 1460), (alone, true));
-    assert_eq!(least(&leaf_spine(4, 400), 14_600), (alone + 9 * 120_000, true));
+    assert_eq!(minimum_time(&leaf_spine(4, 400), 1460), (alone, true));
+    assert_eq!(minimum_time(&leaf_spine(4, 400), 14_600), (alone + 9 * 120_000, true));
 }
 
 /// Two packets, the second of 41 bytes: it overtakes the first on another path.
 #[test]
 fn a_short_last_packet_may_overtake() {
     let alone = 4 * 650_000 + 2 * 120_000 + 2 * 30_000;
-    assert_eq!(least(&leaf_spine(4, 400), 1461), (alone, false));
+    assert_eq!(minimum_time(&leaf_spine(4, 400), 1461), (alone, false));
 }
 
 /// Two interfaces at each end carry half of it each.
@@ -67,7 +68,7 @@ fn packets_spread_over_interfaces() {
     let rails = |next: &dyn Fn(usize) -> Vec<usize>| {
         (0..2).map(|n| (hop(25, 1_000), next(n))).collect::<Vec<_>>()
     };
-    let (time, _) = least(&vec![rails(&|n| vec![n]), rails(&|_| vec![])], 1460 * 100);
+    let (time, _) = minimum_time(&vec![rails(&|n| vec![n]), rails(&|_| vec![])], 1460 * 100);
     assert_eq!(time, 2 * 1_000_000 + 51 * 480_000);
 }
 
@@ -82,7 +83,7 @@ fn slow_links_of_several_hops_are_a_cut() {
         vec![(hop(100, 650), vec![])],
     ];
     let packets = 1_000;
-    let (time, is_exact) = least(&links, 1460 * packets);
+    let (time, is_exact) = minimum_time(&links, 1460 * packets);
     // 20 Gbit/s together.
     let busy = 600_000 * packets;
     assert!((busy..busy + 10_000_000).contains(&time) && !is_exact, "{time}");
@@ -95,7 +96,7 @@ fn links_of_two_rates_carry_their_capacity() {
     for hops in &mut links[1..3] {
         hops[3].0 = hop(10, 650);
     }
-    let (time, _) = least(&links, 1460 * 310);
+    let (time, _) = minimum_time(&links, 1460 * 310);
     let share = (time - 2_600_000) as f64 / (310.0 * 12_000.0 * 1_000.0 / 310.0);
     assert!((share - 1.0).abs() < 0.03, "{share}");
 }
@@ -165,7 +166,7 @@ proptest! {
     ) {
         let mut sizes = vec![1500; full];
         sizes.insert(place.min(full), last + 40);
-        let (time, _) = least(&links, 1460 * full as u64 + last);
+        let (time, _) = minimum_time(&links, 1460 * full as u64 + last);
         let taken = simulate(&links, &sizes, &picks);
         prop_assert!(time <= taken, "{time} of {taken}");
     }
@@ -181,7 +182,7 @@ proptest! {
         let next = |at: usize| if at + 1 < n { vec![0] } else { vec![] };
         let links: Links =
             rates.iter().enumerate().map(|(at, &(g, d))| vec![(hop(g, d), next(at))]).collect();
-        let (time, is_exact) = least(&links, 1460 * full as u64 + last);
+        let (time, is_exact) = minimum_time(&links, 1460 * full as u64 + last);
         let of = |place| {
             let mut sizes = vec![1500; full];
             sizes.insert(place, last + 40);
@@ -239,7 +240,7 @@ proptest! {
         let mut sizes = vec![1500; full];
         sizes.insert(place.min(full), last + 40);
         let size = Bytes::new(1460 * full as u64 + last);
-        let time = HopGraph::new(shaped(), &links).least(size).time.as_ps();
+        let time = HopGraph::new(shaped(), &links).minimum_time(size).time.as_ps();
         let taken = simulate_shaped(&links, &sizes, &picks);
         prop_assert!(time <= taken, "{time} of {taken}");
     }
@@ -254,7 +255,7 @@ proptest! {
         let link = |(at, &(gbps, delay)): (usize, &(u64, u64))| vec![(hop(gbps, delay), next(at))];
         let links: Links = rates.iter().enumerate().map(link).collect();
         let MinimumTime { time, is_exact } =
-            HopGraph::new(shaped(), &links).least(Bytes::new(1460 * n as u64));
+            HopGraph::new(shaped(), &links).minimum_time(Bytes::new(1460 * n as u64));
         prop_assert_eq!(time.as_ps(), simulate_shaped(&links, &vec![1500; n], &[0]));
         prop_assert!(is_exact);
     }

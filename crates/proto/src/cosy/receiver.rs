@@ -5,7 +5,7 @@ use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Ti
 
 use super::config::Cosy;
 use super::stats::CosyStats;
-use super::wire::{CosyHeader, Route, Why};
+use super::wire::{CosyHeader, ReleaseReason, Route};
 use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, FlowStatus, Output, Timers};
 
 /// Messages to receive, and their slots.
@@ -321,7 +321,7 @@ impl Receiver {
         src: NodeId,
         seq: u32,
         rx_slot: u16,
-        why: Why,
+        reason: ReleaseReason,
         cx: &mut ReceiverContext<'_>,
     ) {
         let Some(&slot) = self.slots.get(usize::from(rx_slot)) else { return };
@@ -332,10 +332,10 @@ impl Receiver {
         if !is_drained && self.flows[slot.flow].announcement.src != src {
             return;
         }
-        match why {
-            Why::Blocked => cx.stats.blocked += 1,
-            Why::Busy => cx.stats.busy += 1,
-            Why::Done | Why::Failed => {}
+        match reason {
+            ReleaseReason::Blocked => cx.stats.blocked += 1,
+            ReleaseReason::Busy => cx.stats.busy += 1,
+            ReleaseReason::Done | ReleaseReason::Failed => {}
         }
         if is_drained {
             return self.free_slot(now, rx_slot, cx);
@@ -346,11 +346,11 @@ impl Receiver {
         flow.pause_until = now.saturating_add(cosy.pause);
         let has_none = flow.slots == 0;
         let is_held = flow.pause_until < flow.hold_until;
-        match why {
-            Why::Failed => self.abort(idx, cx),
+        match reason {
+            ReleaseReason::Failed => self.abort(idx, cx),
             _ if !has_none => {}
             // Its sender has nothing more to send, and something has not arrived.
-            _ if why == Why::Done || flow.is_admitted => self.fail(now, idx, cx),
+            _ if reason == ReleaseReason::Done || flow.is_admitted => self.fail(now, idx, cx),
             _ if is_held => self.timers.push(flow.pause_until, Timer::Flow(idx)),
             _ => self.reject(idx, cx),
         }

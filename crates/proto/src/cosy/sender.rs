@@ -12,7 +12,7 @@ use rampmeter_core::packet::Marks;
 use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time};
 
 use super::config::Cosy;
-use super::wire::{CosyHeader, Route, Why};
+use super::wire::{CosyHeader, ReleaseReason, Route};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 
 /// The class of data, below that of control packets.
@@ -156,7 +156,7 @@ impl Sender {
         let slot = self.free_slot(now, cosy);
         let message = self.messages.get_current(tx_slot, msg);
         let Some(message) = message.filter(|m| m.dst == packet.src) else {
-            release(out, packet.src, msg, reservation, Why::Busy);
+            release(out, packet.src, msg, reservation, ReleaseReason::Busy);
             return;
         };
         let state = &mut message.state;
@@ -181,7 +181,7 @@ impl Sender {
                 self.is_due = self.next_due <= now;
             }
             _ => {
-                release(out, packet.src, msg, reservation, Why::Busy);
+                release(out, packet.src, msg, reservation, ReleaseReason::Busy);
                 if last && !state.is_admitted {
                     self.end(tx_slot, Fate::Rejected, out);
                 }
@@ -284,7 +284,7 @@ impl Sender {
             for (slot, due) in self.slots.iter_mut().zip(&mut self.due) {
                 if let Some(taken) = slot.take_if(|slot| slot.message == tx_slot) {
                     *due = Time::NEVER;
-                    release(out, dst, msg, taken.reservation, Why::Failed);
+                    release(out, dst, msg, taken.reservation, ReleaseReason::Failed);
                 }
             }
             let due = self.next_due;
@@ -346,7 +346,7 @@ impl Sender {
                 self.repeat_requests(now, out);
             }
             if seq == packets {
-                release(out, outgoing.dst, outgoing.msg, reservation, Why::Done);
+                release(out, outgoing.dst, outgoing.msg, reservation, ReleaseReason::Done);
                 continue;
             }
             let Reservation { seq: reserved, rx_slot, link, route } = reservation;
@@ -403,7 +403,7 @@ fn release(
     dst: NodeId,
     msg: MsgId,
     reservation: Reservation,
-    reason: Why,
+    reason: ReleaseReason,
 ) {
     let Reservation { seq, rx_slot, link, route } = reservation;
     let header = CosyHeader::Release { seq, rx_slot, link, reason, route };

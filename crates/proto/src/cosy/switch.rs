@@ -39,7 +39,7 @@ use rampmeter_core::{
 };
 
 use super::config::Cosy;
-use super::wire::{CosyHeader, NO_LINK, Route, Why};
+use super::wire::{CosyHeader, NO_LINK, ReleaseReason, Route};
 
 /// cosy at one switch.
 #[derive(Clone, Debug)]
@@ -294,8 +294,13 @@ impl CosySwitch {
                 make_control(packet, packet.src, packet.dst, CosyHeader::Reject { tx_slot });
             self.out.push_back((port, reject));
         }
-        let release =
-            CosyHeader::Release { seq, rx_slot, link, reason: Why::Blocked, route: way_back };
+        let release = CosyHeader::Release {
+            seq,
+            rx_slot,
+            link,
+            reason: ReleaseReason::Blocked,
+            route: way_back,
+        };
         *packet = make_control(packet, packet.dst, packet.src, release);
         Verdict::Redirect(crossing.ingress)
     }

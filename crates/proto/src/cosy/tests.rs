@@ -8,7 +8,7 @@ use rampmeter_core::{
 };
 
 use super::config::PathFacts;
-use super::wire::{CosyHeader, Route, Why};
+use super::wire::{CosyHeader, ReleaseReason, Route};
 use super::{CosyConfig, CosyHost, CosyTransport};
 use crate::coexistence::CoexistingConfig;
 use crate::phost::{PhostConfig, PhostTransport};
@@ -113,9 +113,10 @@ fn at_us(us: u64) -> Time {
 /// Returns the message of the next rsvp, and the release that reports its sender busy.
 fn rsvp(host: &mut CosyHost, now: Time) -> Option<(u32, CosyHeader)> {
     match host.poll_transmit(now)?.header {
-        CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => {
-            Some((tx_slot, CosyHeader::Release { seq, rx_slot, link, reason: Why::Busy, route }))
-        }
+        CosyHeader::Rsvp { tx_slot, seq, rx_slot, link, route, .. } => Some((
+            tx_slot,
+            CosyHeader::Release { seq, rx_slot, link, reason: ReleaseReason::Busy, route },
+        )),
         other => panic!("{other:?} is no rsvp"),
     }
 }

@@ -48,7 +48,7 @@ headers! {
             /// The virtual link that the packet is on.
             link: u16,
             /// The reason for its end.
-            reason: Why as "Why",
+            reason: ReleaseReason as "Reason",
             /// The path to the receiver.
             route: Route,
         },
@@ -88,7 +88,7 @@ headers! {
 
 codes! {
     /// The reason for the end of a reservation.
-    pub enum Why: 0 to 3 {
+    pub enum ReleaseReason: 0 to 3 {
         /// A switch had no free virtual link: the paper's reject from a switch.
         0 Blocked "blocked",
         /// The sender has no slot, or no use for it: the paper's reject from a sender.

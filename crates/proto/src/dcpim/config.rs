@@ -300,8 +300,8 @@ pub struct Pair {
     pub channel_packets: u32,
     /// Time of one BDP. A flow waits that long for packets in flight once each packet has had a
     /// token. A short flow waits that long beyond its own length.
-    pub quiet_time: Span,
-    /// Time from the last token to the reopening of a full window: 1.1 times `silence`.
+    pub data_timeout: Span,
+    /// Time from the last token to the reopening of a full window: 1.1 times `data_timeout`.
     pub window_timeout: Span,
     /// Time from the end of a phase to the arrival of the last data for its tokens.
     pub late_data_time: Span,
@@ -439,8 +439,8 @@ impl Dcpim {
         channel_packets: u32,
         data_rtt: Span,
     ) -> Pair {
-        let quiet_time = mtu_time * u64::from(bdp);
-        let window_timeout = quiet_time.scale_floor(11, 10);
+        let data_timeout = mtu_time * u64::from(bdp);
+        let window_timeout = data_timeout.scale_floor(11, 10);
         let late_data_time = self.grace + data_rtt / 2;
         Pair {
             mtu_time,
@@ -448,7 +448,7 @@ impl Dcpim {
             short_max,
             channels,
             channel_packets,
-            quiet_time,
+            data_timeout,
             window_timeout,
             late_data_time,
         }

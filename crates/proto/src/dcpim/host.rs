@@ -214,11 +214,11 @@ impl Endpoint for DcpimHost {
     }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(now, src, msg);
+        self.receiver.pause(now, src, msg);
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.dcpim);
+        self.receiver.resume(now, src, msg, &self.dcpim);
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

@@ -6,9 +6,9 @@
 //! the running phase has idle channels.
 //!
 //! A link's timer is *paced* if its next token is due by its rate. It is *stalled* if its flow's
-//! window is full or its flows are silent. It is *dead* if no flow needs tokens. Data and new flows
-//! wake a running link that is stalled or dead. A paced link is not woken, so that tokens never
-//! exceed its rate.
+//! window is full or its flows wait for packets in flight. It is *dead* if no flow needs tokens.
+//! Data and new flows wake a running link that is stalled or dead. A paced link is not woken, so
+//! that tokens never exceed its rate.
 //!
 //! Links are ranked by the remaining packets of the flow that they were matched for (§3.4). Tokens
 //! carry the rank, and data has it as its priority. Packets of a channel are subtracted from demand

@@ -122,7 +122,7 @@ impl RegisteredTransport for DcpimTransport {
             DerivedValue::packets("short-flow", config.short_max),
             DerivedValue::packets("channel", config.channel_packets),
             DerivedValue::time("grace", config.grace),
-            DerivedValue::time("silence", config.own_pair().quiet_time),
+            DerivedValue::time("data-timeout", config.own_pair().data_timeout),
             DerivedValue::time("window-timeout", config.own_pair().window_timeout),
             DerivedValue::time("retry", config.retry),
             DerivedValue::time("keepalive", config.keepalive),

@@ -80,15 +80,15 @@ impl Receiver {
         self.grants.late()
     }
 
-    /// Stops requests for a message until it is released.
-    pub(super) fn hold(&mut self, now: Time, src: NodeId, msg: MsgId) {
+    /// Pauses a message: nothing of it is requested until it is resumed.
+    pub(super) fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.sources.update(now, slot, &self.flows[slot]);
         }
     }
 
-    /// Allows requests for a message that was held.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
+    /// Resumes a paused message, which may be requested.
+    pub(super) fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, dcpim: &Dcpim) {
         let probe_interval = paused_probe_interval(dcpim.keepalive);
         let Some(slot) = self.flows.resume(now, src, msg, probe_interval) else { return };
         self.sources.update(now, slot, &self.flows[slot]);

@@ -17,7 +17,7 @@
 //! * `Number` (the authors' simulator): the distance from the latest token with data to the last
 //!   one. Any data closes earlier gaps.
 //!
-//! After every missing packet has had a token, the flow is silent while those in flight arrive.
+//! After every missing packet has had a token, the flow waits while those in flight arrive.
 //! Then tokens restart at the missing packets. A short flow starts in this state, since all of its
 //! packets were sent at once. Behind a narrow core missing packets may be queued and not lost.
 //! There the flow requests one packet alone, the probe. Its data shows that the others were lost,
@@ -127,11 +127,11 @@ impl Progress {
         now: Time,
         phase: Phase,
         pair: Pair,
-        silence: Span,
+        timeout: Span,
     ) -> Self {
         Self {
             tokens: TokenCursor::new(now, packets),
-            quiet_until: now + pair.mtu_time * u64::from(packets) + silence,
+            quiet_until: now + pair.mtu_time * u64::from(packets) + timeout,
             // Packets without tokens belong to no phase.
             phase_token: packets,
             is_tail: true,
@@ -293,7 +293,7 @@ impl RxFlow {
         let (seq, is_again) = state.tokens.advance(&self.received, packets);
         stats.tokens_reissued += u64::from(is_again);
         if TokenCursor::missing(&self.received, packets, state.tokens.next()) <= seq {
-            state.quiet_until = now + state.pair.quiet_time.max(held_up);
+            state.quiet_until = now + state.pair.data_timeout.max(held_up);
             state.is_tail = true;
             // Packets that are still missing after that pause were lost.
             state.earlier_expire_at = Time::NEVER;
@@ -307,7 +307,7 @@ impl RxFlow {
     /// to 64 times.
     fn take_probe(&mut self, now: Time, number: u32, held_up: Span) -> u32 {
         let state = &mut self.state;
-        let wait = state.pair.quiet_time * (1 << state.probes.min(DOUBLINGS_MAX));
+        let wait = state.pair.data_timeout * (1 << state.probes.min(DOUBLINGS_MAX));
         state.quiet_until = now + wait.max(held_up);
         state.probes += 1;
         state.probe = state.probe.or(Some(number));

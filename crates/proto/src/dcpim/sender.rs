@@ -168,14 +168,14 @@ impl Sender {
         now: Time,
         slot: u32,
         msg: MsgId,
-        is_held: bool,
+        is_paused: bool,
         dcpim: &Dcpim,
     ) {
         if let Some(flow) = self.flows.get_current(slot, msg) {
             flow.state.awaited_response = AwaitedResponse::Tokens;
             let pause =
-                if is_held { paused_probe_interval(dcpim.keepalive) } else { dcpim.keepalive };
-            flow.is_paused = is_held;
+                if is_paused { paused_probe_interval(dcpim.keepalive) } else { dcpim.keepalive };
+            flow.is_paused = is_paused;
             self.flows.on_response(slot, now + pause);
         }
     }

@@ -1,10 +1,11 @@
 //! The flows of each source at their receiver, and the choice of the one that is served.
 //!
-//! One flow of a source is served, chosen among those that are neither silent nor held. It is the
-//! one with the fewest missing packets. Ties are resolved to the one announced first, and then to
-//! the one entered last. Mostly a source has a single flow, of which only the slot is kept. If it
-//! has several, silent flows wait until their silence ends, held ones until they are released. So
-//! the choice and each packet take O(log n) steps.
+//! One flow of a source is served. A flow is eligible if it is not paused and waits for no packets
+//! in flight. Among eligible flows the one with the fewest missing packets is served. Ties are
+//! resolved to the one announced first, and then to the one entered last. Mostly a source has a
+//! single flow, of which only the slot is kept. If it has several, a flow that waits becomes
+//! eligible at its timeout, a paused one when it is resumed. So the choice and each packet take
+//! O(log n) steps.
 
 use std::cmp::Reverse;
 
@@ -31,10 +32,10 @@ enum Flows {
 /// A source that has, or lately had, several flows.
 #[derive(Debug, Default)]
 struct Source {
-    /// Flows that may be served now, by preference; silent or held ones, by the time at which they
-    /// may be.
+    /// Eligible flows by preference. Flows that wait or are paused, by the time at which they
+    /// become eligible.
     flows: Candidates<Key>,
-    /// Missing packets of the flows that may be served now.
+    /// Missing packets of the eligible flows.
     missing: u64,
 }
 
@@ -97,7 +98,7 @@ impl Sources {
         }
     }
 
-    /// Updates a flow after a packet has arrived, or its silence has changed.
+    /// Updates a flow after a packet has arrived, or its timeout has changed.
     #[inline]
     pub(super) fn update(&mut self, now: Time, slot: u32, flow: &RxFlow) {
         if let Flows::Several(place) = self.flows_of(flow.announcement.src) {
@@ -109,11 +110,11 @@ impl Sources {
     fn place(&mut self, now: Time, slot: u32, flow: &RxFlow, place: u32) {
         let MultiFlowSources { sources, positions, .. } = &mut *self.several;
         let source = &mut sources[place as usize];
-        let silent_until = flow.quiet_until();
-        if silent_until <= now {
+        let waits_until = flow.quiet_until();
+        if waits_until <= now {
             source.activate(positions, slot, flow);
         } else {
-            let before = source.flows.wait(positions, slot, silent_until);
+            let before = source.flows.wait(positions, slot, waits_until);
             source.forget(before);
         }
     }
@@ -178,7 +179,7 @@ impl Sources {
 }
 
 impl Source {
-    /// Puts a flow among those that are neither silent nor held.
+    /// Makes a flow eligible.
     fn activate(&mut self, places: &mut HeapPositions, slot: u32, flow: &RxFlow) {
         let (missing, announced) = flow.key();
         let before =

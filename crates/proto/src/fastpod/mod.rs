@@ -164,7 +164,7 @@ impl RegisteredTransport for FastpodTransport {
             DerivedValue::time("answer", config.answer_time),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("retry", config.retry),
-            DerivedValue::time("silence", config.unresponsive_after),
+            DerivedValue::time("unresponsive-after", config.unresponsive_after),
             DerivedValue::count("watchdog-slots", config.watchdog_slots),
             DerivedValue::time("patience", config.listen_time),
             DerivedValue::time("forget", config.forget_timeout),

@@ -232,11 +232,11 @@ impl Endpoint for HomaHost {
     }
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg, &self.homa);
+        self.receiver.pause(src, msg, &self.homa);
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.homa);
+        self.receiver.resume(now, src, msg, &self.homa);
         self.grant(now);
     }
 

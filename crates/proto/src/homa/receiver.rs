@@ -133,16 +133,16 @@ impl Receiver {
         self.grant_scheduler.grant(&mut self.flows, &by, out);
     }
 
-    /// A message has no grants until it is released.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, homa: &Homa) {
+    /// Pauses a message, which gets no grants until it is resumed.
+    pub(super) fn pause(&mut self, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.grant_scheduler.place(slot, &self.flows[slot], homa);
         }
     }
 
-    /// Releases a held message, so that it may have grants. Packets that arrived meanwhile were
+    /// Resumes a paused message, which may get grants. Packets that arrived meanwhile were
     /// dropped: they are requested at once.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
+    pub(super) fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, homa: &Homa) {
         if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();

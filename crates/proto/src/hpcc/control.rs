@@ -49,7 +49,7 @@ pub struct Control {
     /// The reference window W^c.
     reference: f64,
     /// The use of the fullest link, U.
-    utilization: f64,
+    utilisation: f64,
     /// Additive steps since the last multiplicative one.
     stage: u32,
     /// The first packet whose acknowledgement changes the reference window.
@@ -62,7 +62,7 @@ impl Control {
     /// Returns the control of a flow with these windows (§3.3).
     pub fn new(windows: Windows) -> Self {
         let (window, reference) = (windows.max, windows.max);
-        Self { windows, window, reference, utilization: 1.0, stage: 0, update_at: 0, last: None }
+        Self { windows, window, reference, utilisation: 1.0, stage: 0, update_at: 0, last: None }
     }
 
     /// Returns the unloaded round trip (T).
@@ -77,8 +77,8 @@ impl Control {
     }
 
     /// Returns the smoothed use of the fullest link, U.
-    pub fn utilization(&self) -> f64 {
-        self.utilization
+    pub fn utilisation(&self) -> f64 {
+        self.utilisation
     }
 
     /// Takes the telemetry of an acknowledgement (procedure NewAck). All packets below `cumulative`
@@ -127,15 +127,15 @@ impl Control {
             }
         }
         let weight = (over / rtt).min(1.0);
-        self.utilization = (1.0 - weight) * self.utilization + weight * fullest;
+        self.utilisation = (1.0 - weight) * self.utilisation + weight * fullest;
     }
 
     /// Procedure ComputeWind.
     fn adjust(&mut self, updates: bool, hpcc: &Hpcc) {
         let is_multiplicative =
-            self.utilization >= hpcc.config.eta || self.stage >= hpcc.config.max_stage;
+            self.utilisation >= hpcc.config.eta || self.stage >= hpcc.config.max_stage;
         let window = match is_multiplicative {
-            true => self.reference / (self.utilization / hpcc.config.eta) + self.windows.step,
+            true => self.reference / (self.utilisation / hpcc.config.eta) + self.windows.step,
             false => self.reference + self.windows.step,
         };
         // The links of the pair carry no more (§3.3).

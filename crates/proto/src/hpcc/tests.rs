@@ -145,7 +145,7 @@ mod algorithm {
         assert!(ack(&mut control, &records(&[(0, 0, 30_000), (0, 0, 0)]), 1, 50));
         let later = records(&[(8_000, 50_000, 20_000), (8_000, 60_000, 90_000)]);
         ack(&mut control, &later, 2, 50);
-        assert!((control.utilization() - 0.7).abs() < 1e-3, "{}", control.utilization());
+        assert!((control.utilisation() - 0.7).abs() < 1e-3, "{}", control.utilisation());
     }
 
     /// tau = T / 4: a quarter of the new value counts, and three quarters of the first, 1.
@@ -155,9 +155,9 @@ mod algorithm {
         ack(&mut control, &records(&[(0, 0, 0)]), 1, 50);
         ack(&mut control, &records(&[(2_000, 12_500, 0)]), 2, 50);
         assert!(
-            (control.utilization() - (0.75 + 0.25 * 0.5)).abs() < 1e-3,
+            (control.utilisation() - (0.75 + 0.25 * 0.5)).abs() < 1e-3,
             "{}",
-            control.utilization()
+            control.utilisation()
         );
     }
 
@@ -169,9 +169,9 @@ mod algorithm {
         for n in 1..=3u32 {
             let of = records(&[(u64::from(n) * 8_000, u64::from(n) * 100_000, 90_000)]);
             ack(&mut control, &of, 1 + n, 50);
-            let expected = 100_000.0 * 0.95 / control.utilization() + 50.0;
+            let expected = 100_000.0 * 0.95 / control.utilisation() + 50.0;
             assert!((control.window() - expected).abs() < 1e-6, "{}", control.window());
-            assert!((control.utilization() - 1.9).abs() < 1e-2);
+            assert!((control.utilisation() - 1.9).abs() < 1e-2);
         }
         // The packet after those that were in flight makes it the reference.
         ack(&mut control, &records(&[(32_000, 400_000, 90_000)]), 51, 80);

@@ -90,11 +90,11 @@ impl Endpoint for NdpHost {
     }
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg);
+        self.receiver.pause(src, msg);
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.ndp);
+        self.receiver.resume(now, src, msg, &self.ndp);
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

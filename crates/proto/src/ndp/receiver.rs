@@ -23,8 +23,8 @@
 //! the sender then sends one packet. The sum of all pulls must keep to the pace
 //! (`pulls_are_spaced_by_a_packet_time_whatever_the_number_of_senders`). Pulls of a complete flow
 //! would use the pace for nothing (`a_complete_flow_has_no_pulls_left`). A trimmed packet may have
-//! arrived in full before, and is then acknowledged. A held message collects pulls but sends none
-//! (`a_held_message_is_not_pulled_until_it_is_released`).
+//! arrived in full before, and is then acknowledged. A paused message collects pulls but sends none
+//! (`a_paused_message_is_not_pulled_until_it_is_resumed`).
 
 use rampmeter_core::{MsgId, NodeId, Receipt, Span, Time};
 
@@ -180,7 +180,7 @@ impl Receiver {
         self.requeue(slot, ndp);
     }
 
-    /// Queues a flow that has pulls to send and is not held.
+    /// Queues a flow that has pulls to send and is not paused.
     fn requeue(&mut self, slot: u32, ndp: &Ndp) {
         let flow = &mut self.flows[slot];
         if flow.state.queued.pulls > 0 && !flow.is_paused {
@@ -189,15 +189,15 @@ impl Receiver {
         }
     }
 
-    /// A message has no pulls until it is released.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId) {
+    /// Pauses a message, for which no pulls are sent until it is resumed.
+    pub(super) fn pause(&mut self, src: NodeId, msg: MsgId) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.queue.remove(slot, &mut self.flows[slot].state.queued);
         }
     }
 
-    /// Releases a held message, which may have pulls.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
+    /// Resumes a paused message, for which pulls may be sent.
+    pub(super) fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, ndp: &Ndp) {
         if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             self.requeue(slot, ndp);
         }

@@ -284,7 +284,7 @@ mod receiver {
     }
 
     #[test]
-    fn a_held_message_is_not_pulled_until_it_is_released() {
+    fn a_paused_message_is_not_pulled_until_it_is_resumed() {
         let ndp = ndp_of(NdpConfig::paper());
         let mut receiver = host(7, &ndp);
         let packets = packets_of(0, 0, 9, &ndp);

@@ -119,11 +119,11 @@ impl Endpoint for PhostHost {
     }
 
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg, &self.phost);
+        self.receiver.pause(src, msg, &self.phost);
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.phost);
+        self.receiver.resume(now, src, msg, &self.phost);
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

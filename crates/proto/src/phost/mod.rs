@@ -112,7 +112,7 @@ impl RegisteredTransport for PhostTransport {
     fn describe(config: &Phost) -> Vec<DerivedValue> {
         vec![
             DerivedValue::packets("free-tokens", config.free_tokens),
-            DerivedValue::time("token-life", config.token_lifetime),
+            DerivedValue::time("token-lifetime", config.token_lifetime),
             DerivedValue::packets("downgrade-threshold", config.threshold),
             DerivedValue::time("downgrade", config.downgrade_time),
             DerivedValue::time("resend", config.resend_wait),

@@ -13,7 +13,7 @@
 //! * It *runs* after a token: the next is due a packet time later.
 //! * It *waits* if no pending flow may have a token before an instant. Data or an announcement may
 //!   start it earlier.
-//! * It is *stopped* if no flow is pending, or all are held.
+//! * It is *stopped* if no flow is pending, or all are paused.
 //!
 //! A source with a short flow cannot wait for a round trip. It uses free tokens at once, and the
 //! destination does not request those packets. A flow's tokens begin with its first free packet, as
@@ -110,15 +110,15 @@ impl Receiver {
         }
     }
 
-    /// Holds a message, which has no tokens until it is released.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
+    /// Pauses a message, which gets no tokens until it is resumed.
+    pub(super) fn pause(&mut self, src: NodeId, msg: MsgId, phost: &Phost) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.selector.insert(slot, &self.flows[slot], phost.config.policy);
         }
     }
 
-    /// Releases a held message, which may have tokens.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
+    /// Resumes a paused message, which may get tokens.
+    pub(super) fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, phost: &Phost) {
         let probe_interval = paused_probe_interval(phost.keepalive);
         if let Some(slot) = self.flows.resume(now, src, msg, probe_interval) {
             self.selector.insert(slot, &self.flows[slot], phost.config.policy);

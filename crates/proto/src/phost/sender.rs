@@ -181,13 +181,13 @@ impl Sender {
         now: Time,
         slot: u32,
         msg: MsgId,
-        is_held: bool,
+        is_paused: bool,
         phost: &Phost,
     ) {
         if let Some(flow) = self.flows.get_current(slot, msg) {
             let keepalive = phost.keepalive_to(flow.dst);
-            let pause = if is_held { paused_probe_interval(keepalive) } else { keepalive };
-            flow.is_paused = is_held;
+            let pause = if is_paused { paused_probe_interval(keepalive) } else { keepalive };
+            flow.is_paused = is_paused;
             self.flows.on_response(slot, now + pause);
         }
     }

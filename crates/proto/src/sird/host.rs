@@ -176,12 +176,12 @@ impl Endpoint for SirdHost {
     }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.hold(src, msg, &self.sird, &mut self.stats);
+        self.receiver.pause(src, msg, &self.sird, &mut self.stats);
         self.grant(now);
     }
 
     fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.release(now, src, msg, &self.sird);
+        self.receiver.resume(now, src, msg, &self.sird);
         self.grant(now);
     }
 

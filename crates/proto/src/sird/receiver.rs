@@ -107,17 +107,17 @@ impl Receiver {
         self.bucket.grant(now, &mut self.flows, sird, out);
     }
 
-    /// Holds a message, which has no credit until it is released. Its credit serves others: its
-    /// packets are dropped.
-    pub(super) fn hold(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
+    /// Pauses a message, which gets no credit until it is resumed. Other messages get its credit,
+    /// because its packets are dropped.
+    pub(super) fn pause(&mut self, src: NodeId, msg: MsgId, sird: &Sird, stats: &mut SirdStats) {
         if let Some(slot) = self.flows.pause(src, msg) {
             self.reclaim(slot, sird, stats);
             self.bucket.update(slot, &self.flows[slot], sird);
         }
     }
 
-    /// Releases a held message, which may have credit.
-    pub(super) fn release(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
+    /// Resumes a paused message, which may get credit.
+    pub(super) fn resume(&mut self, now: Time, src: NodeId, msg: MsgId, sird: &Sird) {
         if let Some(slot) = self.flows.resume(now, src, msg, Span::ZERO) {
             let flow = &mut self.flows[slot];
             flow.state.retry.reset();

@@ -50,7 +50,7 @@ impl Bursts {
         Self { programs, probe, places: BTreeMap::new(), next_poll, next_idle, share }
     }
 
-    /// Returns the next time at which [`Bursts::turn`] must run without a note of a program.
+    /// Returns the next time at which [`Bursts::iterate`] must run without a note of a program.
     pub(super) fn next(&self) -> Time {
         self.next_poll.min(self.next_idle)
     }
@@ -59,7 +59,7 @@ impl Bursts {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(super) fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
+    pub(super) fn iterate(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
         for note in self.programs.read_notes(now)? {
             match note {
                 ProgramEvent::BurstStarted { program, slot } => {

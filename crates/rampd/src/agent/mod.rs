@@ -94,7 +94,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let (mut loading, mut failed) = (ConfigLoader::default(), Ok(()));
     let each = |node: &mut Node<CaptonAgent, SecureDatapath<UdpDatapath>, Host>, now: Time| {
         let (endpoint, host) = node.parts_mut();
-        if let Err(error) = host.turn(now, endpoint) {
+        if let Err(error) = host.iterate(now, endpoint) {
             failed = Err(error);
             signals.stop();
         }
@@ -142,8 +142,8 @@ struct Host {
 }
 
 impl Host {
-    fn turn(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
-        self.bursts.turn(now, agent)?;
+    fn iterate(&mut self, now: Time, agent: &mut CaptonAgent) -> io::Result<()> {
+        self.bursts.iterate(now, agent)?;
         self.is_dirty = agent.wants_transmit();
         Ok(())
     }

@@ -68,7 +68,7 @@ impl Ledger {
                 let id =
                     self.submit(report.at.0, &next().expect("a message that arrived is submitted"));
                 assert_eq!(id, msg, "messages are submitted in order");
-                self.promise(report.at, id, bound);
+                self.set_bound(report.at, id, bound);
                 None
             }
             Report::Duplicate { msg, bytes } => {

@@ -66,13 +66,13 @@ type Parts<F, A, P> = Vec<Part<F, A, P>>;
 /// Partitions that are to run up to a limit.
 type Job<F, A, P> = (EventLimit, Parts<F, A, P>);
 type Panic = Box<dyn Any + Send>;
-/// The partitions after the window, or a panic and whether it is the ledger's.
-type Done<F, A, P> = Result<Parts<F, A, P>, (Panic, bool)>;
+/// Partitions after the window, or a panic and whether it is the ledger's.
+type WindowResult<F, A, P> = Result<Parts<F, A, P>, (Panic, bool)>;
 
 /// A thread that runs partitions.
 struct Worker<F: Transport, A, P> {
     jobs: Sender<Job<F, A, P>>,
-    done: Receiver<Done<F, A, P>>,
+    done: Receiver<WindowResult<F, A, P>>,
 }
 
 /// State of a series of windows.

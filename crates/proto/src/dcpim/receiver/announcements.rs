@@ -20,8 +20,8 @@ impl Receiver {
             true => {
                 let held_up =
                     self.backlog.core_delay(now).max(self.backlog.drain_time_with(now, time));
-                let silence = pair.quiet_time.max(held_up);
-                Progress::expecting(announcement.packets, now, self.phase_begun, pair, silence)
+                let timeout = pair.data_timeout.max(held_up);
+                Progress::expecting(announcement.packets, now, self.phase_begun, pair, timeout)
             }
             false => Progress::new(now, self.phase_begun, pair),
         };

@@ -34,7 +34,7 @@ fn a_header_that_claims_a_huge_size_allocates_nothing_for_it() {
 }
 
 #[test]
-fn a_held_message_does_not_time_out_before_its_release() {
+fn a_paused_message_does_not_time_out_before_it_is_resumed() {
     let (mut flows, mut out) = (ArrivingFlows::default(), Output::<()>::new(NodeId::new(0), 40));
     let (src, late) = (NodeId::new(1), Time::ZERO + Span::from_us(10));
     assert_eq!(flows.pause(src, MsgId::new(0)), None);
