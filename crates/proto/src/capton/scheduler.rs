@@ -1,9 +1,14 @@
 //! The scheduler of figure 6, incrementally: it redoes only what a change can have changed.
 //!
-//! **The problem.** Figure 6 walks through all flows at every request and every completion: 640
+//! The problem: figure 6 walks through all flows at every request and every completion: 640
 //! flows in 10 us (§V.C), and 100 000 in some milliseconds. Most changes concern few flows.
 //!
-//! **Why little has to be redone.** The pass of figure 6 takes flows in order. It grants each if
+//! The simple way repeats the pass for each change. Its time grows with the number of all flows,
+//! and almost all of them keep their state.
+//!
+//! The present way: the scheduler examines only flows whose state may change.
+//!
+//! **Flows that may change.** The pass of figure 6 takes flows in order. It grants each if
 //! flows *before* it do not use the capacity. So a change at one position changes nothing before
 //! it. After it, only flows can change that have a link in common with a flow that was granted or
 //! stopped. A change is a *sweep*: flows to examine wait in a heap by position, and each flow
@@ -33,12 +38,12 @@
 //! These are at most as many as the hosts below it.
 //!
 //! In the worst case, a chain, every flow depends on the one before: the sweep then examines as
-//! many flows as figure 6 does. The usual case is few: in `benches/capton.rs` 9 of 640 and 20 of
-//! 100 000. [`Scheduler::set_capacity`] examines all flows besides. Memory is O(F + L) for L links,
+//! many flows as figure 6 does. Usually they are few: in `benches/capton.rs` 9 of 640 and 20 of 100
+//! 000. [`Scheduler::set_capacity`] examines all flows in addition. Memory is O(F + L) for L links,
 //! at the highest F that there was.
 //!
-//! **Hazards.** A flow whose capacity is freed must be reported to the link at which others wait,
-//! or they wait for nothing. The outcome must be that of figure 6, flow by flow
+//! Hazards: a flow whose capacity is freed must be reported to the link at which others wait, or
+//! they wait for nothing. The outcome must be that of figure 6, flow by flow
 //! (`the_incremental_scheduler_does_as_figure_6_does`,
 //! `no_link_carries_too_much_no_host_two_flows_and_no_flow_waits_for_nothing`). The exchange above
 //! needs stopped flows that do not shrink, and grants at a whole rate: flows that share links

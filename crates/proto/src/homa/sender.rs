@@ -1,5 +1,32 @@
 //! The sender's side: unscheduled packets at once, others as they are granted, always of the
 //! message with the fewest remaining bytes (Homa §3.2).
+//!
+//! # Droppable unscheduled packets (Aeolus)
+//!
+//! The problem: unscheduled packets are sent before the receiver knows of them. In an incast they
+//! fill the queue of its port. Scheduled packets, whose capacity the receiver has planned, are then
+//! delayed or lost.
+//!
+//! The simple way gives unscheduled packets a lower priority than scheduled ones. They still use
+//! the memory of the port, and Homa needs them first: short messages have no other packets. Without
+//! unscheduled packets each message waits a round trip.
+//!
+//! The present way: unscheduled packets are marked [`Marks::UNSCHEDULED`]. A switch drops them if
+//! the queue of the port is above a small threshold, and drops no others for that. The receiver
+//! acknowledges each one that arrives (`Sack`). Behind the last one the sender puts a probe into
+//! the same class, which is not marked. Some time after the probe the receiver counts missing
+//! unscheduled packets as lost. It grants them like the rest of the message, and answers the probe
+//! again. Then the sender knows the lost packets: those without an acknowledgement. It retransmits
+//! them with its next grants, before new packets and without the mark
+//! (`dropped_packets_are_retransmitted_as_scheduled_packets`).
+//!
+//! Hazards: the probe is short and packets are sprayed, so it may overtake unscheduled packets.
+//! Hence the receiver waits for [`Homa::settle_time`]. A packet may arrive after it was counted as
+//! lost: the receiver then takes back its grant, if that has not been sent. A late or lost
+//! acknowledgement makes the sender retransmit a packet that has arrived. The duplicate has used a
+//! grant that another packet needs, so the receiver adds one. A probe that is lost is retransmitted
+//! by the timer of the message. An unscheduled packet must not be so short that it is express, as
+//! express packets are never dropped.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -10,10 +10,30 @@
 //! a shorter one at one of its ends. A message then takes the time of its service and of its
 //! waiting, and the latency of its path.
 //!
-//! With a [`CoreCapacity`] a flow between racks also needs room on the links between them. These
-//! count as one link up from a rack and one down to it.
+//! With a [`CoreCapacity`] a flow between racks also needs capacity on the links between them.
+//! These count as one link up from a rack and one down to it.
 //!
 //! It is no transport: nothing here could be run by hosts. It is the reference line in plots.
+//!
+//! # Design
+//!
+//! The problem: each arrival and each completion may change the rates of all flows. Above capacity
+//! most flows wait.
+//!
+//! The simple way sorts all flows by remaining size at each event, and visits each of them. Most of
+//! them wait, and get nothing at any of these visits.
+//!
+//! The present way: flows that are served and flows that wait are two lists. A waiting flow does
+//! not shrink, so its place in the order never changes. Only flows that are served are sorted.
+//! [`IdealScheduler`] merges both lists, and stops visiting waiting flows when no host can send, or
+//! none can receive, any more. Between two events it changes nothing: rates are constant then.
+//!
+//! Hazards: a pass must give each flow what those before it leave, or the allocation is not maximal
+//! (`matchings_are_maximal`). Service is rounded down and times of completion are rounded up, so a
+//! flow is complete at its time of completion. Numbers of flows are the last key of the order:
+//! simultaneous flows must have the same results in any order of submission. Capacities of a core
+//! are rounded up to multiples of the slowest host's rate, so that flows between hosts of one rate
+//! get all or nothing.
 
 mod core_capacity;
 

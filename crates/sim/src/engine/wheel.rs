@@ -1,19 +1,25 @@
 //! A timing wheel with an overflow heap, exactly ordered by time, then by [`rank`], then by
 //! insertion.
 //!
-//! *Problem*: a packet simulator pops and pushes tens of millions of events a second, nearly all
-//! of them less than a microsecond ahead. A heap costs a cache miss per level.
+//! The problem: a packet simulator pops and pushes tens of millions of events a second, nearly all
+//! of them less than a microsecond ahead.
 //!
-//! *This way*: time is cut into buckets of a power of two picoseconds. A push appends to its
+//! The simple way is a binary heap. Each push and each pop moves an event through the levels of the
+//! heap. That is a comparison that the processor cannot predict for each level, and often a cache
+//! miss.
+//!
+//! The present way: time is cut into buckets of a power of two picoseconds. A push appends to its
 //! bucket. The bucket that is being served is sorted once, by time, and each group of equal times
 //! by rank. It is then read front to back. Events past the wheel's horizon wait in a heap. An event
 //! in the wheel is one word. Its bucket is the upper bits of its time; the word holds the lower
 //! bits and the action. A bucket is a list of small chunks from a pool that reuses the chunk freed
 //! last first. So the memory in use is that of the pending events, and stays in the cache.
 //!
-//! *What can go wrong*: an event in the heap must be popped before one of the same time that is
-//! pushed into the wheel later. So events are moved out of the heap in the same step in which their
-//! bucket enters the horizon, before any push to it.
+//! Hazards: an event in the heap must be popped before one of the same time and rank that is pushed
+//! into the wheel later. So events are moved out of the heap in the same step in which their bucket
+//! enters the horizon, before any push to it (`events_are_popped_in_heap_order`). An event before
+//! the bucket being served has no place in the wheel: a push of one panics. An event for the bucket
+//! being served must be inserted in order, since that bucket is sorted already.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,5 +1,26 @@
 //! An output port: the state of one direction of a link, and the lists of packets in front of it.
 //! The [disciplines](super::discipline) decide about the order of packets.
+//!
+//! The problem: each packet reads and changes the state of a port at each hop. The state of all
+//! ports of a large network does not fit into the processor's cache.
+//!
+//! The simple way is one structure with a growable queue for each priority. It takes several cache
+//! lines, though most packets find the link idle and need one field of it. A queue in its own
+//! memory cannot release a packet in its middle without moving others. Fair queueing and pFabric's
+//! ranks remove such packets.
+//!
+//! The present way: [`Port`] has the fields that packets need at an idle link, in one cache line
+//! (`the_hot_part_fills_one_cache_line`). [`Queues`] has the ends of the lists, in another line
+//! that only queued packets touch. Packets are linked in both directions through the pool, so each
+//! operation takes constant time and no memory of the port. `busy_until` is the state of the link:
+//! a port without queued packets needs no event. A port with queued packets has one wake-up at a
+//! time in the event queue (`has_wakeup`).
+//!
+//! Hazards: at `busy_until` the link counts as idle, but queued packets come first. So a packet
+//! that arrives at this instant must not start while `has_wakeup` is set. A packet must not change
+//! its length while it is in a list, or `queued` is wrong from then on: trimming takes it out
+//! first. A `Port` with more than 64 bytes costs a second cache miss at each hop. Bits of
+//! `queued_priorities` must agree with the lists, because `has_sendable` reads these bits alone.
 
 use crate::engine::{Handle, Links, NIL, PacketPool};
 use rampmeter_core::{Bytes, Priority, Rate, Span, Time};

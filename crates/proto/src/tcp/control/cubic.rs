@@ -1,5 +1,25 @@
 //! Cubic (RFC 9438): after a loss the window is a cubic function of time that is flat where the
 //! loss happened.
+//!
+//! The problem: paths with many packets in flight need a large window soon after a loss.
+//!
+//! The simple way adds a segment each round trip, as NewReno does. After a loss a window of W
+//! segments then needs W/2 round trips to recover. Flows with long round trips also get less of a
+//! link than those with short ones.
+//!
+//! The present way: the window follows `C (t - K)³ + origin`, where t is the time since the start
+//! of congestion avoidance. It grows fast after a loss, slowly near the window of the last loss,
+//! and fast again beyond it. Time replaces round trips, so that the function is the same for flows
+//! with different round trips (`cubic_grows_by_its_function`). A flow that has a smaller window
+//! than at the loss before assumes a new competitor. It takes a lower `w_max`, and leaves capacity
+//! to that one (`cubic_converges_fast`).
+//!
+//! Hazards: at round trips of microseconds, as in datacenters, the function takes seconds to grow.
+//! The estimate of NewReno's window (`w_est`) is then the larger one and applies
+//! (`cubic_is_no_slower_than_reno`). Time also passes while nothing is sent. So an idle period and
+//! a timeout end the epoch; otherwise the window would jump. The window is a number of segments
+//! here and of whole bytes in `reno`. Each change of one must be copied to the other
+//! (`store_window`, `sync_from_reno`).
 
 use rampmeter_core::{Span, Time};
 

@@ -1,5 +1,24 @@
 //! DCTCP (RFC 8257; Alizadeh et al., SIGCOMM 2010): the window is cut in proportion to the share of
 //! bytes that were marked.
+//!
+//! The problem: switches mark packets as soon as a queue is longer than a small threshold. Senders
+//! should keep queues near this threshold, and links busy.
+//!
+//! The simple way halves the window at a mark, as after a loss (RFC 3168). A few flows with half
+//! their windows then leave the link idle, unless its queue holds a bandwidth-delay product.
+//!
+//! The present way: the sender measures the share of acknowledged bytes that were marked, once for
+//! each window of data. A moving average of these shares is alpha. The first mark in a window of
+//! data cuts the window by half of alpha. So light congestion has a small effect, and a window in
+//! which all bytes are marked again and again is halved. Otherwise the window grows as NewReno's.
+//!
+//! Hazards: the receiver must echo the mark of each segment
+//! (`dctcp_echoes_each_segments_mark`, `dctcp_reports_a_changed_mark_at_once`), or the share is
+//! wrong. After a cut the window must not grow or be cut until the data in flight at the cut is
+//! acknowledged (`dctcp_cuts_by_half_of_alpha_once_a_window`). Alpha follows the share with a delay
+//! of some round trips (`dctcp_forgets_marks_slowly`). Its first value therefore matters for short
+//! flows. A cut leaves at least two segments, so a large incast fills the queue anyway.
+//! Acknowledgements during recovery count for alpha but do not cut the window again.
 
 use rampmeter_core::Time;
 

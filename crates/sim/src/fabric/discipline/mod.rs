@@ -1,16 +1,18 @@
 //! Queueing disciplines of ports: the order of their packets, and the one that is dropped when
 //! memory is short.
 //!
-//! # Design
+//! The problem: every queued packet is pushed and popped here, so a port must choose its next
+//! packet and its victim within some ten instructions. Transports need different orders.
 //!
-//! A port must choose its next packet and its victim within some ten instructions, because every
-//! queued packet passes here. A discipline behind a pointer would cost a call for each; an `if` for
-//! each discipline in the code of ports made every new one a change of eight places.
+//! The simple way puts a discipline behind a pointer, which costs a call for each packet. An `if`
+//! for each discipline in the code of ports has no such cost. Then each new discipline is a change
+//! in eight places.
 //!
-//! A discipline is a type with a file of its own. [`QUEUEING`](rampmeter_core::SwitchProgram) names
-//! it at compile time, so that the matches below vanish, and code of other disciplines is not even
-//! generated. All keep packets in the lists of [`Queues`], which faults, pauses and the search for
-//! deadlocks walk; a discipline may have an index of them next to the lists.
+//! The present way: a discipline is a type in a separate file. The constant
+//! [`QUEUEING`](rampmeter_core::SwitchProgram) names it at compile time. So the matches below
+//! vanish, and code of other disciplines is not generated. All disciplines keep packets in the
+//! lists of [`Queues`](super::port::Queues). Faults, pauses and the search for deadlocks walk these
+//! lists. A discipline may have an index of them in addition, as [fair queueing](fair) has.
 //!
 //! Hazards: a packet that is queued or taken must pass [`PortQueue`], or memory, statistics and an
 //! index disagree. Memory of the switch is accounted by the callers (`begin_wait`, `end_wait`).
