@@ -1,6 +1,6 @@
 """Digests of results of every transport and preset, which change if results do.
 
-`python -m tests.recorded` writes them anew. A commit that does so names the cause and the size of
+`python -m tests.recorded` renews them. A commit that does so names the cause and the size of
 the change.
 """
 

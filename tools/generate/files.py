@@ -73,7 +73,7 @@ TYPES: Final = {
 
 
 def main() -> None:
-    """Writes the files anew."""
+    """Writes the files again."""
     for file, text in files().items():
         file.write_text(text, encoding="utf-8")
 

@@ -2,7 +2,7 @@
 //!
 //!     RAMPMETER_BLESS=1 cargo test -p rampmeter-exp --test generated
 //!
-//! writes them anew.
+//! renews them.
 
 use std::collections::BTreeSet;
 use std::fs;

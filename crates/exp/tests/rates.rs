@@ -104,7 +104,7 @@ impl Body for HalfLoad {
             let (summary, _) = result(T::NAME, topology, &workload);
             let lost: u64 = summary.tiers.iter().flat_map(|t| t.drops.values()).sum();
             let expired = summary.transport.get("tokens_expired").copied().unwrap_or(0);
-            // Tokens or slots that were given out anew because their data was held up.
+            // Tokens or slots that were granted again because their data was held up.
             let held_up = summary.counters.data_packets * 1_460 / 50;
             let doubled = summary.counters.duplicate_bytes;
             let (flows, status) = (&summary.flows, summary.status);

@@ -229,7 +229,7 @@ impl NodeObserver {
                     peer,
                     rail = rail.rail,
                     %address,
-                    "network to peer is down: packets use others"
+                    "network to peer is down: packets are sent over other networks"
                 );
             }
             if rail.state == RailState::Up && (was == RailState::Down || rail.falls > falls) {

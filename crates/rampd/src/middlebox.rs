@@ -206,18 +206,18 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         };
         let promiscuous = (&raw const all).cast();
         if set(libc::PACKET_ADD_MEMBERSHIP, promiscuous, size_of::<libc::packet_mreq>()) != 0 {
-            return Err(failed("cannot take all frames"));
+            return Err(failed("cannot enable promiscuous mode"));
         }
         // A header before each frame describes the work that its sender offloads to the interface:
         // checksums, segmentation. It is forwarded with the frame, so that the next sender does
         // that work.
         if set(libc::PACKET_VNET_HDR, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0 {
-            return Err(failed("cannot pass on what senders leave to interfaces"));
+            return Err(failed("cannot enable headers for offloads (PACKET_VNET_HDR)"));
         }
         // Frames that this program itself sends must not be received.
         if set(libc::PACKET_IGNORE_OUTGOING, (&raw const yes).cast(), size_of::<libc::c_int>()) != 0
         {
-            return Err(failed("cannot leave out frames that are sent"));
+            return Err(failed("cannot exclude outgoing frames (PACKET_IGNORE_OUTGOING)"));
         }
         Ok(socket)
     }

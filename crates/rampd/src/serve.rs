@@ -147,7 +147,7 @@ impl<R: FnMut(&[u8]) -> Reply> Server<R> {
                 Err(error) => {
                     warn!(
                         code = "accept-failed",
-                        %error, server = self.name, "cannot accept a connection"
+                        %error, "{}: cannot accept a connection", self.name
                     );
                     std::thread::sleep(PAUSE);
                     return;

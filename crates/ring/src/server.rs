@@ -19,7 +19,7 @@ use crate::users::Access;
 
 /// Applications that are attached to a node. Pass it to [`Node::new`](rampmeter_runtime::Node).
 ///
-/// When it is dropped, the socket is removed, and applications detect that their node has ended.
+/// Dropping it removes the socket; applications detect that their node has ended.
 #[derive(Debug)]
 pub struct Clients {
     clients: Vec<Client>,

@@ -104,7 +104,7 @@ impl Refusals {
         Some((refusal.reason, is_due))
     }
 
-    /// Forgets the messages of a peer, which starts its numbers anew.
+    /// Forgets the messages of a peer, which restarts its numbers.
     pub(crate) fn forget_peer(&mut self, peer: NodeId) {
         self.recent.retain(|(src, _), _| *src != peer);
         self.older.retain(|(src, _), _| *src != peer);

@@ -232,7 +232,7 @@ class Run:
         return found
 
     def columns(self, *names: str) -> "pa.Table":
-        """Reads some columns of the table of flows anew: tables of large runs are large."""
+        """Reads some columns of the table of flows again: tables of large runs are large."""
         return self._table(FLOWS, list(names))
 
     @property

@@ -117,7 +117,10 @@ fn by_tag(forms: &Value, tag: &str) -> (Value, Map<String, Value>) {
         }
         definitions.insert(definition(tag, name), form.clone());
     }
-    keys.insert(tag.to_owned(), json!({ "description": "Which one.", "oneOf": names }));
+    keys.insert(
+        tag.to_owned(),
+        json!({ "description": "Selects the form of this table.", "oneOf": names }),
+    );
     let mut table = json!({
         "description": forms["description"],
         "type": "object",
@@ -229,7 +232,7 @@ fn key(info: &KeyInfo, default: Option<&toml::Value>) -> Value {
     schema
 }
 
-/// Removes what TOML has no word for, and what editors make nothing of.
+/// Removes the type `null`, which TOML does not have, and keywords that editors ignore.
 #[derive(Clone)]
 struct TomlSchemaTransform;
 

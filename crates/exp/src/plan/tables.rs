@@ -93,9 +93,9 @@ pub struct RunSpec {
     /// those of the starts of flows that wait for others, in `releases.parquet`.
     #[serde(skip_serializing_if = "is_false")]
     pub blame: bool,
-    /// Threads among which the network is divided, 1 to 256. Results are the same. By default a
-    /// long run uses all cores if no others run beside it. Runs that cannot be divided use one
-    /// thread, and `manifest.json` has the reason.
+    /// Threads among which the network is divided; results are the same. By default a long run uses
+    /// all cores, unless others run at the same time. If a run cannot be divided, `manifest.json`
+    /// has the reason.
     #[schemars(range(min = 1, max = 256))]
     #[serde(skip_serializing)]
     pub threads: Option<u32>,

@@ -87,9 +87,9 @@ impl ValidPlan {
         common.iter().map(DerivedValue::entry).chain(own).collect()
     }
 
-    /// Estimates the memory of a run in one thread, mostly within a factor of two: that of the
-    /// process, of ports, hosts, routes and flows, and of the packets in flight if every host has
-    /// sent one bandwidth-delay product. The sizes are fitted to runs of 1024 to 131 072 hosts
+    /// Estimates the memory of a run in one thread, mostly within a factor of two. It is the memory
+    /// of the process, ports, hosts, routes, flows and packets in flight. Every host counts with
+    /// one bandwidth-delay product in flight. The sizes are fitted to runs of 1024 to 131 072 hosts
     /// (`docs/performance.md`).
     fn estimate_memory(&self) -> Bytes {
         const PROCESS: f64 = 60e6;

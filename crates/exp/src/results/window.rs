@@ -67,9 +67,9 @@ pub struct Window {
     /// The arrival of the first flow that is counted; if the window ends with the run, that of the
     /// first flow after the warm-up.
     pub from_ps: u64,
-    /// The last arrival; the last delivery if all flows arrive at once; the end of the run if flows
-    /// were unfinished then that are not of Poisson processes of one period, or if no flow was
-    /// delivered.
+    /// The last arrival; the last delivery if all flows arrive at once. It is the end of the run if
+    /// no flow was delivered. It is the end too if flows were unfinished then, unless these are of
+    /// Poisson processes of one period.
     pub to_ps: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Progress {
     pub events: u64,
 }
 
-/// Somebody who watches a run and may stop it.
+/// Observer of a run, which may stop it.
 pub trait Observer {
     /// Called with the progress from time to time. Returns true if the run continues.
     fn on_progress(&mut self, progress: &Progress) -> bool;

@@ -20,7 +20,7 @@ pub enum RunStatus {
     Incomplete,
     /// The drain time was over before that.
     Censored,
-    /// Somebody stopped it.
+    /// The run was stopped by a signal.
     Interrupted,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct CompletedRun {
     pub(crate) pfc: Option<Vec<PfcStats>>,
     /// Deadlocks of priority flow control at the end, with the ends of the paused ports.
     pub(crate) deadlocks: Vec<(Time, Vec<(Node, Node)>)>,
-    /// Of fabrics in which nothing may wait.
+    /// Collisions; `None` unless the fabric has no buffers.
     pub(crate) collisions: Option<Collisions>,
     /// Counters of all endpoints together.
     pub(crate) transport: Vec<(&'static str, u64)>,

@@ -38,9 +38,9 @@
 //! These are at most as many as the hosts below it.
 //!
 //! In the worst case, a chain, every flow depends on the one before: the sweep then examines as
-//! many flows as figure 6 does. Usually they are few: in `benches/capton.rs` 9 of 640 and 20 of 100
-//! 000. [`Scheduler::set_capacity`] examines all flows in addition. Memory is O(F + L) for L links,
-//! at the highest F that there was.
+//! many flows as figure 6 does. Usually they are few: in `benches/capton.rs` 9 of 640 and 20 of
+//! 100 000. [`Scheduler::set_capacity`] examines all flows in addition. Memory is O(F + L) for L
+//! links, at the highest F that there was.
 //!
 //! Hazards: a flow whose capacity is freed must be reported to the link at which others wait, or
 //! they wait for nothing. The outcome must be that of figure 6, flow by flow

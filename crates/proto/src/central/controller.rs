@@ -50,7 +50,7 @@
 //! * Requests overtake each other: each request has the highest number received. One with a lower
 //!   number than an earlier request is answered, and its size is ignored.
 //! * The answer to a request that must wait: STOP, which shows the host that it is registered.
-//! * A request that arrives after DONE: the flow is registered anew; its host answers the order
+//! * A request that arrives after DONE: the flow is registered again; its host answers the order
 //!   with DONE.
 //! * A host that crashes: its owner calls [`Controller::forget`], or it sends nothing for a
 //!   `lease`. Flows to it are ended by their sources.

@@ -200,7 +200,7 @@ impl Sender {
             return;
         }
         // A token does not postpone the timer. If its tokens expire because others are served
-        // first, the flow is announced anew, so that its receiver keeps it.
+        // first, the flow is announced again, so that its receiver keeps it.
         flow.retry.reset();
         flow.is_paused = false;
         let state = &mut flow.state;

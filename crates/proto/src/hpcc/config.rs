@@ -58,7 +58,7 @@ pub struct HpccConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Bytes of telemetry charged to each packet besides, on all of its way.
+    /// Bytes of telemetry charged to each packet in addition, on its whole path.
     #[serde(rename = "int-bytes")]
     #[schemars(with = "u64", range(min = 0, max = 1_000))]
     pub int: Bytes,

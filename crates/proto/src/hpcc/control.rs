@@ -13,7 +13,7 @@
 //! changes additively: W = W^c + W_AI. Eta below one leaves room, so that queues drain. W_AI lets
 //! flows converge to equal shares.
 //!
-//! Each acknowledgement computes W anew from the *reference window* W^c, which changes once a round
+//! Each acknowledgement computes W from the *reference window* W^c, which changes once a round
 //! trip. So acknowledgements of one round trip do not react to the same queue twice
 //! (`a_round_trip_of_acknowledgements_cuts_the_reference_once`).
 //!

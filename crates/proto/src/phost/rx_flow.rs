@@ -11,7 +11,7 @@
 //! not collide with newer ones. The destination infers expiry a round trip later (`expiry`). More
 //! expired tokens than the threshold downgrade the flow ([`Downgrading::Expired`], algorithm 2). A
 //! downgraded flow gets no token until the timeout ends or data arrives. After the timeout it gets
-//! one token, and the timeout begins anew. Data for a later token ends the downgrading. The
+//! one token, and the timeout restarts. Data for a later token ends the downgrading. The
 //! authors' simulator counts unanswered tokens instead ([`Downgrading::Unanswered`]), also those
 //! whose data is in flight.
 //!
@@ -113,7 +113,7 @@ impl PendingFlow {
         Readiness::Ready
     }
 
-    /// Downgrades a flow of an unresponsive source anew after one token.
+    /// Downgrades a flow of an unresponsive source again after one token.
     pub(super) fn on_token(&mut self, now: Time) {
         if let Some(Downgrade { until, .. }) = &mut self.downgraded {
             *until = now + self.pair.downgrade_time;

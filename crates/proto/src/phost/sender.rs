@@ -202,7 +202,7 @@ impl Sender {
             return;
         }
         // A token does not postpone the timer. If its tokens expire because others are served
-        // first, the flow is announced anew, so that its destination keeps it.
+        // first, the flow is announced again, so that its destination keeps it.
         flow.retry.reset();
         flow.is_paused = false;
         let state = &mut flow.state;

@@ -101,7 +101,7 @@ impl<T> OutgoingFlows<T> {
     }
 
     /// Returns the flow in `slot`, if it is still that of `msg`. Its peer is alive: attempts are
-    /// counted anew, and the timer is due at `due`, a function of the peer, if it runs.
+    /// counted from zero, and the timer is due at `due`, a function of the peer, if it runs.
     #[inline]
     pub fn on_response_from(
         &mut self,
@@ -181,8 +181,8 @@ impl<T> OutgoingFlows<T> {
         flow.retry.postpone((slot, flow.msg), at, &mut self.timers);
     }
 
-    /// The peer of a flow is alive: attempts are counted anew, and the timer is due at `at` if it
-    /// runs.
+    /// The peer of a flow is alive: attempts are counted from zero, and the timer is due at `at` if
+    /// it runs.
     #[inline]
     pub fn on_response(&mut self, slot: u32, at: Time) {
         let flow = &mut self.flows[slot];

@@ -85,7 +85,7 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     })?;
     let host =
         Host { bursts: Bursts::new(programs, probe, payload_share(&setup)), is_dirty: false };
-    info!(socket = %socket.display(), "programs may attach");
+    info!(socket = %socket.display(), "applications may attach");
     let mut node =
         Node::<CaptonAgent, _, Host>::new(node_config, config, datapath, host, clock.now());
     let mut watch = NodeObserver::start(&setup)?;

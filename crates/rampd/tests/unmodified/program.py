@@ -165,7 +165,7 @@ def threads() -> None:
 
 
 def in_turn() -> None:
-    """Connections that are closed and made anew, so that numbers come again; there are 20."""
+    """Connections that are closed and opened again, so that numbers recur; there are 20."""
     for _ in range(20):
         with connect() as stream:
             stream.sendall(words(BYTES))

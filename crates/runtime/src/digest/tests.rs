@@ -161,14 +161,14 @@ proptest! {
     #[test]
     fn the_digest_does_not_depend_on_packet_boundaries(
         (bytes, cuts, order, _) in plans(),
-        anew in vec(any::<Index>(), 0..20)
+        again in vec(any::<Index>(), 0..20)
     ) {
         let sender = Sender::new(bytes.clone());
         let schedule = |cuts: &[Index]| schedule(&cut(sender.size(), cuts), &order, &[]);
         let lost: Vec<_> = schedule(&cuts).into_iter().map(|part| sender.send(part)).collect();
         prop_assert!(lost.last().is_some_and(|last| last.fragment.digest.is_some()));
         let mut receiver = Receiver::new(sender.size());
-        schedule(&anew).into_iter().for_each(|part| receiver.take(&sender.send(part)));
+        schedule(&again).into_iter().for_each(|part| receiver.take(&sender.send(part)));
         prop_assert_eq!(receiver.whole(), Some(bytes));
         prop_assert!(receiver.digest.matches(sender.size()));
     }

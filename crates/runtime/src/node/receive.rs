@@ -102,7 +102,9 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             Kind::Data { msg, fragment } => {
                 self.on_packet(now, src, marks, msg, Some(fragment), body)
             }
-            Kind::Hello { .. } | Kind::HelloAck { .. } => unreachable!("handled for any life"),
+            Kind::Hello { .. } | Kind::HelloAck { .. } => {
+                unreachable!("handled for any incarnation")
+            }
             // The datapath handles these itself.
             Kind::Initiation { .. }
             | Kind::Response { .. }
@@ -332,10 +334,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Handles the answer to a hello, which has the peer's incarnation: messages that were queued
-    /// for it are submitted. If the peer has been restarted, messages that had begun fail, since
-    /// its earlier incarnation may have delivered them; the others are submitted again. A bound
-    /// counts from the first submission, so that messages with one fail as well.
+    /// Handles the reply to a hello, which has the peer's incarnation. Messages that were queued
+    /// for the peer are submitted. If the peer has been restarted, messages that had begun fail,
+    /// since its earlier incarnation may have delivered them; the others are submitted again. A
+    /// bound counts from the first submission, so that messages with one fail as well.
     fn on_hello_reply(
         &mut self,
         now: Time,

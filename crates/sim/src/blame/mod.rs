@@ -9,10 +9,14 @@
 //!
 //! The present way follows the *completing packet*, the one with the last missing byte. Its times
 //! at ports divide the time since its departure ([`links`]). Before the departure its message was
-//! at its sender. There the state of the message divides the time ([`timeline`]): its packet was on
-//! the link, or it had permission and the link was busy, or it waited for permission at a
-//! [`Stage`](rampmeter_core::Stage) of its transport, or all had been sent and a loss was not yet
-//! repaired. Each instant has one state, so the parts sum to the time.
+//! at its sender. There the state of the message divides the time ([`timeline`]):
+//!
+//! * its packet was on the link,
+//! * it had permission and the link was busy,
+//! * it waited for permission at a [`Stage`](rampmeter_core::Stage) of its transport,
+//! * or all had been sent and a loss was not yet repaired.
+//!
+//! Each instant has one state, so the parts sum to the time.
 //!
 //! A message that used the link meanwhile is a *blocker*. Logs of the transmissions of each port
 //! name them.

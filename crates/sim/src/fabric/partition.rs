@@ -276,7 +276,7 @@ impl FabricStats {
         Self::new(tiers, false)
     }
 
-    /// Adds the counters of a partition, which begin anew.
+    /// Adds the counters of a partition, and resets them.
     pub(super) fn absorb(&mut self, from: &mut Self) {
         self.hops += std::mem::take(&mut from.hops);
         self.injected += std::mem::take(&mut from.injected);

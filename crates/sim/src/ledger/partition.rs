@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// Adds the totals of a partition's ledger, which begin anew.
+    /// Adds the totals of a partition's ledger, and resets them.
     pub(crate) fn add_totals(&mut self, of: &mut Self) {
         let from = std::mem::take(&mut of.counters);
         let own = &mut self.counters;

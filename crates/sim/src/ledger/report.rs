@@ -1,8 +1,9 @@
 //! Reports of endpoints in partitions, in the order of a run without partitions.
 //!
-//! Partitions run different events of one time in their own order. Without partitions, an event
-//! comes before another if the highest rank of that time is lower up to it: the queue returns the
-//! event of the lowest rank first, and an event that is pushed later may have a lower rank.
+//! Each partition runs its events of one time in a separate order. Without partitions, events of
+//! one time are ordered by the highest rank of that time up to the event, lowest first. The rank of
+//! the event itself is not enough: the queue returns the event of the lowest rank first, and an
+//! event that is pushed later may have a lower rank.
 
 use rampmeter_core::{Bytes, Event, MsgId, Span, Time};
 

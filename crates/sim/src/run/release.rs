@@ -12,7 +12,7 @@
 //! nothing. Sources without dependencies ([`Source::FEEDBACK`]) compile to none of this.
 //!
 //! Hazards: the end of a run depends on arrivals. A run may not end while a released message is to
-//! be submitted, and the time to drain begins anew with the last message. A message that waits for
+//! be submitted, and the time to drain restarts with the last message. A message that waits for
 //! one that failed is never submitted, and is reported as withheld
 //! (`a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported`). No flow may start before
 //! those that it depends on (`no_flow_starts_before_what_it_waits_for_is_known_and_computed`).
@@ -73,7 +73,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         }
         let at = self.next_release();
         if at < Time::NEVER {
-            // The time to drain begins anew with the last message.
+            // The time to drain restarts with the last message.
             self.limit = EventLimit::END;
         }
         if at < self.release_at {

@@ -16,9 +16,9 @@ macro_rules! fans {
         #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct $name {
-            /// Number of senders (incast) or receivers (outcast); drawn anew in every round.
+            /// Number of senders (incast) or receivers (outcast); redrawn in every round.
             pub fan: u32,
-            /// The receiver (incast) or sender (outcast); drawn anew in every round if left out.
+            /// The receiver (incast) or sender (outcast); redrawn in every round if left out.
             pub hub: Option<HostSpec>,
             /// The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
             /// left out. The hub is never among them.

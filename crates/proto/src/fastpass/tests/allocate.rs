@@ -35,7 +35,7 @@ proptest! {
                 prop_assert!(srcs[usize::from(a.slot)].insert(a.src), "a source sends twice");
                 prop_assert!(dsts[usize::from(a.slot)].insert(a.dst), "two to one destination");
                 let left = demanded.get_mut(&(a.src, a.dst)).unwrap();
-                prop_assert!(*left > 0, "more than was asked for");
+                prop_assert!(*left > 0, "more than was requested");
                 *left -= 1;
             }
             for (&(src, dst), &left) in &demanded {
@@ -100,7 +100,7 @@ fn several_sources_send_to_a_shared_destination() {
     assert_eq!((to(5), to(4)), (2, 1));
 }
 
-/// Hosts 1 to 3 send to host 0; host 4 has something for it now and then.
+/// Hosts 1 to 3 send to host 0; host 4 sends to it occasionally.
 #[test]
 fn an_idle_pair_is_first_only_if_idle_time_is_recorded() {
     let waits = |mut allocator: Allocator| {

@@ -36,7 +36,7 @@ pub use operation::{Algorithm, Operation};
 pub enum Demand {
     /// One `n`-th of the vector.
     Even,
-    /// A share that falls with the rank of the receiver as `1 / rank^skew`; ranks are drawn anew
+    /// A share that falls with the rank of the receiver as `1 / rank^skew`; ranks are redrawn
     /// in every round.
     Skew(f64),
     /// Bytes by sender and receiver, row by row. The diagonal means nothing.
