@@ -166,11 +166,11 @@ impl Eq for Stage {}
 /// Permission of a message to send its next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// It may send a packet as soon as the link of its host is free for it.
+    /// The message may send a packet as soon as the link of its host is free for it.
     Granted,
     /// The same until this time. Then it waits at this stage, without an input.
     GrantedUntil(Time, &'static Stage),
-    /// It waits at this stage.
+    /// The message waits at this stage.
     Awaited(&'static Stage),
 }
 

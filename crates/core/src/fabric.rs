@@ -91,9 +91,9 @@ pub enum TrimChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderOverflow {
-    /// It is returned to its sender, with source and destination exchanged.
+    /// The packet is returned to its sender, with source and destination exchanged.
     Return,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }
 

@@ -13,7 +13,7 @@ pub type WarningValues = BTreeMap<&'static str, Value>;
 /// A likely mistake in a plan, or a reason to doubt a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// Its kind, one of [`WARNINGS`].
+    /// Kind of the warning, one of [`WARNINGS`].
     pub code: &'static str,
     /// The numbers and names that the text is made of.
     pub values: WarningValues,

@@ -21,7 +21,7 @@ pub enum Status {
     Rejected,
     /// The run ended before its last byte was delivered.
     Unfinished,
-    /// It waited for other flows until the end of the run, which is recorded as its arrival.
+    /// The flow waited for other flows until the end of the run, which is recorded as its arrival.
     NotStarted,
 }
 

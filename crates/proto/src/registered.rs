@@ -21,13 +21,13 @@ use crate::toolkit::Segmentation;
 pub trait RegisteredTransport:
     Transport<Config: std::fmt::Debug + Send + Sync, Header: Formats>
 {
-    /// Its parameters, with the names, ranges and documentation that plans have.
+    /// Parameters, with the names, ranges and documentation that plans have.
     type Keys: Keys;
-    /// Its name in text: `pHost`.
+    /// Name in text: `pHost`.
     const TITLE: &'static str;
     /// One sentence for documents and for the Python class.
     const SUMMARY: &'static str;
-    /// Its number in front of packets. Numbers from [`TransportId::PRIVATE`] on are for transports
+    /// Number in front of packets. Numbers from [`TransportId::PRIVATE`] on are for transports
     /// outside this repository.
     const WIRE: TransportId;
 
@@ -99,7 +99,7 @@ pub trait RegisteredTransport:
 /// could be, and a warning is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assumptions {
-    /// It schedules hosts' links alone: a core that is narrower than these drops its packets.
+    /// Only hosts' links are scheduled: a core that is narrower than these drops packets.
     pub full_bisection: bool,
     /// Receivers request packets at the rate of their links: a core that is narrower trims or drops
     /// the excess, and much is retransmitted.
@@ -117,12 +117,12 @@ pub struct Assumptions {
     pub wide_inner_links: bool,
     /// Packets of a message arrive in order: those that overtake others count as signs of losses.
     pub in_order: bool,
-    /// It chooses paths by itself, at least of the data of long messages: the path choice of the
+    /// The transport chooses paths, at least of the data of long messages: the path choice of the
     /// fabric does not hold for these packets.
     pub chooses_paths: bool,
     /// Windows grow until links are full, whatever the rates from which parameters follow.
     pub window_grows: bool,
-    /// It schedules links between switches at the rates that these have at the start of a run.
+    /// Links between switches are scheduled at the rates that these have at the start of a run.
     pub schedules_core: bool,
     /// Hosts send in slots by clocks of their own, which nothing sets. Messages may wait for as
     /// long as the clocks are apart.
@@ -391,9 +391,9 @@ impl Site {
 /// A time that all hosts share, in a network of hosts of several rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedTime {
-    /// Its name in the words of plans: `phase`.
+    /// Name in plans: `phase`.
     pub name: &'static str,
-    /// Its length, which follows from the slowest host.
+    /// Length, which follows from the slowest host.
     pub shared: Span,
     /// The length that would follow from the fastest host.
     pub fastest: Span,
@@ -402,9 +402,9 @@ pub struct SharedTime {
 /// A number that follows from the parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DerivedValue {
-    /// Its name in the words of plans: `token-lifetime`.
+    /// Name in the words of plans: `token-lifetime`.
     pub name: &'static str,
-    /// Its value.
+    /// Value with its unit.
     pub quantity: Quantity,
 }
 

@@ -1,8 +1,8 @@
 //! `rampd decrypt`: decrypts the packets of a capture with keys that nodes have logged.
 //!
 //! The output is the capture with other bytes in place of encrypted ones: lengths, times and other
-//! packets are the same. The envelope of a decrypted packet says that it is decrypted, so that it
-//! cannot be taken for one that was sent without protection.
+//! packets are the same. The envelope of a decrypted packet has a mark that it is decrypted, so
+//! that it cannot be taken for one that was sent without protection.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

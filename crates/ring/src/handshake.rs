@@ -75,7 +75,7 @@ pub enum Refusal {
         /// Bytes that were received.
         got: usize,
     },
-    /// It was built with another version.
+    /// The application was built with another version.
     #[error("expected version {VERSION} of the handshake, got {got}")]
     Version {
         /// Version of the application.

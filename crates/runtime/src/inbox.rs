@@ -25,7 +25,8 @@ pub(crate) struct PartialMessage<A> {
 pub(crate) enum FragmentState {
     /// No byte of it has arrived.
     New,
-    /// It is arriving with this number of bytes, and the fragment agrees with earlier ones.
+    /// The message is arriving with this number of bytes, and the fragment agrees with earlier
+    /// ones.
     Arriving(u64),
     /// The fragment contradicts earlier ones.
     Conflict,
@@ -36,7 +37,7 @@ pub(crate) enum FragmentState {
 pub(crate) enum RefusalReason {
     /// No application receives it, or it is too long.
     NoReceiver,
-    /// Its bytes have changed.
+    /// Bytes of the message have changed.
     Corrupt,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Peer<P> {
     queued: VecDeque<QueuedMessage<P>>,
     traffic: Traffic,
     mtu: PathMtu,
-    /// Its networks, if there are several, and those whose answer to a probe of the path is
+    /// Networks of the peer, if there are several, and those whose answer to a probe of the path is
     /// awaited.
     liveness: Option<Box<Liveness>>,
     awaited_rails: RailSet,
@@ -56,7 +56,7 @@ pub(crate) struct Peer<P> {
     unanswered: u32,
     /// Round trip of the latest hello that was sent once.
     rtt: Option<Span>,
-    /// Its settings, and those that differ from this node's, as far as it has sent them.
+    /// Settings of the peer, and those that differ from this node's, as far as it has sent them.
     settings: Option<SettingDigests>,
     differences: Differences,
     /// The transport that it runs, if its latest packet was of another than this node's.

@@ -72,90 +72,49 @@ pub struct NodeStats {
     pub outdated_initiations: u64,
 }
 
+/// Lists fields of counters with their names and meanings.
+macro_rules! entries {
+    ($stats:expr, $($field:ident: $meaning:literal,)*) => {
+        [$((stringify!($field), $meaning, $stats.$field)),*].into_iter()
+    };
+}
+
 impl NodeStats {
     /// Returns every counter with its name and meaning, in the order above.
     pub fn entries(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        [
-            ("packets_sent", "Datagrams sent", self.packets_sent),
-            ("sent_bytes", "Bytes of datagrams sent", self.sent_bytes),
-            ("packets_received", "Datagrams received", self.packets_received),
-            ("received_bytes", "Bytes of datagrams received", self.received_bytes),
-            ("payload_received_bytes", "New message bytes received", self.payload_received_bytes),
-            (
-                "payload_duplicate_bytes",
-                "Message bytes received again",
-                self.payload_duplicate_bytes,
-            ),
-            ("messages_submitted", "Messages submitted", self.messages_submitted),
-            ("messages_completed", "Messages acknowledged by receivers", self.messages_completed),
-            ("messages_failed", "Messages reported as failed", self.messages_failed),
-            ("messages_delivered", "Messages delivered here", self.messages_delivered),
-            ("malformed_packets", "Datagrams that are no valid packets", self.malformed_packets),
-            (
-                "oversized_packets",
-                "Datagrams longer than the own network.mtu",
-                self.oversized_packets,
-            ),
-            ("unknown_sender_packets", "Packets of unknown senders", self.unknown_sender_packets),
-            ("misdirected_packets", "Packets for other nodes", self.misdirected_packets),
-            (
-                "wrong_transport_packets",
-                "Packets of other transports",
-                self.wrong_transport_packets,
-            ),
-            ("stale_packets", "Packets of earlier incarnations", self.stale_packets),
-            (
-                "no_memory_packets",
-                "Data packets of programs without memory",
-                self.no_memory_packets,
-            ),
-            (
-                "message_limit_packets",
-                "Packets above a peer's message limit",
-                self.message_limit_packets,
-            ),
-            (
-                "unknown_incarnation_packets",
-                "Packets for unknown peers",
-                self.unknown_incarnation_packets,
-            ),
-            ("peer_restarts", "Restarts of peers", self.peer_restarts),
-            (
-                "inconsistent_messages",
-                "Messages with contradicting headers",
-                self.inconsistent_messages,
-            ),
-            ("corrupt_messages", "Messages with a wrong digest", self.corrupt_messages),
-            (
-                "mismatched_messages",
-                "Messages of peers with other settings",
-                self.mismatched_messages,
-            ),
-            (
-                "datapath_dropped_packets",
-                "Packets dropped by the datapath",
-                self.datapath_dropped_packets,
-            ),
-            ("too_long_packets", "Packets longer than the path MTU", self.too_long_packets),
-            (
-                "checksum_error_packets",
-                "Datagrams with a wrong checksum",
-                self.checksum_error_packets,
-            ),
-            (
-                "unauthenticated_packets",
-                "Datagrams that failed authentication",
-                self.unauthenticated_packets,
-            ),
-            (
-                "unknown_session_packets",
-                "Datagrams of unknown sessions",
-                self.unknown_session_packets,
-            ),
-            ("replayed_packets", "Datagrams received again", self.replayed_packets),
-            ("handshakes", "Sessions established with peers", self.handshakes),
-            ("outdated_initiations", "Handshakes with an earlier time", self.outdated_initiations),
-        ]
-        .into_iter()
+        entries! {
+            self,
+            packets_sent: "Datagrams sent",
+            sent_bytes: "Bytes of datagrams sent",
+            packets_received: "Datagrams received",
+            received_bytes: "Bytes of datagrams received",
+            payload_received_bytes: "New message bytes received",
+            payload_duplicate_bytes: "Message bytes received again",
+            messages_submitted: "Messages submitted",
+            messages_completed: "Messages acknowledged by receivers",
+            messages_failed: "Messages reported as failed",
+            messages_delivered: "Messages delivered here",
+            malformed_packets: "Datagrams that are no valid packets",
+            oversized_packets: "Datagrams longer than the own network.mtu",
+            unknown_sender_packets: "Packets of unknown senders",
+            misdirected_packets: "Packets for other nodes",
+            wrong_transport_packets: "Packets of other transports",
+            stale_packets: "Packets of earlier incarnations",
+            no_memory_packets: "Data packets of programs without memory",
+            message_limit_packets: "Packets above a peer's message limit",
+            unknown_incarnation_packets: "Packets for unknown peers",
+            peer_restarts: "Restarts of peers",
+            inconsistent_messages: "Messages with contradicting headers",
+            corrupt_messages: "Messages with a wrong digest",
+            mismatched_messages: "Messages of peers with other settings",
+            datapath_dropped_packets: "Packets dropped by the datapath",
+            too_long_packets: "Packets longer than the path MTU",
+            checksum_error_packets: "Datagrams with a wrong checksum",
+            unauthenticated_packets: "Datagrams that failed authentication",
+            unknown_session_packets: "Datagrams of unknown sessions",
+            replayed_packets: "Datagrams received again",
+            handshakes: "Sessions established with peers",
+            outdated_initiations: "Handshakes with an earlier time",
+        }
     }
 }

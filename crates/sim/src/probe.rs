@@ -11,9 +11,9 @@ use crate::fabric::{Fabric, PortEvent};
 /// Record of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// Its place in the order of submission, from zero.
+    /// Index in the order of submission, from zero.
     pub id: MsgId,
-    /// Its number in the workload.
+    /// Number in the workload.
     pub number: u32,
     /// Time at which the application submitted it.
     pub arrival: Time,
@@ -21,7 +21,7 @@ pub struct FlowRecord {
     pub src: NodeId,
     /// The receiver.
     pub dst: NodeId,
-    /// Its length.
+    /// Length of the message.
     pub size: Bytes,
     /// Time at which the application needed it; [`Time::NEVER`] if not set.
     pub deadline: Time,
@@ -77,7 +77,7 @@ impl FlowRecord {
 pub enum Direction {
     /// The host's link starts to send it.
     Sent,
-    /// It has reached the host's transport.
+    /// The packet has reached the host's transport.
     Received,
 }
 

@@ -14,9 +14,9 @@
 //! another, and the later event is then ignored.
 //!
 //! Hazards: events of one instant have a fixed order (`engine`), on which results depend. A check
-//! that adds or removes an event may change them. An endpoint that asks to transmit must be polled,
-//! or it stops. Time never goes back, and arrivals must be in order. Hooks of probes are constants,
-//! so that a run without them does not pay.
+//! that adds or removes an event may change them. An endpoint that requests to transmit must be
+//! polled, or it stops. Time never goes back, and arrivals must be in order. Hooks of probes are
+//! constants, so that a run without them does not pay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -8,9 +8,9 @@ use rampmeter_sim::Direction;
 pub(crate) struct IdleTimes {
     /// Shorter intervals are not kept.
     longest: Span,
-    /// By host, out and in: the last instant at which data passed.
+    /// Last instants at which data passed, by host, out and in.
     last: Vec<[Time; 2]>,
-    /// By host, out and in: idle intervals.
+    /// Idle intervals by host, out and in.
     idle: Vec<[Vec<(Time, Time)>; 2]>,
 }
 

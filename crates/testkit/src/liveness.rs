@@ -1,4 +1,4 @@
-//! A network without faults at a high load: nothing fails, and nothing waits in vain.
+//! A network without faults at a high load: nothing fails, and nothing waits without need.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,8 @@ pub struct Liveness;
 /// Behaviour that a transport may have in a network without faults. Times are control round trips.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
-    /// Longest time for which both ends of a message may be idle, besides a round trip of data.
+    /// Longest time for which both ends of a message may be idle, in addition to a round trip of
+    /// data.
     pub(crate) idle: u64,
     /// The reason.
     pub(crate) why_idle: &'static str,
@@ -441,7 +442,7 @@ fn lost_bytes(record: &FlowRecord) -> u64 {
     record.sent_bytes.get().saturating_sub((record.fresh_bytes + record.duplicate_bytes).get())
 }
 
-/// Prints what was measured in a run, for whoever adjusts the bounds.
+/// Prints the measurements of a run, by which bounds are adjusted.
 #[expect(clippy::print_stdout, reason = "tests report what they measured")]
 fn report(name: &str, idle: &IdleRun, rtt: Span, payload: Bytes) {
     let wait = |is_lossy: bool| {

@@ -15,7 +15,7 @@ pub struct Scenario {
     pub spec: SimSpec,
     /// The messages.
     pub arrivals: Vec<Arrival>,
-    /// A host whose link fails for good.
+    /// Host whose link fails permanently.
     pub failed_host: Option<u32>,
 }
 
@@ -67,9 +67,9 @@ pub fn scenario(topology: Topology, seed: u64) -> Scenario {
 }
 
 /// Checks the properties that a scenario's run has under any faults. Every message has one fate.
-/// Without a promise it fails only if one of its ends was cut off for good. With one it may fail or
-/// be rejected, but within its bound, on a clock that drifts. The simulator itself asserts that no
-/// byte and no message is delivered twice. It also asserts that delivered means every byte, and
+/// Without a promise it fails only if one of its ends was cut off permanently. With one it may fail
+/// or be rejected, but within its bound, on a clock that drifts. The simulator itself asserts that
+/// no byte and no message is delivered twice. It also asserts that delivered means every byte, and
 /// that no packet is lost track of.
 pub fn assert_sound((status, records): &(Status, Vec<FlowRecord>), cut: Option<u32>) {
     assert_eq!(*status, Status::Finished);

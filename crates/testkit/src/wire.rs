@@ -107,7 +107,7 @@ pub struct TransportTraits<F: Transport> {
 }
 
 impl<F: Transport> TransportTraits<F> {
-    /// Those of most transports.
+    /// Creates the limits of most transports.
     pub fn new(count: fn(&F::Host) -> (usize, usize)) -> Self {
         Self { may_fail: false, releases: |_| false, count }
     }

@@ -13,7 +13,7 @@ pub struct Flow {
     pub src: NodeId,
     /// The receiving host, never the sender.
     pub dst: NodeId,
-    /// Its length, at least one byte.
+    /// Length, at least one byte.
     pub size: Bytes,
     /// Tenant: the part of a mix; without a mix that of the trace, or zero.
     pub tenant: TenantId,

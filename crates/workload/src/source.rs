@@ -13,7 +13,7 @@ use crate::graph::{Graph, GraphBuilder};
 pub enum Process {
     /// Poisson processes of one period: after a warm-up the run is steady.
     Poisson,
-    /// Those of a file: it may be steady.
+    /// Arrivals of a file, which may be steady.
     Trace,
     /// Poisson processes that begin or end at different times: the load changes during the run.
     Changing,
@@ -134,7 +134,7 @@ impl Source for Arc<Graph> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Period {
     pub(crate) start: f64,
-    /// Its mean end, if a number of flows ends it; infinite without a limit.
+    /// Mean end, if a number of flows ends it; infinite without a limit.
     pub(crate) end: f64,
     pub(crate) arrivals_per_ps: f64,
 }

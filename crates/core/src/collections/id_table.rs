@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// So memory is that of the numbers in use, however high they are.
+    /// The table takes the memory of the numbers in use, however high they are.
     #[test]
     fn high_numbers_take_no_places_of_the_table() {
         let mut table = IdTable::<u64>::default();

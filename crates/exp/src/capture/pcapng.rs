@@ -19,14 +19,14 @@ const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const LINK_ETHERNET: u16 = 1;
 
 const OPTION_END: u16 = 0;
-/// Of a section: the program that wrote it.
+/// Option of a section: the program that wrote it.
 const SECTION_APPLICATION: u16 = 4;
-/// Of an interface: its name.
+/// Option of an interface: its name.
 const INTERFACE_NAME: u16 = 2;
-/// Of an interface: the negative decimal logarithm of a second's parts in which times are counted.
+/// Option of an interface: the negative decimal logarithm of a second's parts in which times are
 const INTERFACE_RESOLUTION: u16 = 9;
 const PICOSECONDS: u8 = 12;
-/// Of a packet: among others, in its two lowest bits, which way it passed.
+/// Option of a packet. Its two lowest bits have the direction, among others.
 const PACKET_FLAGS: u16 = 2;
 
 /// The number of an interface in its file.

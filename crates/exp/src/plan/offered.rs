@@ -159,7 +159,7 @@ impl ValidPlan {
         let numbered = self.workload.numbered(self.plan.seed).take(flows_max);
         let (flows, wire): (Vec<Flow>, Vec<f64>) = numbered.map(on_wire).unzip();
         let (known, sizes) = (self.workload.mean_bytes(), self.workload.sizes());
-        // Patterns with sizes besides the distribution have another mean.
+        // Patterns with sizes in addition to the distribution have another mean.
         let drawn = known.filter(|&mean| sizes.is_some_and(|sizes| sizes.mean_bytes() == mean));
         let total: f64 = flows.iter().map(|flow| flow.size.get() as f64).sum();
         let mean_bytes = known.unwrap_or(total / flows.len().max(1) as f64);
@@ -286,20 +286,20 @@ pub struct TopologyDrawing {
 /// A switch of a picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct DrawnSwitch {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// Its tier, from 1: links to the nearest host.
+    /// Tier, from 1: links to the nearest host.
     pub tier: u32,
 }
 
 /// A link of a picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct DrawnLink {
-    /// Its ends: a number below that of hosts, or that of hosts and the number of a switch.
+    /// Ends: a number below that of hosts, or that of hosts and the number of a switch.
     pub ends: [u32; 2],
-    /// Its rate, in Gbit/s.
+    /// Rate, in Gbit/s.
     pub gbps: f64,
-    /// Its propagation, in nanoseconds.
+    /// Propagation, in nanoseconds.
     pub propagation_ns: f64,
 }
 

@@ -147,7 +147,7 @@ pub struct MeasureSpec {
 pub struct LoadSpec {
     /// Payload of a packet.
     pub payload_bytes: u64,
-    /// Its headers.
+    /// Headers of a packet, in bytes.
     pub header_bytes: u64,
 }
 
@@ -209,9 +209,9 @@ impl Default for FaultsSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged, expecting = "expected the ends of a link, such as \"h0-s3\", or its number")]
 pub enum LinkName {
-    /// Its place.
+    /// Index of the link in the topology.
     Number(u32),
-    /// Its ends.
+    /// Ends of the link.
     Ends(String),
 }
 
@@ -255,13 +255,13 @@ pub struct LinkChangeSpec {
     pub link: LinkName,
     /// Time of the change.
     pub at_us: f64,
-    /// Its rate in Gbit/s.
+    /// Rate in Gbit/s.
     #[schemars(range(min = 1e-6, max = 1e5))]
     pub gbps: Option<f64>,
-    /// Its rate in Gbit/s from the second end to the first; `gbps` if left out.
+    /// Rate in Gbit/s from the second end to the first; `gbps` if left out.
     #[schemars(range(min = 1e-6, max = 1e5))]
     pub gbps_back: Option<f64>,
-    /// Its propagation in nanoseconds.
+    /// Propagation in nanoseconds.
     #[schemars(range(min = 0.0, max = 1e9))]
     pub propagation_ns: Option<f64>,
 }

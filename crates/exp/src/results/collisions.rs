@@ -36,9 +36,9 @@ pub struct ViolationReport {
 /// A packet in a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CollidingPacketReport {
-    /// Its sender; arbiters are numbered after hosts.
+    /// Sender; arbiters are numbered after hosts.
     pub src: u32,
-    /// Its receiver.
+    /// Receiver.
     pub dst: u32,
     /// The message that it is about, by its place in the order of submission.
     pub msg: u32,

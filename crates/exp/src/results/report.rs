@@ -11,7 +11,7 @@ pub struct FlowCounts {
     pub submitted: u64,
     /// Delivered in full.
     pub delivered: u64,
-    /// Given up by their sender.
+    /// Flows that their senders aborted.
     pub failed: u64,
     /// Not taken by the network.
     pub rejected: u64,
@@ -26,15 +26,15 @@ pub struct FlowCounts {
 /// Slowdown against one ideal.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Slowdown {
-    /// Of all flows counted.
+    /// Statistics of all flows counted.
     pub overall: Option<Stats>,
-    /// By multiples of one BDP.
+    /// Statistics by multiples of one BDP.
     pub bdp: Vec<BinStats>,
-    /// By powers of ten of bytes.
+    /// Statistics by powers of ten of bytes.
     pub decades: Vec<BinStats>,
-    /// By deciles of the flows counted.
+    /// Statistics by deciles of the flows counted.
     pub deciles: Vec<BinStats>,
-    /// By classes of packets.
+    /// Statistics by classes of packets.
     pub classes: Vec<BinStats>,
 }
 

@@ -13,7 +13,7 @@ use crate::topology::names::NamesSpec;
 /// Totals of one tier.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Tier {
-    /// Its name.
+    /// Name of the tier.
     pub name: String,
     /// Ports in it.
     pub ports: u32,

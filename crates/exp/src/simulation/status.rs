@@ -47,7 +47,8 @@ pub(crate) struct Threads {
     pub(crate) windows: u64,
     /// Events in windows, of all partitions together.
     pub(crate) work_events: u64,
-    /// Sum of the most events of a partition in each window: the least that several cores leave.
+    /// Sum over windows of the maximum number of events of a partition: the minimum with any number
+    /// of cores.
     pub(crate) span_events: u64,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct CompletedRun {
     pub(crate) hops: u64,
     pub(crate) end: Time,
     pub(crate) tiers: Vec<TierStats>,
-    /// By tier; `None` without priority flow control.
+    /// Counters of priority flow control by tier; `None` without it.
     pub(crate) pfc: Option<Vec<PfcStats>>,
     /// Deadlocks of priority flow control at the end, with the ends of the paused ports.
     pub(crate) deadlocks: Vec<(Time, Vec<(Node, Node)>)>,

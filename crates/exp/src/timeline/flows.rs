@@ -16,7 +16,7 @@ use crate::traffic::ideals::Ideals;
 #[derive(Debug)]
 pub(super) struct Flows {
     ideals: Ideals,
-    /// Those that the end of the run cut off.
+    /// Flows that the end of the run cut off.
     unfinished: Vec<FlowRecord>,
 }
 

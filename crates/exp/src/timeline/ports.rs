@@ -12,9 +12,10 @@ use super::writer::{Arrow, EventContent, Label, Value};
 /// Level of detail about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DetailLevel {
-    /// Its place in its flow, and its ends if it has no flow: the level of most events.
+    /// Index of the packet in its flow, and its ends if it has no flow. Most events have this
+    /// level.
     Place,
-    /// Its ends too.
+    /// Ends of the packet, in addition.
     Ends,
     /// The fields of its header too.
     All,
@@ -25,7 +26,7 @@ type Args = Vec<(&'static str, Value)>;
 /// The number of each packet's arrow.
 #[derive(Debug, Default)]
 pub(super) struct Arrows {
-    /// By handle; zero for packets that have none yet.
+    /// Flows of packets by handle; zero for packets that have none yet.
     flow_of_packet: Vec<u64>,
     last: u64,
     args: Args,

@@ -49,7 +49,7 @@ struct PortTracks {
     events: Option<Track>,
     /// Queued bytes, as last reported.
     queued: u32,
-    /// Its place among the ports of its node.
+    /// Index among the ports of its node.
     place: i32,
 }
 

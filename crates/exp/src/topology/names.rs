@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged, expecting = "expected the name or the number of a node")]
 pub enum NodeName {
-    /// Its number.
+    /// Number of the node.
     Number(u32),
-    /// Its name.
+    /// Name of the node.
     Name(String),
 }
 
@@ -274,20 +274,20 @@ impl NamesSpec {
 pub(crate) struct PortName {
     /// The node that it belongs to: hosts, then arbiters, then switches.
     pub(crate) node: u32,
-    /// Its link, by its place in the topology.
+    /// Index of the link in the topology.
     pub(crate) link: u32,
-    /// Its far end, with the number of the link if it is not the first: `s0`, `s0.2`.
+    /// Far end, with the number of the link if it is not the first: `s0`, `s0.2`.
     pub(crate) to: String,
 }
 
 /// The names of a network.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// By node: hosts, then arbiters, then switches.
+    /// Names of nodes: hosts, then arbiters, then switches.
     pub(crate) nodes: Vec<String>,
-    /// By port, numbered as in the fabric.
+    /// Names of ports, numbered as in the fabric.
     pub(crate) ports: Vec<PortName>,
-    /// By link, by its place in the topology: its ends, as in `h0-s0`.
+    /// Ends of links, as in `h0-s0`, by their index in the topology.
     pub(crate) links: Vec<String>,
     /// Number of nodes that are hosts or arbiters.
     pub(crate) n_stations: u32,

@@ -27,7 +27,8 @@ pub struct CollectiveRound {
     /// The number of the round of a pattern, from zero. In files such as those of SimAI and Chakra:
     /// the number of the collective among those of all groups, in their order in the file.
     pub round: u32,
-    /// The bytes that bandwidths are of: the vector; of an all-to-all-v the most that a host sends.
+    /// The bytes that bandwidths are of: the vector; of an all-to-all-v the maximum that a host
+    /// sends.
     pub bytes: u64,
     /// The flows of the round.
     pub flows: u64,
@@ -42,7 +43,7 @@ pub struct CollectiveRound {
     /// Bus bandwidth, comparable with the rate of a host's link: the algorithm bandwidth times the
     /// factor of nccl-tests, such as 2 (n - 1) / n for an all-reduce.
     pub bus_gbps: Option<f64>,
-    /// The least that `completion_ps` could be: each flow takes its ideal, and hosts' links carry
+    /// Minimum of `completion_ps`: each flow takes its ideal, and hosts' links carry
     /// what is theirs.
     pub bound_ps: u64,
     /// `completion_ps` over `bound_ps`.

@@ -20,17 +20,17 @@ use crate::simulation::status::CompletedRun;
 /// Description of a transport for documents and the Python package.
 #[derive(Clone, Debug, Serialize)]
 pub struct TransportInfo {
-    /// Its name in plans.
+    /// Name in plans.
     pub name: &'static str,
-    /// Its name in text.
+    /// Name in text.
     pub title: &'static str,
     /// One sentence.
     pub summary: &'static str,
-    /// Its number in front of packets; `None` for one without packets.
+    /// Number in front of packets; `None` for a transport without packets.
     pub wire: Option<u8>,
-    /// Its presets, the default first, each with the values of its keys.
+    /// Presets, the default first, each with the values of its keys.
     pub presets: Vec<(&'static str, Table)>,
-    /// Its keys.
+    /// Keys of its table in plans.
     pub keys: Vec<KeyInfo>,
     /// Stages at which its messages wait for permission to send, with their meanings.
     pub stages: Vec<(&'static str, &'static str)>,
@@ -42,7 +42,7 @@ pub struct TransportInfo {
 
 /// A transport that plans may name, or two on one network.
 pub(super) struct RegistryEntry {
-    /// Its name in plans; of two transports on one network, that of the upper one.
+    /// Name in plans; of two transports on one network, that of the upper one.
     pub(super) name: &'static str,
     /// The lower transport, if there are two on one network.
     pub(super) lower: Option<&'static str>,
@@ -85,7 +85,7 @@ pub(crate) trait ErasedKeys: Send + Sync {
 
 /// A transport configured for one network.
 pub(crate) trait RunnableTransport: Send + Sync {
-    /// Its number in front of packets; `None` if packets have no custom format.
+    /// Returns the number in front of packets; `None` if packets have no custom format.
     fn wire(&self) -> Option<TransportId>;
     /// Returns true if it sends packets.
     fn has_packets(&self) -> bool {

@@ -55,7 +55,7 @@ impl ErasedKeys for IdealKeys {
         (self.preset.clone(), values(&self.config))
     }
 
-    /// That of the protocols that it is compared with.
+    /// Returns the segmentation of the protocols that the ideal is compared with.
     fn segmentation(&self) -> Segmentation {
         let padding = self.config.padding;
         Segmentation::new(Bytes::new(1_460), Bytes::new(40), padding)

@@ -175,7 +175,7 @@ impl Serialize for TransportSpec {
 }
 
 impl ValidTransport {
-    /// Its number in front of packets; `None` for those that have none.
+    /// Returns the number in front of packets; `None` for transports that have none.
     pub(crate) fn wire(&self) -> Option<TransportId> {
         self.ready.wire()
     }

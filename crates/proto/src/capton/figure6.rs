@@ -31,7 +31,7 @@ pub struct PendingFlow {
     pub src: NodeId,
     /// The receiving host, another one.
     pub dst: NodeId,
-    /// Its remaining size.
+    /// Remaining size.
     pub remaining: RemainingSize,
 }
 

@@ -151,7 +151,7 @@ impl Link {
     }
 
     /// Calls `each` with the first waiter of each rate, after a position, that finds capacity
-    /// besides the users before it.
+    /// in addition to the users before it.
     #[inline]
     pub(super) fn find_capacity(
         &self,

@@ -36,7 +36,7 @@ impl LinkId {
 /// A member of a level: a host, a rack or a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its group: the number of a member of the next level. Members of the last level have none,
+    /// Group: the number of a member of the next level. Members of the last level have none,
     /// and the value does not matter.
     pub group: u32,
     /// Capacity of its links up, all parallel ones together; `None` if they are down.
@@ -67,7 +67,7 @@ pub enum NetworkError {
     Members {
         /// The level, from 0 for hosts.
         level: usize,
-        /// Its members.
+        /// Number of members.
         members: usize,
     },
     /// A group that the next level does not have.

@@ -62,11 +62,11 @@ use crate::central::{Arrival, Change, FlowId};
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// It transmits, along a line of remaining sizes.
+    /// The flow transmits, along a line of remaining sizes.
     Granted(RemainingLine),
-    /// It is stopped, and a link has no room for it.
+    /// The flow is stopped, and a link has no room for it.
     Waiting(RemainingSize, LinkId),
-    /// It is in the heap of the sweep, and at no link.
+    /// The flow is in the heap of the sweep, and at no link.
     InSweep(RemainingSize),
 }
 

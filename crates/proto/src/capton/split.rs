@@ -81,7 +81,7 @@ pub struct SplitScheduler {
     network: Network,
     min_share: MinShare,
     now: Time,
-    /// By number of arrival.
+    /// Flows by number of arrival.
     flows: BTreeMap<u64, Flow>,
     arrivals: u64,
     numbers: IdMap<FlowId, u64>,

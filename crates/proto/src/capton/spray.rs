@@ -12,7 +12,7 @@ use super::wire::CaptonHeader;
 /// second path.
 #[derive(Debug, Default)]
 pub struct SprayProgram {
-    /// By destination: the place of the next port among its ports.
+    /// Index of the next port among the ports of each destination.
     next: IdTable<u16>,
 }
 

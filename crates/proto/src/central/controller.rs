@@ -168,7 +168,7 @@ enum LastOrder<G> {
 
 #[derive(Clone, Copy, Debug)]
 struct Host {
-    /// Its flows in the register.
+    /// Number of its flows in the register.
     flows: u32,
     /// Time of its last message.
     last_message_at: Time,

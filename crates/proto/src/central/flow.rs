@@ -54,13 +54,13 @@ impl FlowGrant for Rate {
 /// A flow that requests to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number.
+    /// Number of the flow.
     pub id: FlowId,
     /// The sending host.
     pub src: NodeId,
     /// The receiving host, another one.
     pub dst: NodeId,
-    /// Its remaining size, in the bytes that the capacities of links count.
+    /// Remaining size, in the bytes that the capacities of links count.
     pub remaining: Bytes,
 }
 

@@ -87,7 +87,7 @@ impl<C: Central> CentralHost<C> {
     }
 
     /// Handles an acknowledgement: withdraws the request of a message if its receiver has no room,
-    /// and repeats the request when there is room.
+    /// and repeats the request when there is space.
     fn check_window(&mut self, now: Time, msg: MsgId) {
         if self.requests.get(msg).is_none_or(|flow| !flow.is_submitted) {
             return;

@@ -10,11 +10,11 @@ use super::wire::Orders;
 pub trait Central: Debug + 'static {
     /// Grant of its controller.
     type Grant: FlowGrant;
-    /// Its control messages on the wire.
+    /// Control messages of the scheme on the wire.
     type Orders: Orders<Self::Grant>;
-    /// Its scheduler.
+    /// Scheduler of the scheme.
     type Schedule: Schedule<Grant = Self::Grant>;
-    /// Its parameters on one network.
+    /// Parameters of the scheme on one network.
     type Config: Debug + Send + Sync;
 
     /// Returns the settings shared by hosts and controllers.

@@ -34,7 +34,7 @@ impl<G, O: OrderFormats + From<Control<G>> + Into<Control<G>>> Orders<G> for O {
 
 /// The formats of control messages.
 pub trait OrderFormats: Formats {
-    /// Those of TCP, and then those of control messages.
+    /// Formats of TCP, and then those of control messages.
     const WITH_TCP: &'static [Format];
 }
 

@@ -18,9 +18,9 @@ pub struct Coexisting<A, B>(PhantomData<fn() -> (A, B)>);
 /// The parameters of both.
 #[derive(Debug)]
 pub struct CoexistingConfig<A, B> {
-    /// Those of the upper transport.
+    /// Parameters of the upper transport.
     pub upper: Arc<A>,
-    /// Those of the lower.
+    /// Parameters of the lower transport.
     pub lower: Arc<B>,
 }
 
@@ -58,9 +58,9 @@ pub fn prefix_lower_key(bad: BadKey) -> BadKey {
 /// A header of either.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CoexistingHeader<A, B> {
-    /// Of the upper transport.
+    /// A header of the upper transport.
     Upper(A),
-    /// Of the lower.
+    /// A header of the lower transport.
     Lower(B),
 }
 

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(f(3, 1), 1.0);
     }
 
-    /// By hand: two balls, two bins, one place each. Half of the time both fall into one bin.
+    /// Two balls and two bins with one place each, by hand: half of the time both are in one bin.
     #[test]
     fn two_balls_in_two_bins() {
         assert!((f(1, 2) - 0.75).abs() < 1e-12, "{}", f(1, 2));

@@ -109,7 +109,7 @@ pub struct Cosy {
     pub config: CosyConfig,
     /// The fabric.
     pub facts: FabricFacts,
-    /// Its paths.
+    /// Paths of the network.
     pub paths: PathFacts,
     /// Time between two packets of all slots of a host together.
     pub tick: Span,

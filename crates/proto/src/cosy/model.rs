@@ -93,13 +93,13 @@ enum Step {
     Submit,
     /// The first packet in flight arrives; a switch with two ways takes this one.
     Deliver { pick: usize },
-    /// It is lost.
+    /// The packet is lost.
     Lose,
-    /// It arrives twice.
+    /// The packet arrives twice.
     Duplicate,
     /// A host's deadline is reached.
     Fire(usize),
-    /// A node stops for good: hosts, then switches.
+    /// A node stops permanently: hosts, then switches.
     Crash(usize),
 }
 
@@ -363,7 +363,7 @@ impl Model for Reservations {
             Property::sometimes("all are delivered", |_, world: &World| {
                 world.delivered.iter().all(|&n| n == 1)
             }),
-            // With two slots there is room for all four messages.
+            // With two slots all four messages fit.
             Property::sometimes("a path is blocked", |model: &Self, world: &World| {
                 let mut switches = world.switches.iter().flatten();
                 model.cosy.config.slots > 1 || switches.any(|switch| switch.stats().blocked > 0)

@@ -61,7 +61,7 @@ enum State {
     Requested,
     /// Data arrives.
     Receiving,
-    /// Its message has been aborted; data may still arrive.
+    /// The message has been aborted; data may still arrive.
     Draining,
 }
 
@@ -169,7 +169,8 @@ impl Receiver {
         Some(idx)
     }
 
-    /// Of a few messages that have slots, the one with the fewest, if another is worth its while.
+    /// Chooses, of a few messages that have slots, the one with the fewest, if another slot pays
+    /// off.
     fn choose_wide(&mut self, now: Time, cosy: &Cosy) -> Option<u32> {
         let worth = |flow: &RxFlow| {
             let state = &flow.state;

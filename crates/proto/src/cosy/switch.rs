@@ -15,7 +15,7 @@
 //!
 //! A switch without a free virtual link turns the rsvp into a release, which returns to the
 //! receiver and frees the links reserved so far. If it was the last rsvp of the message, a reject
-//! goes to the sender. The last data packet, or a release, frees each virtual link on its way.
+//! goes to the sender. The last data packet, or a release, frees each virtual link on its path.
 //!
 //! The table has an entry for each virtual link. It has a bit that is set if the link is reserved,
 //! and the virtual link by which the rsvp arrived. Data will be sent on the latter. That is pK + pK
@@ -45,7 +45,7 @@ use super::wire::{CosyHeader, NO_LINK, ReleaseReason, Route};
 #[derive(Clone, Debug)]
 pub struct CosySwitch {
     first_port: u32,
-    /// Of each port, where its virtual links are in the table; and the end of the table.
+    /// Start of the virtual links of each port in the table, and the end of the table.
     starts: Vec<u32>,
     table: Vec<Option<Reservation>>,
     /// Inverse of the table: the virtual link to which the rsvp was sent that arrived by a virtual
@@ -65,7 +65,7 @@ pub struct CosySwitch {
 pub struct SwitchStats {
     /// Virtual links reserved so far.
     pub reserved: u64,
-    /// Of those, released by the end of their lease.
+    /// Virtual links of these that were released by the end of their lease.
     pub cleaned: u64,
     /// Rsvps that found no virtual link.
     pub blocked: u64,

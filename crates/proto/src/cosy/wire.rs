@@ -15,9 +15,9 @@ headers! {
         1 Request (control "request", S to R) "flow {flow} of {size} bytes, flow slot {tx_slot}" {
             /// The message's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the sender's endpoint.
+            /// Slot at the sender's endpoint.
             tx_slot: u32 as "Slot at the sender",
-            /// Its size in bytes.
+            /// Size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
         /// Receiver to sender: it may. Reserves a virtual link on every link that it takes.

@@ -51,8 +51,8 @@ pub enum Demand {
     /// All outstanding bytes of the source, less those that matched channels have yet to bring
     /// (§3.4).
     Source,
-    /// Those of its smallest flow, less a full phase of every matched channel, also of the running
-    /// phase. The authors' simulator does this.
+    /// Outstanding bytes of its smallest flow, less a full phase of every matched channel, also of
+    /// the running phase. The authors' simulator does this.
     SmallestFlow,
 }
 
@@ -76,7 +76,7 @@ pub enum DataPriority {
     /// Short flows have 1. Others have the rank of their source among the matched ones, which
     /// tokens carry (§3.4: sources with fewer remaining bytes get higher priorities).
     Token,
-    /// By total size in packets, to the base 7. The authors' simulator does this.
+    /// Priority by total size in packets, to the base 7. The authors' simulator does this.
     Size,
 }
 
@@ -96,7 +96,7 @@ pub enum TokenWindow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenOrder {
-    /// By rank, short flows first, and in order of arrival within a rank (§3.2).
+    /// Tokens by rank, short flows first, and in order of arrival within a rank (§3.2).
     Rank,
     /// In order of arrival, except that a later one is served first if both its rank and its flow's
     /// remaining packets are smaller. The authors' simulator does this.
@@ -109,7 +109,8 @@ pub enum TokenOrder {
 pub enum ShortFlows {
     /// Nothing: token clocking adapts to them (§3.2).
     Ignore,
-    /// It withholds as many tokens as the latest one has packets. The authors' simulator does this.
+    /// The receiver withholds as many tokens as the latest short flow has packets. The authors'
+    /// simulator does this.
     Withhold,
 }
 

@@ -3,8 +3,8 @@
 //! The problem: a sender may have flows for many receivers, and a receiver flows from many senders.
 //! Packets that are sent without agreement queue at the receiver's port, or find no link free.
 //!
-//! The simple way is one round, as in earlier receiver-driven transports: each receiver requests
-//! packets of one sender. Several receivers then choose the same sender, and all but one are idle.
+//! The simple way is one round, as in earlier receiver-driven transports: each receiver sends a
+//! request to one sender. Several receivers then choose the same sender, and all but one are idle.
 //! Rounds until no pair can be added take about log n rounds of control packets (§2).
 //!
 //! The present way: a fixed number of rounds, r, each of three stages (`schedule`). Receivers send
@@ -21,7 +21,7 @@
 //!
 //! Hazards:
 //!
-//! * A receiver's accepted channels never exceed its channels. [`choose`] never gives out more than
+//! * A receiver's accepted channels never exceed its channels. [`choose`] never grants more than
 //!   its capacity (`capacity_is_used_up_and_never_exceeded`).
 //! * Theorem 1 needs random rounds (`a_random_choice_is_uniform`,
 //!   `sizes_are_at_least_those_of_theorem_1`). A fixed preference in all rounds lets senders and

@@ -7,7 +7,7 @@ counters! {
     pub struct DcpimStats {
         /// Tokens sent as a receiver.
         pub tokens_sent: u64,
-        /// Of those, tokens for packets that had an earlier one. It expired at the sender, or its
+        /// Tokens sent for packets that had an earlier one. It expired at the sender, or its
         /// data was assumed lost.
         pub tokens_reissued: u64,
         /// Tokens not sent in favour of announced short flows.

@@ -339,7 +339,7 @@ mod tokens {
         Rng, Span, Time,
     };
 
-    /// Of a long flow.
+    /// Size of a long flow, in bytes.
     const SIZE: u64 = 1_460 * 1_000;
 
     fn host(config: DcpimConfig) -> (DcpimHost, Arc<Dcpim>) {

@@ -50,9 +50,9 @@ headers! {
         "flow {flow} of {size} bytes, flow slot {tx_slot}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32 as "Slot at the sender",
-            /// Its size in bytes.
+            /// Size in bytes.
             size: u64 as "Bytes of the flow",
             /// True if the sender requests an acknowledgement because none has arrived.
             is_retransmission: bool as "Retransmitted, to be answered" [size at least 1],
@@ -81,7 +81,7 @@ headers! {
         "flow slot {tx_slot}, packet {seq}, {remaining} remaining" {
             /// The flow's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
             /// The packet to send.
             seq: u32,
@@ -93,7 +93,7 @@ headers! {
             phase: u32 as "Matching phase",
             /// Packets of the flow that have not arrived.
             remaining: u32 as "Packets remaining",
-            /// Its rank, lower first: 2 and up for matched sources, 7 for prompt channels.
+            /// Rank of the token, lower first: 2 and up for matched sources, 7 for prompt channels.
             rank: u8 as "Rank",
         },
         /// Sender to receiver: every packet of the flow has been sent.
@@ -101,9 +101,9 @@ headers! {
         "flow {flow}, flow slot {tx_slot}, all {packets} packets sent" {
             /// The flow.
             flow: u32,
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32,
-            /// Its packets.
+            /// Packets of the flow.
             packets: u32 as "Packets of the flow",
         },
         /// Receiver to sender: every packet of the flow has arrived.
@@ -119,7 +119,7 @@ headers! {
         "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow.
             flow: u32,
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32,
             /// The packet's number in the flow.
             seq: u32,

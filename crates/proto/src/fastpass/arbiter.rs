@@ -1,4 +1,4 @@
-//! Arbiter (Fastpass §3 to §5): an endpoint like any other. It gives out slots a batch at a time,
+//! Arbiter (Fastpass §3 to §5): an endpoint like any other. It grants slots in batches,
 //! chooses a path for each packet, and notifies each source. Its standby listens, and answers hosts
 //! only if the arbiter has been unresponsive for long.
 
@@ -134,7 +134,7 @@ impl SlotArbiter {
         }
     }
 
-    /// Returns the instant at which the next batch is given out.
+    /// Returns the instant at which the next batch is granted.
     fn batch_due(&self, fastpass: &Fastpass) -> Time {
         match self.is_awake {
             true => {

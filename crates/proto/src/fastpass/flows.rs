@@ -37,7 +37,7 @@ impl TxFlow {
 #[derive(Debug)]
 pub(super) struct Flows {
     flows: OutgoingFlows<Progress>,
-    /// By destination, the flows with packets to send: those with the fewest remaining first.
+    /// Flows with packets to send, by destination: those with the fewest remaining packets first.
     queued: IdMap<u32, KeyedHeap<(u32, MsgId)>>,
     positions: HeapPositions,
 }
@@ -81,7 +81,7 @@ impl Flows {
         self.flows.get(slot)
     }
 
-    /// Of the flows to `dst` with packets to send, the one with the fewest remaining, of these the
+    /// Returns the flow to `dst` with the fewest packets to send; of several such flows the
     /// earliest.
     pub(super) fn next_flow_to(&self, dst: NodeId) -> Option<u32> {
         let (_, slot) = self.queued.get(&dst.get())?.first()?;

@@ -90,7 +90,7 @@ impl FastpassHost {
         self.due.len() < DUE_MAX
     }
 
-    /// Makes the packets that are due, as far as there is room for them.
+    /// Makes the packets that are due and fit.
     fn make_due_packets(&mut self, now: Time) {
         match &mut self.schedule {
             TransmitSchedule::Slots(timetable) => {

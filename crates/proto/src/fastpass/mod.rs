@@ -89,7 +89,7 @@ impl Transport for FastpassTransport {
 impl RegisteredTransport for FastpassTransport {
     type Keys = FastpassConfig;
     const TITLE: &'static str = "Fastpass";
-    const SUMMARY: &'static str = "An arbiter that gives out time slots and paths (Fastpass).";
+    const SUMMARY: &'static str = "An arbiter that grants time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
     const STAGES: &'static [&'static Stage] = host::STAGES;
 
@@ -113,8 +113,8 @@ impl RegisteredTransport for FastpassTransport {
         }
     }
 
-    /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters give
-    /// out the time of hosts' links, so that links between switches must not be slower.
+    /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters grant
+    /// the time of hosts' links, so that links between switches must not be slower.
     fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let keys = FastpassConfig { payload, header, ..keys };

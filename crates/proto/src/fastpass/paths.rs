@@ -12,7 +12,7 @@ pub struct Paths {
     /// Allocations between racks, by their places, and the racks.
     inter_rack: Vec<usize>,
     racks: Vec<(u16, u16)>,
-    /// Those of them between pods that share a switch number.
+    /// Paths of these between pods that share a switch number.
     shared: Vec<usize>,
     pods: Vec<(u16, u16)>,
 }

@@ -58,11 +58,9 @@ pub struct FastpodConfig {
     pub stamp_jitter_ns: u32,
     /// Charged length of last cells.
     pub padding: Padding,
-    /// True if short packets to one destination, a host of the pod or another pod, share a cell
-    /// (§3.2). Packets then fill the time of a scheduled cell back to back, in the order of the
-    /// queue, as long as the next one fits. Last packets of messages are charged their length
-    /// regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one
-    /// message.
+    /// True if short packets to one destination share a scheduled cell, in the order of the queue
+    /// (§3.2). Last packets are then charged their length, but at least `control-bytes`. Otherwise
+    /// a cell has bytes of one message.
     pub packing: bool,
     /// Payload of a full cell.
     #[serde(rename = "payload-bytes")]
@@ -342,7 +340,7 @@ pub struct Fastpod {
     pub attempt_limit: AttemptLimit,
     /// Interval at which a sender probes a receiver whose flow control pauses a message.
     pub paused_probe_interval: Span,
-    /// From one question whether there is room for a message to the next, where there are many.
+    /// Time between probes for two paused messages, if many are due.
     pub retransmit_gap: Span,
 }
 

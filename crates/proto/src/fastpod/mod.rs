@@ -73,7 +73,7 @@ impl RegisteredTransport for FastpodTransport {
     type Keys = FastpodConfig;
     const TITLE: &'static str = "Fastpod";
     const SUMMARY: &'static str =
-        "An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).";
+        "An arbiter that grants slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
     const STAGES: &'static [&'static Stage] = pod::host::STAGES;
 
@@ -122,7 +122,7 @@ impl RegisteredTransport for FastpodTransport {
     }
 
     /// Between real hosts, and in networks that are no pods, there are slots but no source routes.
-    /// Arbiters give out the time of hosts' links there, so that links between switches must not be
+    /// Arbiters grant the time of hosts' links there, so that links between switches must not be
     /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));

@@ -36,9 +36,9 @@ items! {
 items! {
     /// A message that has arrived.
     pub struct Ack {
-        /// Its source in an RTS, its destination in an SCHD.
+        /// Source of the flow in an RTS, its destination in an SCHD.
         host: u16 as "Other end",
-        /// Its number among those of its pair, less whole multiples of 65536.
+        /// Number among the flows of its pair, less whole multiples of 65536.
         flow: u16 as "Flow, numbered among those of the pair",
     }
 }
@@ -46,11 +46,11 @@ items! {
 items! {
     /// A message to a host of another pod that has arrived.
     pub struct Relay {
-        /// Its source, which must be notified.
+        /// Source of the flow, which must be notified.
         to: u16 as "Source",
-        /// Its destination.
+        /// Destination of the flow.
         from: u16 as "Receiver",
-        /// Its number among those of its pair, less whole multiples of 65536.
+        /// Number among the flows of its pair, less whole multiples of 65536.
         flow: u16 as "Flow, numbered among those of the pair",
     }
 }
@@ -62,7 +62,7 @@ headers! {
         1 Cell (data "cell", S to D) "flow {flow} of {size} bytes, cell {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32 as "Slot at the sender",
             /// The cell's number in the flow.
             seq: u32 as "Cell",
@@ -109,9 +109,9 @@ headers! {
             /// Messages of the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,
         },
-        /// Arbiter to the other: I give out slots.
+        /// Arbiter to the other: the sender grants slots.
         4 Watchdog (control "watchdog", A to A) "the arbiter of epoch {epoch} is alive" {
-            /// Its epoch.
+            /// Epoch of the arbiter.
             epoch: u32,
         },
         /// Core switch to arbiter: slots wanted, and pods that the arbiter's hosts may send to by
@@ -123,7 +123,8 @@ headers! {
             incarnation: u32,
             /// Number of RTSs with demands in this incarnation, including this one.
             number: u32,
-            /// A bit for each pod, the lowest for the first: whether there is room for cells to it.
+            /// A bit for each pod, the lowest for the first: true if the switch has memory for
+            /// cells to it.
             open: u32 as with_hex "Pods with free memory",
             /// Totals by host of the pod.
             demands as demand: List<Demand, CORE_DEMANDS_MAX>,
@@ -179,7 +180,7 @@ headers! {
         10 Request (control "request", S to D) "flow {flow} of {size} bytes" {
             /// The flow's number among those of this pair.
             flow: u32,
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32,
             /// The flow's size in bytes.
             size: u64 [size at least 1],

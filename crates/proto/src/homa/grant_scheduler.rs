@@ -45,7 +45,7 @@ use crate::toolkit::{ArrivingFlows, Output};
 #[derive(Debug, Default)]
 struct Source {
     node: u32,
-    /// Its messages, by slot.
+    /// Messages of the sender, by slot.
     flows: KeyedHeap<Key>,
     /// Not before this instant, where grants are paced.
     grant_at: Time,

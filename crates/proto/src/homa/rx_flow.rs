@@ -11,7 +11,7 @@ pub(super) type Key = (u64, u64);
 /// A message's own part.
 #[derive(Debug)]
 pub(super) struct MessageProgress {
-    /// Its bytes.
+    /// Size in bytes.
     pub(super) size: u64,
     /// Packets that arrive without a grant.
     pub(super) unscheduled: u32,
@@ -20,7 +20,7 @@ pub(super) struct MessageProgress {
     /// Packets granted, and to be granted in all.
     pub(super) issued: u32,
     pub(super) goal: u32,
-    /// Its number among all messages that have arrived.
+    /// Number among all messages that have arrived.
     pub(super) age: u64,
     /// Unscheduled packets that have not arrived are lost; or soon will be, as the probe has
     /// arrived.

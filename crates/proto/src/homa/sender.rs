@@ -63,7 +63,7 @@ struct TxState {
     priorities: VecDeque<(u32, u8)>,
     /// Packets that the receiver misses: first, and one past the last.
     retransmit_queue: VecDeque<(u32, u32)>,
-    /// Its slot at the receiver, once that is known.
+    /// Slot at the receiver, once that is known.
     rx_slot: u32,
     /// The request that it answers, plus one.
     answers: u32,
@@ -76,7 +76,7 @@ struct TxState {
 #[derive(Debug, Default)]
 struct UnscheduledState {
     arrived: SeqSet,
-    /// Those that have not arrived, once the receiver has answered the probe.
+    /// Packets that have not arrived, once the receiver has answered the probe.
     lost: VecDeque<u32>,
     is_probed: bool,
     is_resolved: bool,

@@ -70,7 +70,7 @@ impl HomaConfig {
         }
     }
 
-    /// These parameters with the packets of the site.
+    /// Returns these parameters with the packets of the site.
     fn with_site_packets(self, site: &Site) -> Self {
         let (payload, header) = site.packet((self.payload, self.header));
         let unscheduled_payload = match site.deployment {
@@ -157,7 +157,7 @@ impl RegisteredTransport for HomaAeolusTransport {
         keys.0.segmentation()
     }
 
-    /// Those of Homa, and selective dropping. No unscheduled packet may be so short that it is
+    /// Needs of Homa, and selective dropping. No unscheduled packet may be so short that it is
     /// express.
     fn needs(keys: &AeolusConfig, _facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {

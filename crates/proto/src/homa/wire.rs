@@ -16,7 +16,7 @@ headers! {
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.
             flow: u32 as "Message, numbered among those of the pair",
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32 as "Slot at the sender",
             /// The packet's number in the message.
             seq: u32 as "Packet",
@@ -42,7 +42,7 @@ headers! {
         "message slot {tx_slot}, {credit} packets, priority {priority}" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
             /// Packets granted since the message began; unscheduled ones do not count.
             credit: u32 as "Packets granted",
@@ -56,7 +56,7 @@ headers! {
         4 Resend (control "RESEND", R to S) "message slot {tx_slot}, {count} packets from {seq}" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
             /// The first packet that is missing.
             seq: u32,
@@ -81,7 +81,7 @@ headers! {
         7 Probe (control "PROBE", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32,
             /// The message's size in bytes.
             size: u64 [size at least 1],
@@ -97,7 +97,7 @@ headers! {
         8 Known (control "KNOWN", R to S) "message slot {tx_slot} is known" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
             /// True if unscheduled packets that have not arrived count as lost.
             is_burst_over: bool,

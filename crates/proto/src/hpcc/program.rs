@@ -5,7 +5,7 @@ use rampmeter_core::{Departure, Packet, SwitchProgram, TransitPacket, Verdict};
 use super::int::Record;
 use super::wire::HpccHeader;
 
-/// Writes a record on data packets. A packet that has passed more switches than there is room for
+/// Writes a record on data packets. A packet that has passed more switches than it has space for
 /// keeps the records of the first ones.
 #[derive(Clone, Copy, Debug)]
 pub struct TelemetryProgram;

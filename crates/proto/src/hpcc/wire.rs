@@ -17,7 +17,7 @@ headers! {
         1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32 as "Slot at the sender",
             /// The packet's number in the flow.
             seq: u32 as "Packet",

@@ -49,9 +49,9 @@ struct Flow {
 /// The rates of flows on one link together, in bits per second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Load {
-    /// Of flows that are to transmit.
+    /// Rate of flows that are to transmit.
     decided: u64,
-    /// Of flows that transmit and have not been looked at yet.
+    /// Rate of flows that transmit and have not been examined yet.
     undecided: u64,
     /// The place in the order of the last flow that transmits.
     last: usize,
@@ -67,7 +67,7 @@ pub struct PathScheduler {
     flows: Slab<Flow>,
     slots: IdMap<FlowId, u32>,
     arrivals: u64,
-    /// By link.
+    /// Loads by link.
     loads: Vec<Load>,
     /// All flows: remaining size, number of arrival, slot.
     order: Vec<(RemainingSize, u64, u32)>,

@@ -5,7 +5,7 @@ use rampmeter_core::fabric::RegularPaths;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limits of flows besides access links.
+/// Limits of flows in addition to access links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reach {

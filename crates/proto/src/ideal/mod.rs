@@ -86,8 +86,8 @@ impl Keys for IdealConfig {
 /// A flow to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its number; of equal flows that are submitted at once between the same hosts the lower is
-    /// served first.
+    /// Number of the flow. Of equal flows that are submitted at once between the same hosts the
+    /// lower is served first.
     pub id: u32,
     /// The sending host.
     pub src: NodeId,

@@ -54,11 +54,11 @@ pub trait Keys:
 /// Description of a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyInfo {
-    /// Its name in plans.
+    /// Name in plans.
     pub name: String,
-    /// Its documentation.
+    /// Documentation of the key.
     pub doc: String,
-    /// Its values.
+    /// Kind of its values.
     pub kind: KeyKind,
     /// True if the value is derived from the network if it is left out.
     pub derived: bool,

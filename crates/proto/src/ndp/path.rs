@@ -22,7 +22,7 @@ const SKIP_ORDERS: u8 = 16;
 struct Score {
     /// Packets acknowledged, refused or lost.
     answers: u16,
-    /// Those of them that were refused or lost.
+    /// Number of these packets that were refused or lost.
     bad: u16,
     /// Orders for which it is still left out.
     skip_orders: u8,
@@ -34,7 +34,7 @@ pub(super) struct Paths {
     order: Vec<u16>,
     /// Number of paths used of the order.
     used: usize,
-    /// By path; empty if no path is penalised.
+    /// Scores by path; empty if no path is penalised.
     scores: Vec<Score>,
 }
 

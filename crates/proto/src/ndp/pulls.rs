@@ -9,7 +9,7 @@ use super::config::PullOrder;
 pub(super) struct PullQueue {
     /// Round robin: slot, and the entry's number in `FlowPulls::entry`.
     round_robin: VecDeque<(u32, u32)>,
-    /// By missing packets, then by slot.
+    /// Flows by missing packets, then by slot.
     shortest: BTreeSet<(u32, u32)>,
     entries: u32,
 }
@@ -19,13 +19,13 @@ pub(super) struct PullQueue {
 pub(super) struct FlowPulls {
     /// Pulls that wait to be sent.
     pub(super) pulls: u32,
-    /// Its place in the queue.
+    /// Place in the queue.
     place: Place,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// It waits for no pull.
+    /// The flow waits for no pull.
     #[default]
     Unqueued,
     /// In the round-robin queue, by the number of its entry.

@@ -15,9 +15,9 @@ use crate::toolkit::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutReaction {
-    /// It sends probes without payload until one is answered (§4.3).
+    /// The flow sends probes without payload until one is answered (§4.3).
     Probe,
-    /// It sends one packet a timeout, as before. The authors' simulator does this.
+    /// The flow sends one packet a timeout, as before. The authors' simulator does this.
     Persist,
 }
 
@@ -25,9 +25,9 @@ pub enum TimeoutReaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeRank {
-    /// That of acknowledgements.
+    /// Priority of acknowledgements.
     First,
-    /// That of the flow's data, so that a probe arrives when data would.
+    /// Priority of the flow's data, so that a probe arrives when data would.
     Flow,
 }
 
@@ -171,7 +171,7 @@ pub struct Pfabric {
     pub attempt_limit: AttemptLimit,
     /// Pause between probes for a message that the destination has no room for.
     pub paused_probe_interval: Span,
-    /// From one question whether there is room for a message to the next, where there are many.
+    /// Time between probes for two paused messages, if many are due.
     pub retransmit_gap: Span,
 }
 

@@ -15,7 +15,7 @@ headers! {
         "flow {flow} of {size} bytes, packet {seq}, {remaining} remaining" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32 as "Slot at the sender",
             /// The packet's number in the flow.
             seq: u32 as "Packet",
@@ -30,9 +30,9 @@ headers! {
         "flow {flow} of {size} bytes, {remaining} remaining" {
             /// The flow.
             flow: u32,
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32,
-            /// Its rank: packets of the flow that were not acknowledged, or zero.
+            /// Rank: packets of the flow that were not acknowledged, or zero.
             remaining: u32,
             /// The flow's size in bytes.
             size: u64 [size at least 1],

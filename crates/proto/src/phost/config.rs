@@ -85,10 +85,12 @@ pub enum FreeExpiry {
 pub enum FreeHold {
     /// Nothing.
     Ignore,
-    /// It sends a flow no tokens until its first free packet arrives, because its source serves
-    /// other flows until then. If none arrives in the time that free packets take, it sends tokens.
+    /// The destination sends a flow no tokens until its first free packet arrives, because its
+    /// source serves other flows until then. If none arrives in the time that free packets take, it
+    /// sends tokens.
     UntilData,
-    /// It sends no tokens for as long as their packets take. The authors' simulator does this.
+    /// The destination sends no tokens for as long as their packets take. The authors' simulator
+    /// does this.
     Withhold,
 }
 
@@ -235,7 +237,7 @@ pub struct Phost {
     pub rtt: Span,
     /// Time without a packet after which a source queries its destination's state of a flow.
     pub keepalive: Span,
-    /// From one repetition for a flow to the next for another, where there are many.
+    /// Time between repetitions for two flows, if many are due.
     pub retransmit_gap: Span,
     /// Time after which a destination forgets a flow whose source is unresponsive.
     pub forget_timeout: Span,

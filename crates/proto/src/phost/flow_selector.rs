@@ -20,9 +20,9 @@ use crate::toolkit::{ArrivingFlows, Candidates, TenantCounts};
 /// The pending flows of one tenant.
 #[derive(Debug, Default)]
 struct TenantFlows {
-    /// Those of sources that are as fast as this host.
+    /// Flows of sources that are as fast as this host.
     fast: Candidates<Key>,
-    /// Those of slower sources.
+    /// Flows of slower sources.
     slow: Option<Box<SourceQueues>>,
 }
 
@@ -57,9 +57,9 @@ impl TenantFlows {
 /// The pending flows of a destination.
 #[derive(Debug, Default)]
 pub(super) struct FlowSelector {
-    /// Those of tenant zero; all of them under policies that ignore tenants.
+    /// Flows of tenant zero; all flows under policies that ignore tenants.
     first: TenantFlows,
-    /// Those of other tenants, of which each has some.
+    /// Flows of other tenants, of which each has some.
     others: BTreeMap<TenantId, TenantFlows>,
     positions: HeapPositions,
     /// Flows that wait only while packets arrive, by the silence that ends their waits.

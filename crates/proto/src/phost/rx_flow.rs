@@ -38,11 +38,11 @@ pub(super) struct PendingFlow {
     pub(super) tokens: TokenCursor,
     /// Empty if expired tokens do not count.
     pub(super) expiry: Expiry,
-    /// Its downgrading, if expired tokens count.
+    /// State of its downgrading, if expired tokens count.
     pub(super) downgraded: Option<Downgrade>,
     /// Number of tokens before the next count of missing packets.
     pub(super) goal: u32,
-    /// Its last free packet.
+    /// Last free packet.
     pub(super) free: Option<u32>,
     /// No tokens before this instant unless data arrives.
     pub(super) tokens_from: Option<Time>,
@@ -87,9 +87,9 @@ pub(super) enum Wait {
 /// Readiness of a flow for a token.
 pub(super) enum Readiness {
     Ready,
-    /// It needs none before this instant.
+    /// The flow needs no token before this instant.
     NotBefore(Time),
-    /// It needs none before this instant unless no packet arrives for this time.
+    /// The flow needs no token before this instant unless no packet arrives for this time.
     WhileArriving(Time, Span),
 }
 

@@ -7,7 +7,7 @@ counters! {
     pub struct PhostStats {
         /// Tokens sent as a destination.
         pub tokens_sent: u64,
-        /// Of those, tokens for packets that had an earlier one. It expired at the source, or its
+        /// Tokens sent for packets that had an earlier one. It expired at the source, or its
         /// data was assumed lost.
         pub tokens_reissued: u64,
         /// Tokens dropped as a source because they had expired, free ones included.

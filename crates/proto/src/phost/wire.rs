@@ -15,13 +15,13 @@ headers! {
         "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32 as "Slot at the sender",
-            /// Its size in bytes.
+            /// Size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
             /// Time to its deadline; 2^64 - 1 picoseconds without a deadline.
             time_to_deadline: Span as "Time to the deadline (ps)",
-            /// Its tenant.
+            /// Tenant of the flow.
             tenant: u16 as "Tenant",
             /// True if the source requests an answer because it has received nothing.
             is_retransmission: bool as "Retransmitted, to be answered",
@@ -31,7 +31,7 @@ headers! {
         "flow slot {tx_slot}, packet {seq}, {remaining} remaining" {
             /// The flow's slot at the source.
             tx_slot: u32,
-            /// Its slot at the destination.
+            /// Slot at the destination.
             rx_slot: u32 as "Slot at the receiver",
             /// The packet to send.
             seq: u32 as "Packet",
@@ -45,7 +45,7 @@ headers! {
         3 Free (data "free data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow.
             flow: u32,
-            /// Its slot at the source.
+            /// Slot at the source.
             tx_slot: u32,
             /// The packet's number in the flow.
             seq: u32,

@@ -64,7 +64,7 @@ impl RegisteredTransport for PiasTransport {
         keys.tcp.segmentation()
     }
 
-    /// Those of TCP, with eight classes.
+    /// Needs of TCP, with eight classes.
     fn needs(keys: &PiasConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds { priorities: config::CLASSES, ..keys.tcp.needs(facts) }
     }

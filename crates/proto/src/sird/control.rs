@@ -22,9 +22,9 @@ pub struct LimitConfig {
 /// Parameters of the two limits of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitConfigs {
-    /// Of the limit by the marks of the sender.
+    /// Parameters of the limit by the marks of the sender.
     pub sender: LimitConfig,
-    /// Of the limit by the marks of switches.
+    /// Parameters of the limit by the marks of switches.
     pub core: LimitConfig,
 }
 

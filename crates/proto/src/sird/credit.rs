@@ -44,7 +44,7 @@ use crate::toolkit::{ArrivingFlows, Output};
 /// A sender from which a packet has arrived.
 #[derive(Debug)]
 struct Source {
-    /// Its messages that need credit, by slot.
+    /// Messages that need credit, by slot.
     flows: KeyedHeap<Key>,
     /// Bytes of its credit that are outstanding, those of unscheduled packets among them.
     outstanding: u64,

@@ -12,15 +12,15 @@ pub(super) type Key = (u64, u64);
 /// A message's own part.
 #[derive(Debug)]
 pub(super) struct MessageProgress {
-    /// Its bytes.
+    /// Size in bytes.
     pub(super) size: u64,
     /// The first packet above all that may arrive.
     pub(super) next: u32,
     /// Bytes of these that have not arrived.
     pub(super) outstanding: u64,
-    /// Its number among all messages that have arrived.
+    /// Number among all messages that have arrived.
     pub(super) age: u64,
-    /// Its sender's number.
+    /// Number of its sender.
     pub(super) source: u32,
     /// Time at which the first missing packet got credit, or became the first, or its sender
     /// answered BUSY.

@@ -24,9 +24,9 @@ struct TxState {
     credit: VecDeque<(u32, u32)>,
     /// Bytes of these.
     credit_bytes: u64,
-    /// Its slot at the receiver, once that is known.
+    /// Slot at the receiver, once that is known.
     rx_slot: u32,
-    /// Its receiver's number.
+    /// Number of its receiver.
     peer: u32,
     /// True if its packets need no credit.
     is_unscheduled: bool,

@@ -16,7 +16,7 @@ headers! {
         "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair.
             flow: u32 as "Message, numbered among those of the pair",
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32 as "Slot at the sender",
             /// The packet's number in the message.
             seq: u32 as "Packet",
@@ -38,7 +38,7 @@ headers! {
         3 Request (control "REQUEST", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,
-            /// Its slot at the sender.
+            /// Slot at the sender.
             tx_slot: u32,
             /// The message's size in bytes.
             size: u64 [size at least 1],
@@ -47,7 +47,7 @@ headers! {
         4 Credit (control "CREDIT", R to S) "message slot {tx_slot}, packet {seq}" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
             /// The packet.
             seq: u32,
@@ -66,7 +66,7 @@ headers! {
         7 Known (control "KNOWN", R to S) "message slot {tx_slot} is known" {
             /// The message's slot at the sender.
             tx_slot: u32,
-            /// Its slot at the receiver.
+            /// Slot at the receiver.
             rx_slot: u32,
         },
     }

@@ -18,8 +18,8 @@ pub enum Connections {
     PerMessage,
     /// All of a pair of hosts, one after the other.
     Persistent,
-    /// Those of a pair, if one follows the other: a message takes an idle connection, and opens one
-    /// if there is none.
+    /// Connections of a pair, if one follows the other: a message takes an idle connection, and
+    /// opens one if there is none.
     Pool,
 }
 
@@ -27,9 +27,9 @@ pub enum Connections {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossDetection {
-    /// By time since segments were sent that have arrived, with a probe at the end (RFC 8985).
+    /// Time since segments were sent that have arrived, with a probe at the end (RFC 8985).
     RackTlp,
-    /// By segments that have arrived above (RFC 6675).
+    /// Segments that have arrived above (RFC 6675).
     DupAck,
 }
 
@@ -49,7 +49,7 @@ pub enum Timeout {
 pub enum RoundTrips {
     /// Exactly.
     Exact,
-    /// By timestamps in milliseconds, as ns-3 has them: a round trip within a millisecond counts as
+    /// Timestamps in milliseconds, as ns-3 has them: a round trip within a millisecond counts as
     /// one microsecond. Congestion control is notified of smoothed round trips only.
     Milliseconds,
 }

@@ -58,7 +58,7 @@ enum Recovery {
 pub(super) struct NextSegment {
     /// Offset of its start in the stream.
     pub(super) start: u64,
-    /// Its bytes; zero for a FIN.
+    /// Length in bytes; zero for a FIN.
     pub(super) len: u32,
     pub(super) is_new: bool,
 }
@@ -70,20 +70,20 @@ pub(super) enum TimerAction {
     None,
     /// Retransmit the SYN.
     Syn,
-    /// It has waited too often.
+    /// The connection has waited too often.
     Abort,
 }
 
 /// Meaning of an acknowledgement for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckOutcome {
-    /// It is old, or acknowledges unsent bytes.
+    /// The acknowledgement is old, or is for unsent bytes.
     Ignored,
-    /// It was taken in.
+    /// The acknowledgement was processed.
     Progress,
     /// Everything has arrived, the FIN too.
     FinAck,
-    /// It is one of several consecutive ones that acknowledge unsent bytes: the receiver has taken
+    /// The acknowledgement is one of several in a row for unsent bytes: the receiver has accepted
     /// damaged segments.
     Conflict,
 }
@@ -102,7 +102,7 @@ pub(super) struct Acknowledgement<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
     pub(super) dst: NodeId,
-    /// Its number among those of the pair.
+    /// Number among the connections of the pair.
     pub(super) number: u32,
     /// The initial sequence number.
     pub(super) initial: u32,
@@ -154,9 +154,9 @@ pub(super) struct Connection {
     pub(super) grant: Grant,
     /// True if it is queued to probe the receiver's window.
     pub(super) is_probe_queued: bool,
-    /// Its valid entry among the timers.
+    /// Time of its valid entry among the timers.
     pub(super) entry_at: Time,
-    /// Its valid entry among the connections that are paced.
+    /// Time of its valid entry among the connections that are paced.
     pub(super) paced_entry_at: Time,
 }
 

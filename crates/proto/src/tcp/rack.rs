@@ -41,10 +41,10 @@ const REO_WND_PERSIST: u8 = 16;
 /// RACK state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rack {
-    /// Of the segments that have arrived the one sent last: when it was sent, its end
+    /// Segment sent last of those that have arrived: the time of its transmission, and its end
     /// (`RACK.xmit_ts`, `RACK.end_seq`).
     latest: (Time, u64),
-    /// Its round trip.
+    /// Round trip of this segment.
     rtt: Span,
     rtt_min: Option<Span>,
     has_reordered: bool,
@@ -84,7 +84,7 @@ impl Rack {
         }
     }
 
-    /// Learns from an acknowledgement (RFC 8985 §6.2, steps 1 to 4).
+    /// Handles an acknowledgement (RFC 8985 §6.2, steps 1 to 4).
     pub(super) fn on_ack(&mut self, now: Time, report: &AckReport, board: &Scoreboard) {
         if let Some(rtt) = report.rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));

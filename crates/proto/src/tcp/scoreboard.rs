@@ -39,11 +39,11 @@ use super::wire::SACK_MAX;
 /// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It was sent or retransmitted, and may be in flight.
+    /// The segment was sent or retransmitted, and may be in flight.
     InFlight,
-    /// It is lost, and has not been retransmitted.
+    /// The segment is lost, and has not been retransmitted.
     Lost,
-    /// It has arrived: an acknowledgement reported it.
+    /// The segment has arrived: an acknowledgement reported it.
     Sacked,
 }
 
@@ -52,12 +52,12 @@ pub(super) enum Fate {
 pub(super) struct Segment {
     /// Offset of its start in the stream.
     pub(super) start: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub(super) len: u32,
     /// Number of transmissions; stays at 255.
     pub(super) sends: u8,
     pub(super) fate: Fate,
-    /// It was retransmitted without being lost, and counts twice in flight.
+    /// True if it was retransmitted without being lost, and counts twice in flight.
     is_double: bool,
     /// Time of its last transmission.
     pub(super) sent_at: Time,
@@ -77,7 +77,7 @@ impl Segment {
 /// Report of an acknowledgement about segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AckReport {
-    /// By how many bytes the cumulative acknowledgement rose.
+    /// Bytes by which the cumulative acknowledgement rose.
     pub(super) cumulative: u64,
     /// Bytes that it reported for the first time.
     pub(super) delivered: u64,

@@ -93,7 +93,7 @@ impl TcpConfig {
         }
     }
 
-    /// These parameters with the packets of the site.
+    /// Returns these parameters with the packets of the site.
     pub(crate) fn with_site_packets(self, site: &Site) -> Self {
         let (payload, header) = site.packet((self.payload, self.header));
         Self { payload, header, ..self }

@@ -21,11 +21,11 @@ pub struct Announcement {
     pub src: NodeId,
     /// The sender's number for the message.
     pub msg: MsgId,
-    /// Its number among the flows of its pair of hosts.
+    /// Number among the flows of its pair of hosts.
     pub flow: u32,
     /// The sender's slot for it, for answers.
     pub tx_slot: u32,
-    /// Its packets.
+    /// Number of packets.
     pub packets: u32,
 }
 
@@ -71,13 +71,13 @@ impl<T> ArrivingFlow<T> {
 pub enum FlowStatus {
     /// Nothing has arrived of it.
     New,
-    /// It is in this slot.
+    /// The flow is in this slot.
     Arriving(u32),
-    /// It was delivered.
+    /// The flow was delivered.
     Delivered,
-    /// It was aborted, or its number is that of a flow with conflicting parameters. Damaged packets
-    /// can make such an entry, which is forgotten if nothing more arrives for it. Until then
-    /// neither flow is answered, so that the sender of the other aborts it instead of waiting
+    /// The flow was aborted, or its number is that of a flow with conflicting parameters. Damaged
+    /// packets can make such an entry, which is forgotten if nothing more arrives for it. Until
+    /// then neither flow is answered, so that the sender of the other aborts it instead of waiting
     /// forever.
     Abandoned,
 }

@@ -1,8 +1,8 @@
 //! Numbers that distinguish the flows of a pair of hosts, at both ends.
 //!
-//! A sender counts the flows to each destination. A receiver keeps two words a sender to tell
-//! earlier flows from new ones, regardless of their number. So it can answer packets of flows that
-//! have ended.
+//! A sender counts the flows to each destination. A receiver keeps two words for each sender to
+//! distinguish earlier flows from new ones, regardless of their number. So it can answer packets of
+//! flows that have ended.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -16,13 +16,13 @@ pub struct OutgoingFlow<T> {
     pub dst: NodeId,
     /// The driver's number for the message.
     pub msg: MsgId,
-    /// Its number among the flows of its pair of hosts.
+    /// Number among the flows of its pair of hosts.
     pub flow: u32,
-    /// Its packets.
+    /// Number of packets.
     pub packets: u32,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Its timer.
+    /// Retransmission timer.
     pub retry: Retry,
     /// True if flow control of the receiver pauses it.
     pub is_paused: bool,

@@ -32,13 +32,13 @@ struct Head {
 /// A message being sent.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingMessage {
-    /// Its sender.
+    /// Sender.
     pub src: NodeId,
-    /// Its receiver.
+    /// Receiver.
     pub dst: NodeId,
     /// The sender's number for it.
     pub msg: MsgId,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub size: u64,
 }
 

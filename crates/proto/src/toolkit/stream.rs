@@ -30,7 +30,7 @@ pub enum Limit {
 pub struct AckEffect {
     /// The time.
     pub now: Time,
-    /// By how many packets the cumulative acknowledgement rose.
+    /// Packets by which the cumulative acknowledgement rose.
     pub cumulative: u32,
     /// Packets that it acknowledged for the first time, selectively or not.
     pub fresh: u32,

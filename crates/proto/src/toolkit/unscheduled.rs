@@ -10,7 +10,7 @@ use super::Announcement;
 pub struct SizedFlow {
     /// The flow.
     pub announcement: Announcement,
-    /// Its length.
+    /// Length of the message.
     pub size: Bytes,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct ScriptedKeys {
     module: Option<String>,
     /// The class of the endpoints, derived from `rampmeter.Endpoint`.
     endpoint: String,
-    /// Arguments of the class, besides its host.
+    /// Arguments of the class in addition to its host.
     #[schemars(with = "std::collections::BTreeMap<String, Value>")]
     parameters: Map<String, Value>,
     /// Payload of a full packet.

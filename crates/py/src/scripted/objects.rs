@@ -19,7 +19,7 @@ const WORDS: usize = 3;
 /// A message to send.
 #[pyclass(frozen, get_all, name = "MessageToSend", module = "rampmeter._core")]
 pub(crate) struct MessageToSend {
-    /// Its number, which packets and completions carry.
+    /// Number of the message, which packets and completions carry.
     id: u32,
     dst: u32,
     size: u64,

@@ -47,7 +47,7 @@ pub trait Assembly {
 pub enum Outcome {
     /// The receiving node has all of it and has delivered it to the application.
     Completed,
-    /// It may or may not have been delivered.
+    /// The message may or may not have been delivered.
     Failed(Failure),
 }
 

@@ -10,10 +10,10 @@ pub(super) const BLOCKERS_MAX: usize = 16;
 /// Discovery of a loss after all bytes of a message had been sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSignal {
-    /// By a deadline of the sender.
+    /// Detection by a deadline of the sender.
     Timeout,
-    /// By a packet: a negative or duplicate acknowledgement, a token for the packet, a returned
-    /// header.
+    /// Detection by a packet: a negative or duplicate acknowledgement, a token for the packet, a
+    /// returned header.
     Packet,
     /// The loss was not yet discovered.
     Open,

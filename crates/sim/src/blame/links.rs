@@ -40,7 +40,7 @@ impl Transmission {
 #[repr(align(64))]
 struct LinkLog {
     last: Transmission,
-    /// Those before, without those that nobody waited for.
+    /// Transmissions before, without those for which no packet waited.
     earlier: VecDeque<Transmission>,
     /// End of the last transmission, which may be that of a control packet that is not logged.
     busy_until: Time,
@@ -81,9 +81,9 @@ impl LinkLog {
 /// Ports from and to a host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostPorts {
-    /// Those of its own interfaces.
+    /// Ports of the interfaces of the host.
     pub(crate) from: Vec<u32>,
-    /// Those of switches that lead to it.
+    /// Ports of switches that lead to the host.
     pub(crate) to: Vec<u32>,
 }
 
@@ -287,7 +287,7 @@ impl Transits {
         of_packet.last_mut().expect("it was added")
     }
 
-    /// A fault makes a data packet longer on its way to the next node.
+    /// Records a fault that delays a data packet to the next node.
     pub(crate) fn delay_last(&mut self, handle: Handle, delay: Span) {
         if delay == Span::ZERO {
             return;

@@ -4,8 +4,8 @@
 //! The problem: a message is slow for many reasons at once, and most of them overlap. While a
 //! sender waits for a token, its packets queue elsewhere. Sums of all waits exceed the time.
 //!
-//! The simple way compares means: the delay of packets, the length of queues. It says nothing
-//! about one message, and nothing sums to its time.
+//! The simple way compares means: the delay of packets, the length of queues. Means do not
+//! describe one message, and nothing sums to its time.
 //!
 //! The present way follows the *completing packet*, the one with the last missing byte. Its times
 //! at ports divide the time since its departure ([`links`]). Before the departure its message was

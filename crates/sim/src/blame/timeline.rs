@@ -18,9 +18,9 @@ enum State {
     Sending,
     /// A packet with bytes that were sent before is on the link.
     Resending,
-    /// It may send.
+    /// The message may send.
     Granted,
-    /// It waits for permission at this stage.
+    /// The message waits for permission at this stage.
     Awaited(&'static Stage),
     /// The packet that ended this stage is in flight.
     InFlight(&'static Stage),

@@ -4,7 +4,7 @@ use rampmeter_core::{Packet, Time};
 
 use crate::engine::PacketTimes;
 
-/// A packet on its way to another partition.
+/// Packet in flight to another partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing<H> {
     /// Time of its arrival.

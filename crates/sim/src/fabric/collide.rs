@@ -46,9 +46,9 @@ impl CollisionKind {
 /// A packet that takes part in a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollidingPacket {
-    /// Its sender.
+    /// Sender.
     pub src: NodeId,
-    /// Its receiver.
+    /// Receiver.
     pub dst: NodeId,
     /// The message that it is about.
     pub msg: MsgId,
@@ -73,7 +73,7 @@ impl CollidingPacket {
     }
 }
 
-/// A collision of two packets of which neither makes way: somebody has broken the schedule.
+/// A collision of two packets of which neither makes way: a sender has broken the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Time at which the head of the second packet was at the port.
@@ -129,9 +129,9 @@ struct PacketState {
 #[derive(Clone, Debug)]
 pub(super) struct Occupancy {
     pub(super) is_on: bool,
-    /// By port.
+    /// Last occupants by port.
     last: Vec<Occupant>,
-    /// By handle.
+    /// States of packets by handle.
     fates: Vec<PacketState>,
 }
 

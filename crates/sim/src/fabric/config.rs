@@ -33,7 +33,7 @@ pub enum PacketFate {
     /// The part that has been sent is forwarded, and keeps the links ahead busy.
     #[default]
     CutOff,
-    /// It frees the links ahead at once.
+    /// The packet frees the links ahead at once.
     Vanish,
 }
 

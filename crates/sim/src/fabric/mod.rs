@@ -133,7 +133,7 @@ pub struct Fabric<H, P> {
     next_path: Vec<u16>,
     /// The most links of any host.
     rails: u16,
-    /// By port.
+    /// Loads by port.
     loads: Vec<uplink::Load>,
     spray: Vec<Rng>,
     /// Random stream of each switch that chooses the packet to trim; empty if ports do not trim.

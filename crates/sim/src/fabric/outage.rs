@@ -130,7 +130,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.faults.arbiters_restarting(now)
     }
 
-    /// Drops what waits at a port whose link has failed.
+    /// Drops the queue of a port whose link has failed.
     fn flush(&mut self, number: u32, now: Time, wheel: &mut Wheel) {
         while self.ports[number as usize].queued_priorities != 0 {
             let handle = self.port_queue(number).pop(P::QUEUEING);

@@ -129,9 +129,9 @@ pub(super) struct Pfc {
     pub(super) memory: Vec<(u64, u64)>,
     /// Since when each port has been paused.
     pub(super) paused_since: Vec<Time>,
-    /// By tier.
+    /// Counters by tier.
     stats: Vec<PfcStats>,
-    /// Those at the end of the run.
+    /// Deadlocks at the end of the run.
     pub(super) deadlocks: Option<Vec<Deadlock>>,
 }
 
@@ -327,7 +327,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.pfc.is_on().then_some(self.pfc.stats.as_slice())
     }
 
-    /// Checks that shared memory and headroom hold what waits in switches.
+    /// Checks that shared memory and headroom hold all queues of switches.
     pub(super) fn check_pfc(&self) {
         if !self.pfc.is_on() {
             return;

@@ -39,7 +39,7 @@ pub(crate) struct Port {
     ps_per_byte: u32,
     /// Memory that waiting packets take in bytes, without the packet on the link.
     pub(crate) queued: u32,
-    /// The most that they ever took.
+    /// Maximum of `queued` so far.
     pub(crate) queued_max: u32,
     /// The far end: hosts by number, then switches.
     pub(crate) far_end: u32,

@@ -99,7 +99,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.admit(switch, egress, handle, now, wheel);
     }
 
-    /// Queues a packet for which there is room.
+    /// Queues a packet that fits.
     #[inline(always)]
     pub(super) fn admit(
         &mut self,

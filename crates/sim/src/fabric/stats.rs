@@ -13,23 +13,23 @@ use crate::topo::LinkChange;
 /// Reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
-    /// It did not fit.
+    /// The packet did not fit.
     Buffer,
     /// A packet of higher priority took its place.
     PushedOut,
     /// The link lost it (an injected fault).
     Loss,
-    /// Its link was down.
+    /// The link was down.
     LinkDown,
     /// No way led to its destination.
     NoRoute,
     /// The switch's program dropped it.
     Program,
-    /// It found its port busy, and nothing may wait there.
+    /// The packet found its port busy, and the port has no buffer.
     Collision,
-    /// It was cut off in flight for another packet.
+    /// The packet was cut off in flight for another one.
     CutOff,
-    /// It has no schedule, and the queue was above the threshold for such packets.
+    /// The packet has no schedule, and the queue was above the threshold for such packets.
     Unscheduled,
 }
 
@@ -55,7 +55,7 @@ impl DropReason {
 pub struct PortSample {
     /// The number of its tier.
     pub tier: u8,
-    /// Its link's rate.
+    /// Rate of the link.
     pub rate: Rate,
     /// Bytes sent so far, headers included.
     pub sent: u64,
@@ -66,20 +66,20 @@ pub struct PortSample {
 /// Link, ends and tier of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId<'a> {
-    /// Its link, by place in the topology.
+    /// Index of the link in the topology.
     pub link: u32,
     /// The end that sends.
     pub from: Node,
     /// The end that receives.
     pub to: Node,
-    /// Its tier.
+    /// Tier of the port.
     pub tier: &'a str,
 }
 
 /// Totals of one tier: all ports of one kind, such as those from racks to hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierStats {
-    /// Its name: `host-up`, `tor-up`, `spine-down`, `tor-down`, ...
+    /// Name of the tier: `host-up`, `tor-up`, `spine-down`, `tor-down`, ...
     pub name: String,
     /// True if its ports are those of hosts, towards the network.
     pub is_of_hosts: bool,

@@ -70,7 +70,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.note_transit(|transits| transits.drops.push((msg, tier)));
     }
 
-    /// Returns true if there is room in the header queue of a port. If not, a trimmed packet is
+    /// Returns true if the header queue of a port has space. If not, a trimmed packet is
     /// returned to its sender, and any other is dropped.
     fn header_fits(
         &mut self,

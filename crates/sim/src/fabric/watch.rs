@@ -36,14 +36,14 @@ pub enum PortChange<H> {
         /// Time at which the link is free again, unless the packet is cut off.
         until: Time,
     },
-    /// Its link has brought a packet to a host or an arbiter.
+    /// A packet has arrived over the link at a host or an arbiter.
     Arrival {
         /// The packet.
         handle: Handle,
         /// The packet.
         packet: Packet<H>,
     },
-    /// So much waits now.
+    /// The length of the queue has changed.
     QueueLength {
         /// Bytes, without the packet on the link.
         bytes: u32,
@@ -80,12 +80,12 @@ pub enum PortChange<H> {
     Duplicate {
         /// The packet.
         handle: Handle,
-        /// Its twin.
+        /// Handle of the duplicate.
         twin: Handle,
     },
-    /// Its link has failed.
+    /// The link has failed.
     LinkDown,
-    /// Its link works again.
+    /// The link works again.
     LinkUp,
 }
 

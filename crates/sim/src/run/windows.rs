@@ -43,7 +43,7 @@ use crate::topo::Partitions;
 const WHOLE_EVENTS: u64 = 1 << 14;
 /// Windows before the last message for which a run is divided.
 const WINDOWS_MIN: u64 = 16;
-/// The most bytes of a packet that was on its way when a window began.
+/// Maximum size in bytes of a packet that was in flight when a window began.
 const PACKET_MAX: u64 = 1 << 16;
 
 /// A division of a run into partitions.
@@ -77,7 +77,7 @@ struct Worker<F: Transport, A, P> {
 
 /// State of a series of windows.
 struct Windows<F: Transport, A, P> {
-    /// By thread; that of partition `p` is `p % n_threads`.
+    /// Partitions by thread; that of partition `p` is `p % n_threads`.
     parts: Vec<Parts<F, A, P>>,
     sample_at: Option<Time>,
     /// The end of the last window.

@@ -7,7 +7,7 @@ use rampmeter_core::{Purpose, Rng, Span};
 pub(crate) struct CableDelays {
     /// The shortest.
     pub(super) min: Span,
-    /// By how much they are longer at most.
+    /// Maximum additional propagation.
     pub(super) spread: Span,
 }
 

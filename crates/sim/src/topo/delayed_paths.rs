@@ -71,7 +71,7 @@ impl Topology {
 struct PathTimes<'a> {
     paths: &'a Paths,
     bytes: Bytes,
-    /// By switch: the shortest and the longest time from there on.
+    /// Shortest and longest time from each switch on.
     of_switch: BTreeMap<u32, (Span, Span)>,
 }
 

@@ -12,7 +12,7 @@ pub enum TopologyError {
     Count {
         /// Name of the number.
         name: &'static str,
-        /// Its allowed values.
+        /// Allowed values.
         expected: &'static str,
         /// The value.
         got: u64,
@@ -22,7 +22,7 @@ pub enum TopologyError {
     Number {
         /// Name of the number.
         name: &'static str,
-        /// Its allowed values.
+        /// Allowed values.
         expected: &'static str,
         /// The value as it was written.
         got: String,
@@ -64,9 +64,9 @@ pub enum TopologyError {
     TwoDirections {
         /// The place of the second link in the list, from zero.
         link: usize,
-        /// Its first end.
+        /// First end.
         from: Node,
-        /// Its second end.
+        /// Second end.
         to: Node,
     },
     /// Two hosts cannot reach one another.

@@ -23,8 +23,8 @@ pub struct LinkChange {
     pub link: u32,
     /// Time of the change.
     pub at: Time,
-    /// Its rates from the first end to the second and back; as before if `None`.
+    /// Rates from the first end to the second and back; as before if `None`.
     pub rates: Option<[Rate; 2]>,
-    /// Its propagation; as before if `None`.
+    /// Propagation; as before if `None`.
     pub propagation: Option<Span>,
 }

@@ -249,7 +249,7 @@ fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
 /// Rates at which nodes can send to one host if each spreads packets over its links.
 struct SpreadRates<'a> {
     paths: &'a Paths,
-    /// By switch, in bits per second; `None` if it is not computed yet.
+    /// Rate of each switch in bits per second; `None` if it is not computed yet.
     of_switch: Vec<Option<f64>>,
 }
 

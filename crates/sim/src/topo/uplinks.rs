@@ -24,7 +24,7 @@ pub(super) struct Uplinks {
 struct UplinkEnd {
     number: u32,
     group: u32,
-    /// Its ports, in their order.
+    /// Ports in their order.
     all: Vec<u32>,
     /// The ports of each set of its group, one set after the other.
     ports: Vec<u32>,

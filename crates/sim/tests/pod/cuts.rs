@@ -217,7 +217,7 @@ fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let victim = Send { is_control: false, is_unscheduled: true, ..victim };
     let blocks = Send { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
     let blocks = Send { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
-    // Two that are on their way when the rest is cut off; one of them has the victim's place.
+    // Two that are in flight when the rest is cut off; one of them has the victim's place.
     let path = route(&[pod.host(1).number]);
     let next = Send { path, ..Send::new(head(2) + Span::from_ns(1), ARBITER, 1) };
     let after = Send { at: next.at + Span::from_ns(10), ..next };

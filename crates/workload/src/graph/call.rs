@@ -3,7 +3,7 @@
 /// A call, and its nodes in the graph: `fan` requests, then as many responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Its first node.
+    /// First node.
     pub first: u32,
     /// Number of its servers.
     pub fan: u32,

@@ -14,7 +14,7 @@ pub enum GraphError {
     Host {
         /// The flow.
         node: u32,
-        /// Its source.
+        /// Source of the flow.
         host: u32,
         /// The flow that it depends on.
         dependency: u32,

@@ -16,10 +16,10 @@ pub struct Round {
     pub algorithm: Algorithm,
     /// Participating hosts.
     pub hosts: HostSet,
-    /// Its number, from zero.
+    /// Number of the round, from zero.
     pub number: u32,
     /// Bytes for bandwidths: the vector, or for an all-to-all-v the maximum that any host sends.
     pub bytes: Bytes,
-    /// Its flows and computations.
+    /// Flows and computations of the round.
     pub nodes: Range<u32>,
 }

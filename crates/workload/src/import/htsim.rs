@@ -322,7 +322,7 @@ impl Matrix {
 /// A link that has failed: an uplink of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Its line in the file, from 1.
+    /// Line in the file, from 1.
     pub line: u64,
     /// The tier of the switch: `TOR`, `AGG` or `CORE`.
     pub tier: String,

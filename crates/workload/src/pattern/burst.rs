@@ -82,7 +82,7 @@ pub struct Fan {
     pub volume: FlowVolume,
     /// Number of hosts, from which the hub is drawn.
     pub n_hosts: u32,
-    /// Those of which the wide side is drawn, without replacement and without the hub.
+    /// Hosts from which the wide side is drawn, without replacement and without the hub.
     pub peers: HostSet,
 }
 
@@ -114,11 +114,11 @@ impl Fan {
 /// Every sender to every receiver, all at once: shuffle, or the dense matrix of all hosts.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// Those that send.
+    /// Hosts that send.
     pub senders: HostSet,
-    /// Those that receive; no host sends to itself.
+    /// Hosts that receive; no host sends to itself.
     pub receivers: HostSet,
-    /// Of every flow.
+    /// Size of every flow.
     pub size: Bytes,
 }
 

@@ -31,9 +31,10 @@ pub struct CollectiveSpec {
     /// includes the host's part for itself. Of an all-to-all-v with a skew it is the data that
     /// every host sends.
     pub vector_bytes: Option<u64>,
-    /// Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by row.
+    /// Bytes by sender and receiver, row by row, for an all-to-all-v instead of `vector-bytes`.
     pub matrix: Option<Vec<Vec<u64>>>,
-    /// Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0 to 10.
+    /// Zipf exponent of the receivers' popularity, 0 to 10, for an all-to-all-v with
+    /// `vector-bytes`.
     pub skew: Option<f64>,
     /// Participating hosts; all if left out.
     pub hosts: Option<HostsSpec>,

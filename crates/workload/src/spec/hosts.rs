@@ -48,9 +48,9 @@ fn is_one(step: &u32) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged, expecting = "the number or the name of a host")]
 pub enum HostSpec {
-    /// Its number.
+    /// Number of the host.
     Number(u32),
-    /// Its name, such as `h3`.
+    /// Name of the host, such as `h3`.
     Name(String),
 }
 

@@ -18,7 +18,7 @@ use crate::trace::{self, Format, Order, Trace, TraceRequirements};
 pub struct TraceSpec {
     /// The file.
     pub file: PathBuf,
-    /// Its format; by its name or contents if left out.
+    /// Format of the file; by its name or contents if left out.
     pub format: Option<Format>,
     /// Sort flows that are not in arrival order instead of rejecting the file.
     #[serde(default)]

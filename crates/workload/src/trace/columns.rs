@@ -8,7 +8,7 @@ use rampmeter_core::units::PS_PER_SECOND;
 use super::{Options, TraceError};
 use crate::import::count;
 
-/// The columns of workloads besides those of times.
+/// Columns of workloads other than times.
 const USED: [&str; 6] = ["src", "dst", "size_bytes", "flow", "after", "tenant"];
 
 /// Times of workloads, before the unit. Only the first is the arrival.
@@ -54,7 +54,7 @@ const UNITS: [(&str, u64); 5] = [
     ("s", PS_PER_SECOND),
 ];
 
-/// Columns of every trace, besides the arrival.
+/// Columns of every trace other than the arrival.
 const REQUIRED: [&str; 3] = ["src", "dst", "size_bytes"];
 /// Columns that may hold the arrival, in errors.
 const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_ms, arrival_s)";
@@ -62,7 +62,7 @@ const ARRIVAL_EXPECTED: &str = "arrival_ps (or arrival_ns, arrival_us, arrival_m
 /// A column of times.
 #[derive(Clone, Debug)]
 pub(super) struct TimeColumn {
-    /// Its name, such as `arrival_us`.
+    /// Name of the column, such as `arrival_us`.
     pub(super) name: String,
     pub(super) unit: Unit,
     /// Picoseconds of the unit.

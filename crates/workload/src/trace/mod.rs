@@ -65,7 +65,7 @@ pub enum Order {
     Sort,
 }
 
-/// Requirements of a trace, besides sizes above zero and no flow from a host to itself.
+/// Requirements of a trace, in addition to sizes above zero and no flow from a host to itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRequirements {
     /// Hosts are numbered below this.

@@ -27,7 +27,7 @@ pub(crate) fn full_core(
     let offer = if hosts == 1 { "offers" } else { "offer" };
     Some(warning!(
         "overload",
-        "the load of {load} is more than {load_max:.3}, the most that the core carries: {hosts} \
+        "the load of {load} is more than {load_max:.3}, the maximum that the core carries: {hosts} \
          {offer} {offered_gbps:.0} Gbit/s to the others, and {gbps} Gbit/s lead there",
         load = load,
         load_max = most,
@@ -105,8 +105,8 @@ mod tests {
         assert!(warnings(half, 0.55).is_empty());
         assert_eq!(
             warnings(half, 0.8),
-            ["the load of 0.8 is more than 0.559, the most that the core carries: 16 hosts offer \
-              1146 Gbit/s to the others, and 800 Gbit/s lead there"]
+            ["the load of 0.8 is more than 0.559, the maximum that the core carries: 16 hosts \
+                 offer 1146 Gbit/s to the others, and 800 Gbit/s lead there"]
         );
     }
 

@@ -106,7 +106,7 @@ fn slots_of_a_clock_that_is_ahead_begin_at_once() {
     assert_eq!(n_sent, n);
 }
 
-/// If the link is slower than the schedule, a host makes few packets ahead. It makes none a
+/// A host with a link slower than the schedule makes few packets ahead. It makes none a
 /// second time because the first is still queued.
 #[test]
 fn slots_beyond_the_capacity_of_the_link_are_deferred() {

@@ -19,14 +19,14 @@ pub struct FastpodProgram(Option<Box<CoreSwitch>>);
 #[derive(Debug)]
 struct CoreSwitch {
     fastpod: Arc<Fastpod>,
-    /// Its number among core switches.
+    /// Number among core switches.
     number: u16,
-    /// By pod.
+    /// Ports by pod.
     ports: Vec<PodPort>,
     /// Bytes held, and the maximum that there is memory for.
     held_bytes: u64,
     held_bytes_max: u64,
-    /// For which pods there is room, a bit each.
+    /// Pods with free memory, a bit each.
     open_pods: u32,
     /// Packets whose instant has arrived, and their ports.
     ready: VecDeque<(u32, Packet<FastpodHeader>)>,

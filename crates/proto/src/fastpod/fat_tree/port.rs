@@ -63,7 +63,7 @@ struct OpenSlot {
 /// Queue of packets for one host.
 #[derive(Debug, Default)]
 struct Queue {
-    /// By the cells of their message, if short messages are first, then by arrival.
+    /// Queued packets by arrival; by the cells of their message first, if short messages are first.
     packets: BTreeMap<(u64, u64), Packet<FastpodHeader>>,
     bytes: u64,
 }
@@ -442,7 +442,7 @@ impl PodPort {
         }
     }
 
-    /// Requests what waits for a host, beyond what the present slot takes.
+    /// Requests slots for the queue of a host, beyond the cells of the present slot.
     fn request_slots(&mut self, now: Time, host: u16, fastpod: &Fastpod, core: u16) {
         let cells = self.queues.get(&host).map_or(0, |queue| queue.cells(fastpod));
         let cells = cells.saturating_sub(self.slot_capacity(now, host, fastpod, core));

@@ -229,7 +229,7 @@ fn instants_are_those_of_the_arbiters_slots() {
 }
 
 /// Short packets to one host share the cells of a core switch, back to back. The first that does
-/// not fit begins the next cell, and what waits for the link is still held.
+/// not fit begins the next cell, and the queue of the link is still held.
 #[test]
 fn short_packets_share_cells() {
     let config = FastpodConfig { packing: true, ..FastpodConfig::paper() };

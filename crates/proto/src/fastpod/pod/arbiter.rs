@@ -24,11 +24,11 @@ use crate::fastpod::wire::{FastpodHeader, NO_DST};
 #[derive(Clone, Debug)]
 pub struct FastpodArbiter {
     fastpod: Arc<Fastpod>,
-    /// Its pod, and its number among the arbiters of the pod.
+    /// Pod of the arbiter, and its number among the arbiters of the pod.
     pod: u16,
     number: u32,
     role: Role,
-    /// Its epoch while it gives out slots, else the greatest received.
+    /// Epoch while the arbiter grants slots, else the greatest received.
     epoch: u32,
     clients: DemandTable,
     rng: Rng,
@@ -50,7 +50,7 @@ pub struct FastpodArbiter {
 /// Role of an arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// Gives out slots.
+    /// Grants slots.
     Active,
     /// Listens since then: it has received a packet of the other arbiter, or was started.
     Listening(Time),
@@ -118,7 +118,7 @@ impl FastpodArbiter {
         self.send_watchdogs(slot + u64::from(is_others), self.number);
     }
 
-    /// Gives out slots from now on.
+    /// Grants slots from now on.
     fn take_over(&mut self, now: Time) {
         self.inbox.clear();
         self.grants_by_slot.clear();
@@ -127,7 +127,7 @@ impl FastpodArbiter {
         self.clients.begin(&self.fastpod, self.next_slot);
     }
 
-    /// Another arbiter gives out slots, or did so before this one was restarted.
+    /// Another arbiter grants slots, or did so before this one was restarted.
     fn listen(&mut self, now: Time, epoch: u32) {
         self.role = Role::Listening(now);
         self.epoch = self.epoch.max(epoch);
@@ -395,7 +395,7 @@ impl Endpoint for FastpodArbiter {
         Receipt::Control
     }
 
-    /// The slots that are given out, by the first that is not.
+    /// Reports the granted slots, by the first that is not granted.
     fn phases(&self, each: &mut dyn FnMut(Phase)) {
         let name = match self.role {
             Role::Active if self.clients.is_busy() => "scheduling",

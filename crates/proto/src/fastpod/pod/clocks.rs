@@ -52,7 +52,7 @@ impl FastpodConfig {
         Ok(Span::from_ps(error.div_ceil(rest) as u64))
     }
 
-    /// By how much more than on the link time passes by a clock that runs fast; with rounding.
+    /// Returns the time by which a fast clock exceeds `time` on the link, rounded up.
     pub(crate) fn drift(&self, time: Span) -> Span {
         let drift = u128::from(self.clock_ppb) * u128::from(time.as_ps());
         Span::from_ps(drift.div_ceil(1_000_000_000) as u64 + 2)

@@ -37,7 +37,7 @@ pub(crate) const STAGES: &[&Stage] = &[SLOT];
 pub struct FastpodHost {
     fastpod: Arc<Fastpod>,
     node: u16,
-    /// Its pod, and its number among the ends of the pod.
+    /// Pod of the host, and its number among the ends of the pod.
     pod: u16,
     end: u16,
     rng: Rng,

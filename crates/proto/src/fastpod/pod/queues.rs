@@ -23,7 +23,7 @@ pub(crate) struct Progress {
     free: u32,
     /// Bytes on the wire of its last cell.
     last_bytes: u16,
-    /// Its place in its queue.
+    /// Key in its queue.
     key: u64,
     /// Time of its submission, and of its last cell sent by schedule.
     submitted_at: Time,
@@ -39,7 +39,7 @@ pub(crate) struct Progress {
 /// schedule.
 #[derive(Clone, Debug, Default)]
 struct Queue {
-    /// By order, then by slot at the source.
+    /// Flows by order, then by slot at the source.
     queued: BTreeSet<(u64, u32)>,
     /// Number of cells, and their bytes on the wire.
     cells: u64,

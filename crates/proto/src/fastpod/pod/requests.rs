@@ -30,7 +30,7 @@ pub(crate) struct Grant {
     pub(crate) dst: u16,
     /// The aggregation switch to send by.
     pub(crate) agg: u8,
-    /// It is for a probe, and was not requested.
+    /// True for the slot of a probe, which was not requested.
     pub(crate) is_probe: bool,
 }
 
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(demands_of_host.take_grant(50), None);
     }
 
-    /// It does so regardless of the totals at both ends.
+    /// A host repeats a demand regardless of the totals at both ends.
     #[test]
     fn a_host_repeats_a_demand_after_a_long_wait() {
         let (fastpod, mut demands_of_host) = (fastpod(), HostDemands::new(Time::ZERO, 1));

@@ -32,7 +32,7 @@ struct Leaf {
     /// Times in a slot at which its cells pass a leaf: those from its ends, and those to them.
     up_cell_time: Span,
     down_cell_time: Span,
-    /// Of each arbiter the same delays as of ends: up and down.
+    /// Delays of each arbiter, as those of ends: up and down.
     arbiters: Vec<(Span, Span)>,
 }
 

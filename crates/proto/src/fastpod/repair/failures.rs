@@ -78,7 +78,8 @@ pub(crate) struct Failures {
     beacon: u64,
     n_hosts: usize,
     first_host: u16,
-    /// By end: its switch, the time of its last packet, and whether that is too long ago.
+    /// State of each end: its switch, the time of its last packet, and whether that is too long
+    /// ago.
     leaf_of_end: Vec<u16>,
     last_rts_slot: Vec<u64>,
     is_failed: Vec<bool>,

@@ -139,7 +139,8 @@ mod tests {
     use crate::fastpod::wire::REPORT_SLOTS;
 
     proptest! {
-        /// The slot may be any, as long as the arbiter can tell roughly when it was sent.
+        /// The slot may be any, as long as the arbiter can derive roughly the time at which it was
+        /// sent.
         #[test]
         fn a_brief_report_returns_from_the_wire(
             (slot, settled) in (0u64..1_000, 1u64..100),

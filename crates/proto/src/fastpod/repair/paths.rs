@@ -31,7 +31,7 @@ pub(crate) struct Link {
 /// A pair that has been placed.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
-    /// Its ends: source racks first, then destination racks.
+    /// Ends of the pair: source racks first, then destination racks.
     ends: [Option<usize>; 2],
     agg: u8,
     is_fixed: bool,
@@ -42,10 +42,10 @@ struct Pair {
 pub(crate) struct Paths {
     n_racks: usize,
     n_aggs: usize,
-    /// By end: the switches to which its link works, and of these the ones without a pair.
+    /// Switches to which the link of each end works, and of these the ones without a pair.
     working_switches: Vec<u64>,
     free: Vec<u64>,
-    /// By end and switch: the pair on the link.
+    /// Pair on the link, by end and switch.
     pair_on_link: Vec<Option<u16>>,
     pairs: Vec<Pair>,
     chain: Vec<u16>,

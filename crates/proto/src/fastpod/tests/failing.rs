@@ -199,7 +199,7 @@ fn a_rack_that_the_arbiter_does_not_receive_waits() {
     }
 }
 
-/// A host's link fails and returns. Nothing is lost for good, and no link above is blamed.
+/// A host's link fails and returns. Nothing is lost permanently, and no link above is blamed.
 #[test]
 fn a_restarted_host_receives_its_messages() {
     for seed in 0..6 {

@@ -57,7 +57,7 @@ enum Step {
     Way(u16),
     /// The packet that arrives next is lost.
     Lose,
-    /// A node stops for good: hosts, then arbiters.
+    /// A node stops permanently: hosts, then arbiters.
     Crash(u32),
 }
 

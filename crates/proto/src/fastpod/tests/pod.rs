@@ -179,8 +179,8 @@ impl Run {
         }
     }
 
-    /// Of packets at one instant that of the lowest sender is first, so that runs with other events
-    /// next to them are alike.
+    /// Adds an event. Of packets at one instant that of the lowest sender is first, so that runs
+    /// with other events next to them are alike.
     fn push(&mut self, at: Time, what: What) {
         self.n_events += 1;
         let order = match what {

@@ -16,9 +16,9 @@ const K_MAX: usize = 32;
 /// The switches of a fat-tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Layout {
-    /// By pod: switches of racks, and aggregation switches in the order of their core switches.
+    /// Switches of racks by pod, and aggregation switches in the order of their core switches.
     pods: Vec<(Vec<u32>, Vec<u32>)>,
-    /// By aggregation switch: the core switches that it is joined to in every pod.
+    /// Core switches to which an aggregation switch is joined in every pod, by aggregation switch.
     cores: Vec<Vec<u32>>,
 }
 

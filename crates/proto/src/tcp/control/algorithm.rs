@@ -49,7 +49,7 @@ pub struct ControlParams {
 pub struct AckEffect {
     /// The time.
     pub now: Time,
-    /// By how many bytes the cumulative acknowledgement rose.
+    /// Bytes by which the cumulative acknowledgement rose.
     pub bytes: u64,
     /// The first byte that is not acknowledged.
     pub una: u64,

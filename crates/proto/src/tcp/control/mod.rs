@@ -44,7 +44,7 @@ pub enum Control {
 }
 
 impl Control {
-    /// That of `algorithm`.
+    /// Creates the control of `algorithm`.
     pub fn new(algorithm: Algorithm, start: &ControlParams) -> Self {
         match algorithm {
             Algorithm::NewReno => Self::NewReno(NewReno::new(start)),

@@ -61,9 +61,9 @@ pub(super) struct IncomingConnection {
 /// Treatment of the message that a segment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// It is among those of the connection, now at the latest.
+    /// The message is among those of the connection, now at the latest.
     ProbeReply,
-    /// Its bytes are those of another message.
+    /// The segment's bytes are those of another message.
     Contradiction,
     /// The sender has more messages in flight than it may.
     TooMany,

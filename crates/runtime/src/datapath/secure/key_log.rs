@@ -98,8 +98,8 @@ impl DecryptionKeys {
         Ok(())
     }
 
-    /// Decrypts a datagram. Its length is unchanged: the trailer is kept, and the envelope says
-    /// that the datagram is decrypted.
+    /// Decrypts a datagram. Its length is unchanged: the trailer is kept, and the envelope has a
+    /// mark that the datagram is decrypted.
     pub fn decrypt(&self, datagram: &mut [u8]) -> Decryption {
         let envelope = match Envelope::decode(datagram) {
             Ok((envelope, _)) if envelope.protection == Protection::Sealed => envelope,

@@ -45,9 +45,9 @@ use rampmeter_core::envelope::{Envelope, Kind, Protection};
 /// Protection of a node's datagrams.
 #[derive(Debug)]
 pub enum Security {
-    /// By a checksum.
+    /// Protection by a checksum.
     Checksum,
-    /// By keys.
+    /// Protection by keys.
     Sealed(SealConfig),
 }
 

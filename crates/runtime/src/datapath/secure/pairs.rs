@@ -123,9 +123,9 @@ pub(super) struct Pairs {
 /// Reason for which a node cannot use a message of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HandshakeRefusal {
-    /// It belongs to no present handshake.
+    /// The packet belongs to no present handshake.
     Unexpected,
-    /// Its sender runs another transport.
+    /// The sender runs another transport.
     OtherTransport,
     /// No peer has sent it, or it was recorded.
     Forged,

@@ -40,17 +40,17 @@ pub struct Links {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Its two ends, such as `["h0", "s0"]`.
+    /// Ends of the link, such as `["h0", "s0"]`.
     pub between: [String; 2],
-    /// Its rate in Gbit/s.
+    /// Rate in Gbit/s.
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default = "access")]
     pub gbps: f64,
-    /// Its rate in Gbit/s from the second end to the first; `gbps` if left out.
+    /// Rate in Gbit/s from the second end to the first; `gbps` if left out.
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gbps_back: Option<f64>,
-    /// Its propagation in nanoseconds.
+    /// Propagation in nanoseconds.
     #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default = "propagation")]
     pub propagation_ns: f64,

@@ -33,7 +33,7 @@ pub struct Pod {
     #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default = "processing")]
     pub host_ns: f64,
-    /// By how much the propagation of hosts' and arbiters' links is longer at most.
+    /// Maximum additional propagation of hosts' and arbiters' links.
     #[schemars(range(min = 0.0, max = 1e9))]
     #[serde(default)]
     pub cable_spread_ns: f64,

@@ -15,7 +15,7 @@ use crate::fastpod::wire::FastpodHeader;
 /// Arbiters that obey as late as they may, and their hosts.
 struct Sources {
     bench: Bench,
-    /// By pod: what its clock is ahead.
+    /// Offsets of the clocks of pods from the true clock.
     offsets: Vec<u64>,
     rooms: Vec<u32>,
     /// RTSs and cells in flight: their time of arrival, and the packet.
@@ -54,7 +54,7 @@ impl Sources {
         self.under_way.insert((at, self.n), what);
     }
 
-    /// By the true clock.
+    /// Returns an instant by the true clock.
     fn global(&self, pod: u16, at: Instant) -> Time {
         Time::from_ps((at - i128::from(self.offsets[usize::from(pod)])) as u64)
     }

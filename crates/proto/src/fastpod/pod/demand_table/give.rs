@@ -12,7 +12,7 @@ use crate::fastpod::wire::POD_FLAG;
 type Path = (u16, Option<u16>);
 
 impl DemandTable {
-    /// Gives out the next slot, when slot `now` is decided.
+    /// Grants the next slot, when slot `now` is decided.
     pub(crate) fn allocate_slot(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         if let Some(failures) = &mut self.failures {
             failures.judge(now);

@@ -42,7 +42,7 @@ impl FastpodHost {
         let slots = &self.fastpod.slots;
         let start = timing.start(self.end, number) - offset;
         let grant = open.map_or_else(|| self.requests.grant(number), |open| open.grant);
-        // Whoever is first at the start of the slot has all of it.
+        // The first one at the start of the slot has all of it.
         let free_to = match grant {
             Some(_) => None,
             None => open

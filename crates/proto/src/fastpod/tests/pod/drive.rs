@@ -96,7 +96,7 @@ impl Run {
         }
     }
 
-    /// Stops a node for good.
+    /// Stops a node permanently.
     pub(in super::super) fn crash(&mut self, node: u32) {
         self.handle(What::Kill(node));
     }
