@@ -120,7 +120,7 @@ def test_messages_of_a_host_to_many_keep_its_link_busy(transport: str, tmp_path:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("transport", ["dcpim", "phost", "ndp"])
 def test_a_long_message_ends_while_tiny_ones_arrive(transport: str, tmp_path: Path) -> None:
-    """Tiny messages take a tenth of the link; one in a thousand packets is lost."""
+    """Tiny messages take 10 % of the link; one in a thousand packets is lost."""
     tiny = [(k * 0.08, 1 + k % 7, 0, 64) for k in range(20_000)]
     done = run(transport, [(0, 8, 0, 5_000_000), *tiny], tmp_path, STAR, faults={"loss": 1e-3})
     sizes = done.flows["size_bytes"].to_pylist()

@@ -14,6 +14,10 @@ use std::{env, fs};
 mod literals;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/phrases.rs"]
+mod phrases;
+
+use phrases::PHRASES;
 
 const COLUMNS: usize = 100;
 const LINES_OF_FUNCTION: usize = 70;
@@ -25,21 +29,7 @@ const WORDS_OF_SENTENCE: usize = 30;
 const GENERATED: &str = "Made by `";
 
 /// Words that no first sentence of documentation, and no sentence of a document, begins with.
-const QUESTIONS: [&str; 5] = ["What", "How", "Whether", "Where", "Who"];
-
-/// Phrases for which the field has a term, such as "in flight" for the first.
-const PHRASES: [&str; 10] = [
-    "under way",
-    "there and back",
-    "gives up",
-    "hears",
-    "tells",
-    "so many",
-    "half as much again",
-    "of one's own",
-    "put off",
-    "sent again",
-];
+const QUESTIONS: [&str; 6] = ["What", "How", "Whether", "Where", "Who", "When"];
 
 /// The commit after which the rule for subjects holds.
 const SUBJECTS_SINCE: &str = "c1d0684143cc";

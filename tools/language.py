@@ -28,7 +28,7 @@ PHRASES = re.compile(
     r"put off|sent again)\b",
     re.IGNORECASE,
 )
-"""Phrases of the glossary, as in `tests/tidy.rs`."""
+"""Phrases of the glossary that every commit is measured by; `tests/tidy/phrases.rs` has more."""
 
 STEMS = re.compile(
     r"\b\w*?(?:\b|_)(?:heard|hears?|told|tells?|said|says?|asked|asking|asks?|wanted|wants?|"

@@ -1,4 +1,4 @@
-//! Whatever text comes, the reader of plans accepts it or says what is wrong.
+//! The reader of plans accepts any text or reports an error.
 
 #![no_main]
 

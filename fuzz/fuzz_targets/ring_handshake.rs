@@ -1,5 +1,5 @@
-//! Whatever bytes come to the door, they are refused or ask for memory within the limits; whatever
-//! answer comes back, it is read or not.
+//! An acceptor refuses any bytes, or they request memory within the limits. A client accepts or
+//! refuses any reply.
 
 #![no_main]
 

@@ -198,7 +198,7 @@ def _module_of(file: Path) -> ModuleType:
     """Imports the module in a file.
 
     Its folder stays on Python's import path, before those of other files: their modules may have
-    the same names as those beside this one.
+    the same names as those next to this one.
     """
     file = file.resolve()
     if not file.is_file():

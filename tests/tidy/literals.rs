@@ -1,28 +1,17 @@
 //! Rules for texts that code holds as literals: errors, log lines, and help of commands.
 
 /// Phrases of messages for which the field has a term, in addition to those of all prose.
-const PHRASES: [&str; 21] = [
-    "heard",
-    "tell",
-    "told",
+const PHRASES: [&str; 10] = [
     "say",
-    "says",
     "ask",
-    "asks",
-    "beside",
-    "anew",
     "nobody",
     "whatever",
-    "whoever",
     "where",
     "left out",
     "send again",
-    "given up",
     "goes on",
     "has gone",
     "none of any",
-    "the least that",
-    "the most that",
 ];
 
 /// The least number of words of a message.
@@ -160,8 +149,9 @@ fn length_of(text: &str, mark: &str, is_raw: bool) -> usize {
 
 #[test]
 fn bad_messages_are_found() {
+    const PROSE: [&str; 4] = ["so many", "tell", "says", "beside"];
     let lines = |file, text: &str| -> Vec<usize> {
-        let found = bad_messages(file, text, &["so many"], &["What"]).into_iter();
+        let found = bad_messages(file, text, &PROSE, &["What"]).into_iter();
         found.map(|(line, _)| line).collect()
     };
     let rust = concat!(

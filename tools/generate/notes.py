@@ -1,7 +1,7 @@
 """Notes of figures whose measured values are older than the results of a transport.
 
 A block of `NOTES.md` has the digests of `papers/recorded.json` of the time at which its values were
-measured. If one has changed since, the block says so:
+measured. If one has changed since, the block states it:
 
     <!-- measured:
     - dcpim reference 2a699977

@@ -82,7 +82,7 @@ DERIVED: Final = (
     "mode",
     "classes",
 )
-"""Keys whose default follows from others, as their documentation says."""
+"""Keys whose default follows from others, as their documentation states."""
 
 _SHARED: Final = {"shared-buffer-bytes": 32_000_000}
 

@@ -115,7 +115,7 @@ def papers(
     the report of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
-    of pilot runs with a tenth of the flows or fewer. --status judges its entries: without a full
+    of pilot runs with at most 10 percent of the flows. --status judges its entries: without a full
     run "pilot match" or "pilot miss", without a current entry "not run". --fill runs all that is
     missing. --from-ledger draws and judges a figure from its entries, and with --all every figure;
     parts without entries are omitted.

@@ -4,9 +4,9 @@
 of one search, seed by seed. Each entry has digests of its dependencies: the plan, the recorded
 results of its transports, and the definitions of its values. It is stale if one has changed since.
 
-A full run has as many flows as published, a pilot run a tenth or fewer (`Mode`). A run counts if it
-has current entries of all seeds. Pilot runs replace missing full runs, and their values
-are marked. Their entries stay when full runs have been entered, and show the bias of pilot runs.
+A full run has as many flows as published, a pilot run at most 10 % of them (`Mode`). A run counts
+if it has current entries of all seeds. Pilot runs replace missing full runs, and their values are
+marked. Their entries stay when full runs have been entered, and show the bias of pilot runs.
 """
 
 import hashlib

@@ -321,7 +321,7 @@ def parse_override(text: str) -> Override:
 
 
 def compact_plan(plan: Plan, *overrides: Override) -> Plan:
-    """Returns the plan of `plan.with_` in a tenth of its time; its text is not for readers."""
+    """Returns the plan of `plan.with_` in 10 % of its time; its text is not for readers."""
     table = plan._changed(overrides)
     lines = (f"{compact(key)} = {compact(value)}\n" for key, value in table.items())
     return Plan("".join(lines), plan.base, plan.origin, is_rewritten=True)

@@ -57,7 +57,7 @@ QUICK: Final = {
     "144 hosts": PLANS["144 hosts"].with_(("workload.flows", 10_000)),
     "1024 hosts": PLANS["1024 hosts"].with_(("workload.flows", 10_000)),
 }
-"""The first benchmarks with a tenth of the flows: less than a minute."""
+"""The first benchmarks with 10 % of the flows: less than a minute."""
 
 
 @dataclass(frozen=True)

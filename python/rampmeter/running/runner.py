@@ -395,7 +395,7 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
 def reject_other_kinds(out: Path, *, of: str = MANIFEST) -> None:
     """Raises `ResultError` if a folder has results of another kind than those of the file `of`.
 
-    The results of two kinds cannot be told apart later, so that `--force` does not mix them.
+    The results of two kinds cannot be distinguished later, so that `--force` does not mix them.
     """
     for name, kind in KINDS.items():
         if name != of and (out / name).is_file():

@@ -34,7 +34,7 @@ class RemainingTime:
 
     Runs of different points take different times, so a count of runs is no measure of time. Each
     run has a cost, in seconds of the estimate beforehand. The speed is that of the runs so far,
-    and of the estimate as if it had measured a tenth of all runs. A result moves the expected end
+    and of the estimate as if it had measured 10 % of all runs. A result moves the expected end
     by a part of the difference, and between results the remaining time decreases with the clock.
     """
 

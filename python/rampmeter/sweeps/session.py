@@ -32,7 +32,7 @@ FORMAT: Final = 2
 """The form of the folder; a folder of another form is refused."""
 
 Probing: TypeAlias = Literal["always", "if-large", "never"]
-"""When the cost of runs is estimated: `if-large` is for plans that may need much memory."""
+"""Condition for estimates of costs: `if-large` is for plans that may need much memory."""
 Watch: TypeAlias = Callable[[RemainingTime], AbstractContextManager[SweepWatcher]]
 """Function that shows the progress of runs."""
 

@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p rampmeter-host-bench --bin io_uring [ROUNDS]`. One thread repeatedly
 //! sends 64 datagrams of 1472 bytes on the loopback interface and receives them. It prints the
-//! processor time per packet, both directions together. *Joined* packets are sent and received 32
-//! at a time (UDP_SEGMENT, UDP_GRO). The ring has its cheapest configuration: one issuer, deferred
-//! task work, registered files and buffers, one receive for many packets into a ring of buffers.
+//! processor time per packet, both directions together. *Coalesced* packets are sent and received
+//! 32 at a time (UDP_SEGMENT, UDP_GRO). The ring has its cheapest configuration: one issuer,
+//! deferred task work, registered files and buffers, one receive for many packets into a ring of
+//! buffers.
 
 #![allow(clippy::print_stdout, reason = "it reports")]
 #![allow(
