@@ -40,8 +40,8 @@ pub enum Forwarding {
         #[serde(with = "bytes")]
         header: Bytes,
     },
-    /// At once, as shapers do. An idle link compensates for some of it, and only the last one adds
-    /// a packet's time.
+    /// Immediately, as shapers do. An idle link compensates for some of it, and only the last one
+    /// adds a packet's time.
     Shaped {
         /// Time that an idle link compensates for.
         #[serde(with = "ps")]

@@ -20,9 +20,9 @@ pub(crate) const WATCHES: usize = 4;
 /// Kind of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Not checked yet.
+    /// A descriptor that has not been checked yet.
     Unknown,
-    /// Not scheduled by this library.
+    /// A descriptor that this library does not schedule.
     Other,
     /// A TCP socket that is not connected, or has no agent yet.
     Tcp,

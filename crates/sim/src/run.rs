@@ -149,7 +149,7 @@ pub struct Sim<F: Transport, A, P> {
 /// Reason for which the loop of events stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stop {
-    /// As many events have been dispatched as were allowed.
+    /// The maximum number of events has been dispatched.
     Budget,
     /// All messages have ended.
     Settled,
@@ -248,7 +248,7 @@ where
         }
     }
 
-    /// Not inlined: these events are rare, and the loop that takes events has few registers.
+    /// Dispatches rare events. It is not inlined, as the loop that takes events has few registers.
     #[inline(never)]
     fn dispatch_other(&mut self, what: u32) {
         match what {

@@ -34,9 +34,9 @@ pub type FlowSource = Box<dyn Iterator<Item = Flow> + Send>;
 /// End of a source: a number of flows, an instant, or the earlier of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
-    /// At most this many flows.
+    /// Maximum number of flows.
     pub flows: Option<u64>,
-    /// Only flows that arrive before this instant.
+    /// Instant before which flows arrive.
     pub until: Option<Time>,
 }
 

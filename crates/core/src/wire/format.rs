@@ -103,9 +103,9 @@ pub struct Rule {
 /// A side of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// At least the limit.
+    /// Lower limit.
     Min,
-    /// At most the limit.
+    /// Upper limit.
     Max,
 }
 

@@ -48,7 +48,7 @@ pub enum SwitchingSpec {
     StoreAndForward,
     /// After the header.
     CutThrough,
-    /// At once: links are token buckets.
+    /// Immediately: links are token buckets.
     Shaped,
 }
 

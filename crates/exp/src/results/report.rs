@@ -7,19 +7,20 @@ use serde::Serialize;
 /// Flows by how they ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowCounts {
-    /// Submitted.
+    /// Flows submitted.
     pub submitted: u64,
-    /// Delivered in full.
+    /// Flows delivered in full.
     pub delivered: u64,
     /// Flows that their senders aborted.
     pub failed: u64,
-    /// Not taken by the network.
+    /// Flows that the network did not accept.
     pub rejected: u64,
-    /// Cut off by the end of the run.
+    /// Flows that the end of the run cut off.
     pub unfinished: u64,
-    /// Never submitted: they waited for others to the end. They are not among those submitted.
+    /// Flows never submitted: they waited for others to the end. They are not among those
+    /// submitted.
     pub not_started: u64,
-    /// Counted in the statistics.
+    /// Flows counted in the statistics.
     pub counted: u64,
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct FlowIdeals {
 }
 
 impl FlowIdeals {
-    /// In the order of [`Ideal`].
+    /// Returns the ideals in the order of [`Ideal`].
     pub(crate) fn all(self) -> [Span; 3] {
         [self.delivered, self.acked, self.figure]
     }

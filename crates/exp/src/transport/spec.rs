@@ -24,7 +24,7 @@ use crate::warning::{Warning, warning};
 #[derive(Clone)]
 pub struct TransportSpec {
     name: String,
-    /// At least one. The messages of tenant n belong to transport n.
+    /// Tables of transports, at least one. The messages of tenant n belong to transport n.
     tables: Vec<ReadTable>,
 }
 

@@ -58,7 +58,8 @@ pub(super) struct Link {
     is_access: bool,
     /// The rates of all users together, in bits per second.
     in_use: u64,
-    /// In order, so that users of one rate are adjacent, in the order of their positions.
+    /// Granted flows in order, so that users of one rate are adjacent, in the order of their
+    /// positions.
     granted: Vec<GrantedFlow>,
     stopped: BTreeSet<StoppedFlow>,
 }

@@ -83,8 +83,8 @@ pub struct ControllerConfig {
     /// Time from the predicted completion of a flow until others get its capacity; zero in the
     /// paper.
     pub grace: Span,
-    /// From then to the first question after DONE; from each question to the next it is twice as
-    /// long. More than a round trip.
+    /// Time from then to the first question after DONE; from each question to the next it is twice
+    /// as long. More than a round trip.
     pub query_timeout: Span,
     /// Time without a message after which a host with flows is forgotten.
     pub lease: Span,

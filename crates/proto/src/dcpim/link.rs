@@ -12,7 +12,7 @@
 //!
 //! Links are ranked by the remaining packets of the flow that they were matched for (§3.4). Tokens
 //! carry the rank, and data has it as its priority. Packets of a channel are subtracted from demand
-//! once, whether they have arrived or not (`channels_promise_what_has_not_come_of_their_phase`).
+//! once, whether they have arrived or not (`channels_promise_the_missing_packets_of_their_phase`).
 
 use rampmeter_core::{NodeId, Span, Time};
 

@@ -59,7 +59,7 @@ pub enum Order {
 /// Channels that may still be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// In the coming data phase.
+    /// Number of channels in the coming data phase.
     pub channels: u8,
     /// Number of those that may start at once.
     pub prompt: u8,

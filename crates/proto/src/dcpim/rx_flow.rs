@@ -91,7 +91,7 @@ pub(super) type RxFlow = ArrivingFlow<Progress>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Window {
     Open,
-    /// Not before this instant, unless data arrives.
+    /// No token before this instant, unless data arrives.
     FullUntil(Time),
 }
 

@@ -22,13 +22,13 @@ pub struct Schedule {
 /// Duties of a host at the start of a stage, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageActions {
-    /// As receiver, accept grants of this (phase, round).
+    /// Phase and round whose grants the receiver accepts.
     pub accept: Option<(u32, u8)>,
-    /// The matches made before become those of the data phase, and this phase begins.
+    /// Phase that begins: the matches made before become those of its data phase.
     pub begin: Option<u32>,
-    /// As receiver, request in this (phase, round).
+    /// Phase and round in which the receiver sends requests.
     pub request: Option<(u32, u8)>,
-    /// As sender, grant requests of this (phase, round).
+    /// Phase and round whose requests the sender grants.
     pub grant: Option<(u32, u8)>,
 }
 

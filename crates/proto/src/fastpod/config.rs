@@ -377,7 +377,8 @@ impl Fastpod {
         self.pods.is_some()
     }
 
-    /// From when on packets may still be made: in pods a little late, elsewhere whenever.
+    /// Returns the earliest instant of packets that may still be made: in pods a little late,
+    /// elsewhere any.
     pub(super) fn earliest(&self, now: Time) -> Instant {
         match self.is_exact() {
             true => instant(now) - i128::from(self.missed_max.as_ps()),

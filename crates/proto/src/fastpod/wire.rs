@@ -16,7 +16,7 @@ pub const ACKS_MAX: usize = 3;
 pub const CORE_DEMANDS_MAX: usize = 2;
 /// Messages acknowledged in one RTS or SCHD of a core switch.
 pub const RELAYS_MAX: usize = 2;
-/// In demands and SCHDs of hosts: the destination is the pod of the number without this bit.
+/// Bit in demands and SCHDs of hosts: the destination is the pod of the number without this bit.
 pub const POD_FLAG: u16 = 1 << 15;
 /// The destination of an SCHD that grants nothing.
 pub const NO_DST: u16 = u16::MAX;
@@ -104,7 +104,7 @@ headers! {
             last_rts: u32 as "Latest RTS received",
             /// Slots given to it so far, this one included.
             granted: u32 as "Slots granted in all",
-            /// Not zero if the slot is for a probe, and not among those that were requested.
+            /// Nonzero if the slot is for a probe, and not among those that were requested.
             probe: u8 as "The slot is for a probe",
             /// Messages of the host that have arrived.
             acks as ack: List<Ack, ACKS_MAX>,

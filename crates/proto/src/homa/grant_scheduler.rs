@@ -47,7 +47,7 @@ struct Source {
     node: u32,
     /// Messages of the sender, by slot.
     flows: KeyedHeap<Key>,
-    /// Not before this instant, where grants are paced.
+    /// Time of the next grant, if grants are paced.
     grant_at: Time,
 }
 

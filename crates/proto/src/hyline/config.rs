@@ -92,8 +92,8 @@ impl Keys for HylineConfig {
 }
 
 impl HylineConfig {
-    /// As the CAPTON paper has it: the threshold of Web Search at a load of 0.8 (table 4). Windows
-    /// and times follow from the network, and are the paper's in its network.
+    /// Returns the parameters of the CAPTON paper: the threshold of Web Search at a load of 0.8
+    /// (table 4). Windows and times follow from the network, and are the paper's in its network.
     pub fn paper() -> Self {
         Self {
             threshold_bytes: 4_470_000,

@@ -22,7 +22,7 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub struct CoreCapacity {
     racks: Tier,
-    /// With three tiers.
+    /// Capacity between pods, with three tiers.
     pods: Option<Tier>,
 }
 

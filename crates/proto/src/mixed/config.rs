@@ -13,7 +13,7 @@ use crate::registered::RegisteredTransport;
 /// The transports of a network, in the order of the tenants whose messages they carry.
 #[derive(Clone, Debug)]
 pub struct MixedConfig {
-    /// At least one.
+    /// Transports, at least one.
     pub members: Vec<Member>,
 }
 

@@ -28,9 +28,9 @@ enum Place {
     /// The flow waits for no pull.
     #[default]
     Unqueued,
-    /// In the round-robin queue, by the number of its entry.
+    /// The flow is in the round-robin queue, by the number of its entry.
     RoundRobin(u32),
-    /// Among flows with this many missing packets.
+    /// The flow is among flows with this many missing packets.
     ByMissing(u32),
 }
 

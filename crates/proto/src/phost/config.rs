@@ -61,7 +61,7 @@ pub enum FreeRepair {
     /// the time that those of the flow take, and the time that packets have lately taken to arrive
     /// (RFC 6298). It waits that long for the data of a flow's last tokens too.
     Measured,
-    /// As long as the flow's own take, and a round trip.
+    /// The time of the flow's own packets, and a round trip.
     RoundTrip,
     /// Twice as long as they take, so that flows with nothing to repair are often sent twice. The
     /// authors' simulator does this.
@@ -100,7 +100,7 @@ pub enum FreeHold {
 pub enum Wake {
     /// Data that ends a flow's downgrading, the end of a wait, or the announcement of a flow.
     OnData,
-    /// As before, but data has no effect until then. The authors' simulator does this.
+    /// The same events, but data has no effect until then. The authors' simulator does this.
     OnClock,
 }
 
@@ -227,7 +227,7 @@ pub struct Phost {
     pub free_tokens: u32,
     /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is.
     pub threshold: u32,
-    /// For how long.
+    /// Duration of a downgrading.
     pub downgrade_time: Span,
     /// Wait for what is in flight when every packet has had a token.
     pub resend_wait: Span,

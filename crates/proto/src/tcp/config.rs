@@ -37,9 +37,9 @@ pub enum LossDetection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Timeout {
-    /// As round trips suggest, twice as long after each timeout (RFC 6298).
+    /// Estimate from round trips, twice as long after each timeout (RFC 6298).
     Estimated,
-    /// Always the minimum.
+    /// The minimum, always.
     Fixed,
 }
 

@@ -223,7 +223,7 @@ impl Sender {
         }
     }
 
-    /// Everything of a connection had arrived before.
+    /// Handles the end of a connection: everything had arrived before.
     pub(super) fn on_ended(&mut self, src: NodeId, conn: u32, out: &mut Output<TcpHeader>) {
         let Some(slot) = self.find(src, conn) else { return };
         for message in self.take_connection(slot) {

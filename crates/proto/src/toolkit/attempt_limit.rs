@@ -31,7 +31,7 @@ impl AttemptLimit {
         Self { attempts: attempts.min(most), time }
     }
 
-    /// As [`AttemptLimit::new`], for intervals that double from the first attempt on.
+    /// Combines them as [`AttemptLimit::new`], for intervals that double from the first attempt on.
     pub fn with_doubling(attempts: u32, facts: &FabricFacts) -> Self {
         let limit = Self::new(attempts, facts);
         let most = if limit.time > Span::ZERO { DOUBLING_MAX } else { u32::MAX };

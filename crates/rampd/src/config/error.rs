@@ -15,7 +15,7 @@ pub(crate) enum ConfigError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// Not TOML, an unknown key, or a value of the wrong type.
+    /// The file is not TOML, or has an unknown key or a value of the wrong type.
     #[error("{}: {message}", file.display())]
     Syntax {
         /// The file.

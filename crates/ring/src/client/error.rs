@@ -41,7 +41,7 @@ impl From<io::Error> for AttachError {
 /// Reason for which a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// As many messages as the port's depth are in flight.
+    /// The port's window is full: messages of its depth are in flight.
     #[error("{depth} messages are already in flight")]
     Full {
         /// The port's depth.

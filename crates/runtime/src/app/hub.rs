@@ -47,7 +47,7 @@ pub enum OpenError {
 /// Reason for which a message was not accepted.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
-    /// As many messages as the port's depth are in flight. The error returns the bytes.
+    /// The port's window is full: messages of its depth are in flight. The error returns the bytes.
     #[error("{} messages are already in flight", depth)]
     Full {
         /// The port's depth.

@@ -150,7 +150,7 @@ impl Faults {
         are_perfect && self.outages.is_empty() && self.link_changes.is_empty()
     }
 
-    /// For each port, whether anything can ever happen on its link.
+    /// Returns for each port true if anything can ever happen on its link.
     pub(super) fn faulty_ports(&self, routes: &Routes) -> Vec<bool> {
         let fails = !self.outages.is_empty();
         let faulty = |p| self.links[routes.end(p).0 as usize] != LinkFault::default() || fails;

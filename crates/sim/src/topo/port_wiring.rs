@@ -88,7 +88,7 @@ impl SwitchGraph {
 pub(super) struct Rack {
     pub(super) members: Vec<u32>,
     pub(super) switches: Vec<u32>,
-    /// At each of its switches the ports that lead to its members.
+    /// Ports that lead to its members, by switch.
     pub(super) down: Vec<Vec<u32>>,
     /// True for the rack of one end with several links to a switch: packets are spread over them.
     pub(super) has_parallel: bool,

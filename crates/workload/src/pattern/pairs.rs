@@ -67,7 +67,7 @@ impl Pairs {
 /// Hosts by rack and pod, and the probabilities of each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StaggeredPairs {
-    /// For each host the hosts of its rack and of its pod, which follow one another.
+    /// Hosts of the rack and of the pod of each host, which follow one another.
     near: Vec<[(usize, usize); 2]>,
     rack_share: f64,
     pod_share: f64,

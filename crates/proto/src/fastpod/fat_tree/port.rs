@@ -27,7 +27,7 @@ pub(super) struct PodPort {
     /// Offset of the arbiter's clock from the switch's; `None` before its first packet arrives.
     offset: Option<Instant>,
     last_schd_at: Time,
-    /// From when on that may be too wrong.
+    /// Time from which on the offset may be too wrong.
     stale_at: Time,
     open: Option<OpenSlot>,
     /// Cells by host, in their order.

@@ -21,7 +21,7 @@ pub(crate) fn cell_to_core(
     set(packet, &[up, pod.ports_to_core[agg][usize::from(core.index)]]);
 }
 
-/// From a core switch to a host of a pod.
+/// Sets the route of a cell from a core switch to a host of a pod.
 pub(crate) fn cell_from_core(fastpod: &Fastpod, core: u16, packet: &mut Packet<FastpodHeader>) {
     let Some(Pods { pods, cores }) = &fastpod.pods else { return };
     let dst = packet.dst.get();

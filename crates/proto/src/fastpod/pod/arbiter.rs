@@ -303,8 +303,7 @@ impl FastpodArbiter {
         local(self.timing().tick_at(self.number, self.next_busy()))
     }
 
-    /// On networks with buffers a process may have slept: slots that nobody could use any more are
-    /// left out.
+    /// Skips slots that no host could use any more: between real hosts a process may have slept.
     fn skip(&mut self, now: Time) {
         if !self.fastpod.is_exact() {
             let present = self.slot_after(now);

@@ -51,9 +51,9 @@ pub struct FastpodHost {
     arbiter: u32,
     /// Offset of the arbiter's clock from the host's; `None` before its first packet arrives.
     offset: Option<Instant>,
-    /// Until when only the arbiter of the latest epoch is followed.
+    /// Time until which only the arbiter of the latest epoch is followed.
     follow_until: Time,
-    /// From when on the clock may be too wrong, in a pod.
+    /// Time from which on the clock may be too wrong, in a pod.
     stale_at: Time,
     open: Option<OpenSlot>,
     /// Packets whose instant has arrived.

@@ -49,7 +49,7 @@ pub struct Timing {
     leaves: Vec<Leaf>,
     /// The time from the start of a slot's number to the slot at the racks' switches.
     base: Span,
-    /// From an arbiter's look at demands to its first SCHD of a slot.
+    /// Time from the read of demands by an arbiter to its first SCHD of a slot.
     compute: Span,
     /// Slots between an SCHD and the slot that it gives.
     pub lead_slots: u64,

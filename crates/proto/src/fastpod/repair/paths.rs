@@ -22,7 +22,7 @@ pub(crate) struct PairLinks {
 /// A link between a rack and an aggregation switch, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
-    /// From the rack.
+    /// True for the direction from the rack.
     pub(crate) is_up: bool,
     pub(crate) rack: u16,
     pub(crate) agg: u8,

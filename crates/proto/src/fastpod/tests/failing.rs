@@ -31,7 +31,7 @@ fn across(run: &mut Run, n_hosts: u32, at: Time, slots: u64) {
     }
 }
 
-/// In the time that `slots` takes.
+/// Returns the time that `slots` takes.
 fn after(fastpod: &Fastpod, slots: u64) -> Span {
     fastpod.slot * slots
 }

@@ -210,7 +210,7 @@ fn hystart_ends_slow_start_when_round_trips_grow() {
     assert_eq!(later.last(), Some(&Growth::End));
 }
 
-/// If they become short, slow start resumes.
+/// Slow start resumes if they become short.
 #[test]
 fn hystart_resumes_slow_start_when_round_trips_are_short_again() {
     let mut growth = growth_by_round();

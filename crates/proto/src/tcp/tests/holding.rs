@@ -101,7 +101,7 @@ fn data_sent_beyond_a_reduced_window_waits() {
     assert_eq!(script.events(), [over(0), over(1)]);
 }
 
-/// If many messages wait, their senders rarely probe, so a receiver repeats its window updates.
+/// A receiver repeats its window updates: if many messages wait, their senders rarely probe.
 #[test]
 fn window_updates_repeat_until_data_arrives() {
     let mut script = Script::new(config());

@@ -14,11 +14,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// Place at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
-    /// In the network stack, after the driver: works on every interface, and is faster on virtual
+    /// The network stack, after the driver: works on every interface, and is faster on virtual
     /// Ethernet.
     #[default]
     Generic,
-    /// In the driver: for real interfaces whose drivers support it.
+    /// The driver: for real interfaces whose drivers support it.
     Native,
 }
 

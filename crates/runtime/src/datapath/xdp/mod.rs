@@ -160,7 +160,7 @@ const BUSY_PAUSE: Span = Span::from_us(50);
 pub struct XdpDatapath {
     // Dropped before the sockets, so that the map always has sockets while packets arrive.
     _steering: Steering,
-    /// At least one; packets are sent by the first.
+    /// Queues, at least one; packets are sent by the first.
     queues: Vec<Queue>,
     /// Index of the queue whose data is delivered first the next time.
     first: usize,

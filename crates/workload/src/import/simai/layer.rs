@@ -14,9 +14,9 @@ pub(super) enum Policy {
     /// Backward: gradient of the input; its collective runs during the gradient of the weights.
     /// Layer 0 has no collective of its input.
     DataModel,
-    /// As `DataModel`; hosts of a data-parallel group are neighbours.
+    /// The order of `DataModel`; hosts of a data-parallel group are neighbours.
     ModelData,
-    /// As `DataModel` with one group, without collectives of weights.
+    /// The order of `DataModel` with one group, without collectives of weights.
     Model,
     /// Collectives of weights alone. Backward: gradient of the weights, then of the input.
     Data,

@@ -6,7 +6,8 @@ use rampmeter_core::{Bytes, Rng, Span};
 use super::{Operation, RoundBuilder, part};
 
 impl RoundBuilder<'_> {
-    /// In step `s` host `i` sends part `i - s`, which it received in step `s - 1`.
+    /// Sends around a ring: in step `s` host `i` sends part `i - s`, which it received in step `s -
+    /// 1`.
     pub(super) fn ring(&mut self) -> Bytes {
         let (n, chunks, size) =
             (self.collective.hosts.count(), self.collective.chunks, self.collective.size);

@@ -76,7 +76,7 @@ pub enum Algorithm {
     HalvingDoubling,
     /// Every host to every other one at once.
     Direct,
-    /// From each host to the next one, chunk by chunk.
+    /// A chain: each host sends to the next one, chunk by chunk.
     Chain,
 }
 

@@ -45,7 +45,7 @@ fn sends_calculations_and_their_order_are_a_graph() {
     assert_eq!(graph.dependencies(), after);
 }
 
-/// Of two messages with the same ends and tag, the first recv matches the first one.
+/// The first recv matches the first of two messages with the same ends and tag.
 #[test]
 fn messages_with_one_tag_are_received_in_order() {
     let text = "num_ranks 2\nrank 0 {\na: send 1b to 1\nb: send 2b to 1\n}\n\
