@@ -134,7 +134,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     let (mut busy, mut seen) = (BusyPoll::new(busy_poll_max(node)), node.active_at());
     loop {
         let now = clock.now();
-        let next = node.turn(now)?;
+        let next = node.poll(now)?;
         let active_at = node.active_at();
         if node.busy_poll() != configured {
             configured = node.busy_poll();

@@ -10,7 +10,7 @@
 //!
 //! The wire format around the protocol's own header is in [`wire`].
 //!
-//! As for protocols, time is an argument: [`Node::turn`] does all work that is due at an instant
+//! As for protocols, time is an argument: [`Node::poll`] does all work that is due at an instant
 //! and returns the time of the next call. [`drive()`] is the loop that calls it on a real clock.
 //! Tests call it on a simulated one, so that crashes, restarts and losses can be replayed from a
 //! seed.

@@ -23,7 +23,7 @@ fn memory_and_work_per_peer_are_bounded() {
             most.packets += tally.packets;
             most.memory = most.memory.max(tally.memory);
             most.calls = most.calls.max(tally.calls);
-            most.turn_ns = most.turn_ns.max(tally.turn_ns);
+            most.poll_ns = most.poll_ns.max(tally.poll_ns);
         }
         println!("{name}: {most:?}");
         assert!(most.packets > n * 100, "{name}: {most:?}");

@@ -206,7 +206,7 @@ impl Cosy {
     /// Returns the time after its submission within which a message completes or fails. It is
     /// theorem 3.5's bound for packets with their headers, at the pace of slots, and the hold and
     /// the slack.
-    pub fn promise(&self) -> LatencyBound {
+    pub fn latency_bound(&self) -> LatencyBound {
         let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
         let payload = self.config.payload;
         LatencyBound { fixed, per_packet: self.sending_time(1), payload, tenant: None }
@@ -214,7 +214,7 @@ impl Cosy {
 
     /// Returns the bound of a message of `size`.
     pub fn bound(&self, size: Bytes) -> Span {
-        self.promise().time(size)
+        self.latency_bound().time(size)
     }
 
     /// Latest time after its submission at which a message's first rsvp can still meet the bound.

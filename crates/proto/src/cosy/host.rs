@@ -80,7 +80,7 @@ impl Endpoint for CosyHost {
     }
 
     fn latency_bound(&self) -> Option<LatencyBound> {
-        Some(self.cosy.promise())
+        Some(self.cosy.latency_bound())
     }
 
     #[inline]

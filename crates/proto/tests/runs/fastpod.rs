@@ -22,7 +22,7 @@ fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
     let needs = FastpodTransport::network_needs(&config, &facts, &topology);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let pods = Pods::recognize(&topology, HEADER).expect("a pod");
+    let pods = Pods::recognise(&topology, HEADER).expect("a pod");
     let fastpod = config.derive(&facts, Some(pods)).unwrap();
     (topology, fastpod)
 }
@@ -182,8 +182,8 @@ fn first_above(topology: &Topology) -> Node {
     Node::Switch(racks.max().expect("hosts") + 1)
 }
 
-/// Runs a pod in which `target` fails at 60 us, until 400 us or for good. Returns what the
-/// transport has counted.
+/// Runs a pod in which `target` fails at 60 us, until 400 us or permanently. Returns
+/// the counters of the transport.
 fn with_outage(
     seed: u64,
     k: u32,
@@ -214,8 +214,8 @@ fn count(counts: &[(&'static str, u64)], name: &str) -> u64 {
     counts.iter().find(|(of, _)| *of == name).expect("it is counted").1
 }
 
-/// §4: a link above the racks fails in the middle of a run, for good or for a while. It is detected
-/// by reports of hosts and no longer used, until a probe has passed it.
+/// §4: a link above the racks fails in the middle of a run, permanently or temporarily. It is
+/// detected by reports of hosts and no longer used, until a probe has passed it.
 #[test]
 fn failed_links_are_excluded_until_their_repair() {
     for seed in 0..4 {

@@ -30,7 +30,7 @@ fn datacenter(config: &FastpodConfig, k: u32, pods: u32) -> (Topology, Fastpod) 
     let needs = FastpodTransport::network_needs(config, &facts, &topology);
     assert_eq!(needs.arbiters.len() as u32, pods * config.arbiters);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let fastpod = config.clone().derive(&facts, Pods::recognize(&topology, HEADER)).unwrap();
+    let fastpod = config.clone().derive(&facts, Pods::recognise(&topology, HEADER)).unwrap();
     (topology, fastpod)
 }
 
@@ -223,8 +223,8 @@ fn a_core_switch_that_fails_loses_no_message() {
     }
 }
 
-/// A link between a rack and a switch above it fails for good. Traffic within the pod shows it, and
-/// cells to and from core switches take other paths too.
+/// A link between a rack and a switch above it fails permanently. Traffic within the pod shows it,
+/// and cells to and from core switches take other paths too.
 #[test]
 fn a_failed_link_of_a_pod_is_excluded() {
     for seed in 0..3 {

@@ -45,7 +45,7 @@ fn break_things(spec: &mut SimSpec, keys: &FastpodConfig, rng: &mut Rng) {
     spec.faults.every_link = LinkFault { loss: rng.uniform_unit() * 0.02, ..LinkFault::default() };
     let n_hosts = spec.topology.n_hosts() as usize;
     // The standby's links are last. If one of each arbiter's fails, they may both reach hosts and
-    // not one another, and then both give out slots.
+    // not one another, and then both allocate slots.
     let links = spec.topology.links().iter();
     let others = links.filter(|link| ![link.a, link.b].contains(&Node::Arbiter(1)));
     let n_links = others.count();

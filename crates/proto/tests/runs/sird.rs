@@ -272,7 +272,7 @@ mod senders {
     /// Without its marks each of eight receivers gives the sender 65 packets of credit. With them
     /// it is the queue of DCTCP: the threshold, and a packet for each limit. Limits grow in the
     /// round trip before the first mark is seen (Alizadeh et al., SIGCOMM 2010, section 3.3: K +
-    /// N). No limit is below 10 000 B, within which there is room for a seventh packet.
+    /// N). No limit is below 10 000 B, which admits a seventh packet.
     #[test]
     fn a_sender_that_many_receivers_credit_holds_little_more_than_its_threshold() {
         let without = most_held(8, 1_000_000);

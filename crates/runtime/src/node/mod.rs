@@ -6,7 +6,7 @@
 //! The simple way handles each event as it arrives. It costs a system call and a wake-up for each
 //! packet, and its order of events is not reproducible.
 //!
-//! The present way: [`Node::turn`] runs one iteration at an instant. It receives a batch of
+//! The present way: [`Node::poll`] runs one iteration at an instant. It receives a batch of
 //! packets, reads submissions, fires timers and sends, in this order. It then returns the time of
 //! the next call. Each step has a file (`receive`, `verify`, `submit`, `events`, `transmit`). All
 //! of them work on [`State`], which excludes the datapath, so that the datapath can lend its
@@ -19,7 +19,7 @@
 //!   timer, at most one burst ago ([`State::as_of`]; `dcpim_loses_no_rate_to_late_timers`). The
 //!   endpoint's time must never decrease.
 //! * Packets are received and sent in batches, so that neither direction starves the other. If a
-//!   batch is full, [`Node::turn`] returns `now`.
+//!   batch is full, [`Node::poll`] returns `now`.
 //! * Notes of the node are sent before packets of the protocol, as a peer must receive this node's
 //!   incarnation first.
 //! * Under load control packets are batched for `coalescing` (`bundles`). Timers that this delays
@@ -88,7 +88,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     ///
     /// # Errors
     /// Errors of the datapath that no retry can fix.
-    pub fn turn(&mut self, now: Time) -> io::Result<Time> {
+    pub fn poll(&mut self, now: Time) -> io::Result<Time> {
         let Self { datapath, state, arrivals, has_more } = self;
         state.iteration_at = now;
         let at = state.as_of(now);

@@ -353,10 +353,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 self.stats.peer_restarts += 1;
                 self.deferred.forget_peer(src);
                 self.refusals.forget_peer(src);
-                let promise = self.endpoint.latency_bound();
+                let bound = self.endpoint.latency_bound();
                 let has_no_bound = |message: &OutgoingMessage<A::Payload>| {
                     let size = Bytes::new(message.size.into());
-                    promise.and_then(|promise| promise.bound(size, message.tenant)).is_none()
+                    bound.and_then(|bound| bound.bound(size, message.tenant)).is_none()
                 };
                 let unbegun = self.outbox.take_unsent(src, has_no_bound);
                 self.send_queues.forget_peer(src);

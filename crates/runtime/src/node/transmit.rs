@@ -333,14 +333,14 @@ mod tests {
     #[test]
     fn the_first_packets_of_an_iteration_use_one_path() {
         let (mut paths, mut chosen) = (Paths::new(2), 0..);
-        let mut turn = || {
+        let mut next_rails = || {
             let mut choose = || chosen.next().unwrap();
             paths.begin_turn();
             let control = paths.of_turn(&mut choose);
             let mut data = || paths.next(&mut choose);
             [control, data(), data(), data()]
         };
-        assert_eq!([turn(), turn()], [[0, 0, 0, 1], [2, 2, 2, 3]]);
+        assert_eq!([next_rails(), next_rails()], [[0, 0, 0, 1], [2, 2, 2, 3]]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Shape {
 
 /// A node with any endpoint.
 trait Turns {
-    fn turn(&mut self, now: Time) -> Time;
+    fn poll(&mut self, now: Time) -> Time;
     fn excess(&self) -> u64;
 }
 
@@ -98,8 +98,8 @@ struct ShiftedNode<E: Endpoint> {
 }
 
 impl<E: Endpoint> Turns for ShiftedNode<E> {
-    fn turn(&mut self, now: Time) -> Time {
-        let next = self.node.turn(now + self.shift).expect("no datapath fails");
+    fn poll(&mut self, now: Time) -> Time {
+        let next = self.node.poll(now + self.shift).expect("no datapath fails");
         match next {
             Time::NEVER => Time::NEVER,
             next => Time::ZERO + next.saturating_since(Time::ZERO + self.shift),
@@ -239,7 +239,7 @@ impl Bed {
             }
             let handled = links.borrow().handled[node];
             links.borrow_mut().now = now;
-            next[node] = nodes[node].turn(now);
+            next[node] = nodes[node].poll(now);
             free[node] = now + each * (links.borrow().handled[node] - handled);
         }
     }

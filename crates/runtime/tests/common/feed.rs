@@ -204,7 +204,7 @@ impl<E: Endpoint> FedNode<E> {
         self.feed.0.borrow_mut().arriving.extend(bytes);
         for _ in 0..50 {
             self.now += Span::from_us(1);
-            if self.node.turn(self.now).unwrap() > self.now {
+            if self.node.poll(self.now).unwrap() > self.now {
                 break;
             }
         }

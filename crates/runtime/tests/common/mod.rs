@@ -211,7 +211,7 @@ impl<E: Endpoint> MemBed<E> {
             self.now = self.now.max(self.next[idx]);
             self.net.set_now(self.now);
             let node = self.nodes[idx].as_mut().unwrap();
-            self.next[idx] = node.node.turn(self.now).unwrap();
+            self.next[idx] = node.node.poll(self.now).unwrap();
             while self.deaf != Some(idx)
                 && let Some(completion) = node.port.try_next()
             {
@@ -228,7 +228,7 @@ impl<E: Endpoint> MemBed<E> {
             self.net.set_now(self.now);
             for (idx, node) in self.nodes.iter_mut().enumerate() {
                 let Some(node) = node else { continue };
-                node.node.turn(self.now).unwrap();
+                node.node.poll(self.now).unwrap();
                 while let Some(completion) = node.port.try_next() {
                     self.seen.note(idx as u32, node.restart, completion);
                 }

@@ -50,7 +50,7 @@ fn answers_of_an_iteration_are_sent_in_one_datagram() {
     let mut fed = node(Span::ZERO);
     submit_flows(&mut fed, 0..10);
     fed.now += Span::from_us(1);
-    fed.node.turn(fed.now).unwrap();
+    fed.node.poll(fed.now).unwrap();
     assert_eq!(answers(&mut fed), (1, 10));
 }
 
@@ -60,7 +60,7 @@ fn few_answers_do_not_wait() {
     for flow in 0..100 {
         submit_flows(&mut fed, flow..flow + 1);
         fed.now += Span::from_us(10);
-        fed.node.turn(fed.now).unwrap();
+        fed.node.poll(fed.now).unwrap();
         assert_eq!(answers(&mut fed).1, 1);
         assert_eq!(fed.node.coalescing(), Span::ZERO);
     }
@@ -74,7 +74,7 @@ fn many_answers_wait_for_others_and_not_for_long() {
         submit_flows(&mut fed, n_submitted..n_submitted + 4);
         n_submitted += 4;
         fed.now += Span::from_us(10);
-        let next = fed.node.turn(fed.now).unwrap();
+        let next = fed.node.poll(fed.now).unwrap();
         let (datagrams, answers) = answers(&mut fed);
         n_datagrams += datagrams;
         n_answers += answers;
@@ -85,7 +85,7 @@ fn many_answers_wait_for_others_and_not_for_long() {
     }
     assert!(fed.node.coalescing() == COALESCING);
     fed.now += COALESCING;
-    fed.node.turn(fed.now).unwrap();
+    fed.node.poll(fed.now).unwrap();
     let (datagrams, answers) = answers(&mut fed);
     assert_eq!(n_answers + answers, 400);
     // A datagram has at most 14 answers of 4 iterations; at the start each iteration sends its own.

@@ -1,4 +1,4 @@
-//! Nodes in memory, on simulated time. One program, as each would compile every transport anew.
+//! Nodes in memory, on simulated time. One program, since each compiles every transport.
 
 mod bundles;
 mod clocks;

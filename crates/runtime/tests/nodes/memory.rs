@@ -242,7 +242,7 @@ fn messages_refused_by_the_receiver_end_in_phost() {
 #[test]
 fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
     let facts = net(2);
-    let promise = protocol::<CosyTransport>(&facts).promise();
+    let latency_bound = protocol::<CosyTransport>(&facts).latency_bound();
     let mut counts = [0; 2];
     for starts_us in [0, 1_000, 6_000, 12_000, 20_000, 30_000, 36_000, 40_000, 60_000] {
         let protocol = protocol::<CosyTransport>(&facts);
@@ -253,7 +253,7 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
             .zip([400_000, 1_000, 150_000])
             .map(|(n, size)| {
                 assert!(bed.submit(0, 1, size, n));
-                let bound = promise.bound(Bytes::new(size as u64), TenantId::default());
+                let bound = latency_bound.bound(Bytes::new(size as u64), TenantId::default());
                 (taken + bound.unwrap(), n)
             })
             .collect();
@@ -437,7 +437,7 @@ fn a_long_message_to_the_same_node_delays_no_other() {
         assert!(bed.submit(0, dst, size, number));
     }
     let node = bed.nodes[0].as_mut().unwrap();
-    assert_eq!(node.node.turn(bed.now).unwrap(), bed.now, "the node has more to copy");
+    assert_eq!(node.node.poll(bed.now).unwrap(), bed.now, "the node has more to copy");
     while let Some(completion) = node.port.try_next() {
         bed.seen.note(0, node.restart, completion);
     }

@@ -164,7 +164,7 @@ impl<T: RegisteredTransport> Pair<T> {
             self.now = self.now.max(self.next[idx]);
             self.net.set_now(self.now);
             let (node, port) = &mut self.nodes[idx];
-            self.next[idx] = node.turn(self.now).unwrap();
+            self.next[idx] = node.poll(self.now).unwrap();
             while let Some(completion) = port.try_next() {
                 self.seen.note(idx as u32, LIFE, completion);
             }

@@ -58,7 +58,7 @@ impl<T: RegisteredTransport> Pair<T> {
     }
 
     /// Runs all work that is due at all ends. Returns the packets from the peer to the node.
-    fn turn(&mut self) -> Vec<Packet<T::Header>> {
+    fn poll(&mut self) -> Vec<Packet<T::Header>> {
         self.fed.now += Span::from_us(10);
         self.fed.step(None);
         self.take_answers();
@@ -116,7 +116,7 @@ impl<T: RegisteredTransport> Pair<T> {
     fn first_data(&mut self) -> Packet<T::Header> {
         self.peer.submit(self.fed.now, Message::new(MSG, ME, Bytes::new(SIZE)));
         for _ in 0..100_000 {
-            for packet in self.turn() {
+            for packet in self.poll() {
                 if packet.payload.len > 0 {
                     return packet;
                 }
@@ -150,7 +150,7 @@ fn answers_copies<T: RegisteredTransport>(keys: &T::Keys, app: App) {
     }
     pair.fed.take_sent();
     for _ in 0..200_000 {
-        pair.turn().iter().for_each(|packet| pair.exchange(packet));
+        pair.poll().iter().for_each(|packet| pair.exchange(packet));
         if !pair.events.is_empty() {
             break;
         }

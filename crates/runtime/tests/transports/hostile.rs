@@ -155,7 +155,7 @@ fn announcements_of_a_peer_are_limited() {
         datagram(Kind::Control { msg: MsgId::new(flow) }, &body)
     };
     fed.feed.0.borrow_mut().arriving.extend((0..70_000).map(rts));
-    fed.node.turn(fed.now).unwrap();
+    fed.node.poll(fed.now).unwrap();
     let in_flight = NodeConfig::ARRIVING_MAX as usize;
     assert_eq!(fed.node.endpoint().message_counts(), Some((0, in_flight)));
     assert_eq!(fed.node.stats().message_limit_packets, 70_000 - in_flight as u64);
@@ -173,11 +173,11 @@ fn answers_of_the_node_itself_are_paced() {
     let before = fed.node.stats();
     let hello = |nonce| datagram(Kind::Hello { nonce }, &[]);
     fed.feed.0.borrow_mut().arriving.extend((0..1_000).map(hello));
-    fed.node.turn(fed.now).unwrap();
+    fed.node.poll(fed.now).unwrap();
     let after = fed.node.stats();
     assert_eq!(after.packets_sent - before.packets_sent, 1_000);
     fed.port.as_mut().unwrap().submit(PEER, SERVICE, vec![1; 100]).unwrap();
-    let next = fed.node.turn(fed.now).unwrap();
+    let next = fed.node.poll(fed.now).unwrap();
     assert_eq!(fed.node.stats().packets_sent, after.packets_sent);
     let bytes = after.sent_bytes - before.sent_bytes + 1_000 * 28 - BURST;
     assert!(next >= fed.now + facts.access_rate.tx_time(Bytes::new(bytes)), "{next}");

@@ -1,5 +1,5 @@
-//! Every transport between nodes and in the simulator, and nodes that receive arbitrary, changed and
-//! repeated packets. One program, as each would compile every transport anew.
+//! Every transport between nodes and in the simulator, and nodes that receive arbitrary, changed
+//! and repeated packets. One program, since each compiles every transport.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -81,7 +81,7 @@ fn check<F: Transport>(
         let fate = ends.next().expect("every message has a fate");
         assert!(ends.next().is_none() && fate - record.arrival <= cosy.bound(record.size));
         if let Some(end) = record.rejected.filter(|_| !has_failures) {
-            // Held in vain, but for the last pause; then a reject may have to answer the last rsvp.
+            // Held until it was rejected; then a reject may have to answer the last rsvp.
             let (took, rtt) = (end - record.arrival, cosy.facts.data_rtt);
             let latest = cosy.hold + (rtt + cosy.slack) * 2 + cosy.frame + cosy.queueing;
             assert!(took + cosy.pause.max(rtt) >= cosy.hold && took <= latest, "{record:?}");

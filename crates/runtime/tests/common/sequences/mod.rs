@@ -58,12 +58,12 @@ const CALLS: u64 = 2_048;
 const CALLS_A_PACKET: u64 = 64;
 const BYTES_A_CALL: u64 = 64;
 /// Maximum number of iterations at one instant.
-const TURNS: u32 = 1_000;
+const POLLS: u32 = 1_000;
 /// Processor time of an operation, of each iteration, packet and message in it, and of each byte
 /// held. Once in an operation a table may grow, and the state of unresponsive senders may be
 /// dropped.
 const AN_OPERATION: Span = Span::from_us(500);
-const A_TURN: Span = Span::from_us(20);
+const A_POLL: Span = Span::from_us(20);
 const A_BYTE_HELD: Span = Span::from_ns(4);
 /// Packets that the hostile node sends in a sequence, and iterations of a sequence.
 const PACKETS: u32 = 20_000;
@@ -78,7 +78,7 @@ pub(crate) struct Tally {
     /// packet of an iteration, and processor time of an iteration in nanoseconds.
     pub(crate) memory: u64,
     pub(crate) calls: u64,
-    pub(crate) turn_ns: u64,
+    pub(crate) poll_ns: u64,
 }
 
 /// Runs the sequence that the bytes describe, of the transport that the first one selects.
@@ -131,18 +131,18 @@ struct Slow {
     at: usize,
     op: u8,
     took: Span,
-    turns: u64,
+    polls: u64,
 }
 
 /// A node with any endpoint.
 trait Turns {
-    fn turn(&mut self, now: Time) -> Time;
+    fn poll(&mut self, now: Time) -> Time;
     fn inconsistent(&self) -> u64;
 }
 
 impl<E: Endpoint> Turns for Node<E, Tap, Apps> {
-    fn turn(&mut self, now: Time) -> Time {
-        Node::turn(self, now).expect("no datapath fails")
+    fn poll(&mut self, now: Time) -> Time {
+        Node::poll(self, now).expect("no datapath fails")
     }
 
     fn inconsistent(&self) -> u64 {
@@ -234,7 +234,7 @@ struct Bed {
     /// Source of the hostile node's packets: itself or an arbiter.
     src: NodeId,
     /// Iterations of the node under test, packets and messages in them.
-    turns: u64,
+    polls: u64,
     /// Clock and processor time of the node's iterations in an operation.
     clock: ClockId,
     took: Span,
@@ -271,7 +271,7 @@ impl Bed {
             events_left: EVENTS,
             template: None,
             src: HOSTILE,
-            turns: 0,
+            polls: 0,
             clock: ClockId::Monotonic,
             took: Span::ZERO,
             is_touched: false,
@@ -291,17 +291,17 @@ impl Bed {
         let mut input = Input(bytes);
         let mut slow = None;
         while !input.is_over() && self.events_left > 0 {
-            let (at, turns) = (bytes.len() - input.0.len(), self.turns);
+            let (at, polls) = (bytes.len() - input.0.len(), self.polls);
             let held = counts().live;
             self.took = Span::ZERO;
             let op = input.u8();
             self.operate::<T>(op, &mut input);
-            let (took, turns) = (self.took, self.turns - turns);
-            self.tally.turn_ns = self.tally.turn_ns.max(took.as_ps() / 1_000 / turns.max(20));
+            let (took, polls) = (self.took, self.polls - polls);
+            self.tally.poll_ns = self.tally.poll_ns.max(took.as_ps() / 1_000 / polls.max(20));
             let walk = A_BYTE_HELD * counts().live.max(held).max(0) as u64;
-            let is_slow = took > AN_OPERATION + A_TURN * turns + walk;
+            let is_slow = took > AN_OPERATION + A_POLL * polls + walk;
             if is_slow && only.is_none_or(|only| only == at) {
-                slow = Some(Slow { at, op, took, turns });
+                slow = Some(Slow { at, op, took, polls });
                 break;
             }
         }
@@ -339,7 +339,7 @@ impl Bed {
 
     /// Runs until an instant, or until there have been too many iterations.
     fn run_until(&mut self, end: Time) {
-        let (mut at, mut turns) = (Time::ZERO, 0);
+        let (mut at, mut polls) = (Time::ZERO, 0);
         let most = self.events_left.saturating_sub(2_000);
         loop {
             for idx in 0..self.nodes.len() {
@@ -354,13 +354,13 @@ impl Bed {
             }
             self.events_left = self.events_left.saturating_sub(1);
             let now = self.now.max(self.next[idx]);
-            turns = if now == at { turns + 1 } else { 0 };
-            assert!(turns < TURNS, "node {idx} does not end at {now}");
+            polls = if now == at { polls + 1 } else { 0 };
+            assert!(polls < POLLS, "node {idx} does not end at {now}");
             (self.now, at) = (now, now);
             self.wire.borrow_mut().now = now;
             self.next[idx] = match idx {
-                0 => self.turn_tested(),
-                _ => self.nodes[idx].as_mut().expect("it runs").turn(now),
+                0 => self.poll_tested(),
+                _ => self.nodes[idx].as_mut().expect("it runs").poll(now),
             };
             self.answer();
         }
@@ -396,17 +396,17 @@ impl Bed {
     }
 
     /// Runs an iteration of the node under test, and checks its memory and work.
-    fn turn_tested(&mut self) -> Time {
+    fn poll_tested(&mut self) -> Time {
         let (before, seen_before, now) = (counts(), self.seen(), self.now);
         let node = self.nodes[0].as_mut().expect("it is never stopped");
         let begin = read(self.clock);
-        let next = counted(|| node.turn(now));
+        let next = counted(|| node.poll(now));
         self.took += read(self.clock) - begin;
         let (Counts { live, total, calls }, seen) = (counts(), self.seen());
         let (held, live) = (before.live.max(0) as u64, live.max(0) as u64);
         let (packets, messages) =
             (seen.packets - seen_before.packets, seen.messages - seen_before.messages);
-        self.turns += 1 + packets + messages;
+        self.polls += 1 + packets + messages;
         let submitted = A_SUBMISSION * seen.messages + seen.message_bytes / SUBMITTED_BYTES;
         assert!(
             live <= FIXED + A_BYTE * seen.bytes + submitted,
