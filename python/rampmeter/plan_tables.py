@@ -216,10 +216,10 @@ class Fabric(PlanTable):
 class Link(PlanTable):
     """One link of a topology file.
 
-    - `between`: Its two ends, such as `["h0", "s0"]`.
-    - `gbps`: Its rate in Gbit/s. Unit: Gbit/s; default: 100.0.
-    - `gbps_back`: Its rate in Gbit/s from the second end to the first; `gbps` if left out.
-    - `propagation_ns`: Its propagation in nanoseconds. Unit: ns; default: 200.0.
+    - `between`: Ends of the link, such as `["h0", "s0"]`.
+    - `gbps`: Rate in Gbit/s. Unit: Gbit/s; default: 100.0.
+    - `gbps_back`: Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    - `propagation_ns`: Propagation in nanoseconds. Unit: ns; default: 200.0.
 
     Details: docs/plans/topology.md.
     """
@@ -254,9 +254,9 @@ class RunOptions(PlanTable):
     - `sample_us`: Interval of samples of queues and links; 0 for none. If left out, the maximum of
       10 us, eight packets of the slowest host and a twentieth of a round trip. Unit: µs; default:
       derived.
-    - `threads`: Threads among which the network is divided, 1 to 256. Results are the same. By
-      default a long run uses all cores if no others run beside it. Runs that cannot be divided use
-      one thread, and `manifest.json` has the reason. Default: none.
+    - `threads`: Threads among which the network is divided; results are the same. By default a long
+      run uses all cores, unless others run at the same time. If a run cannot be divided,
+      `manifest.json` has the reason. Default: none.
     - `timeline`: Name of a file in the folder of results for a timeline, such as
       `run.perfetto-trace`. Default: none.
     - `timeline_events`: Maximum number of events, after which the timeline ends and the manifest
@@ -391,9 +391,9 @@ class LinkChange(PlanTable):
 
     - `link`: The link: its ends, such as `h0-s3`, or its place in the topology.
     - `at_us`: Time of the change. Unit: µs.
-    - `gbps`: Its rate in Gbit/s. Unit: Gbit/s.
-    - `gbps_back`: Its rate in Gbit/s from the second end to the first; `gbps` if left out.
-    - `propagation_ns`: Its propagation in nanoseconds. Unit: ns.
+    - `gbps`: Rate in Gbit/s. Unit: Gbit/s.
+    - `gbps_back`: Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    - `propagation_ns`: Propagation in nanoseconds. Unit: ns.
 
     Details: docs/plans/run.md.
     """
@@ -442,7 +442,7 @@ class Load(PlanTable):
     With the same table transports of different headers have the same arrivals.
 
     - `payload_bytes`: Payload of a packet. Unit: bytes.
-    - `header_bytes`: Its headers. Unit: bytes.
+    - `header_bytes`: Headers of a packet, in bytes. Unit: bytes.
 
     Details: docs/plans/transport.md.
     """
@@ -602,8 +602,8 @@ class Pod(PlanTable):
     """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above.
 
     - `k`: Ports a switch, even, 4 to 32.
-    - `cable_spread_ns`: By how much the propagation of hosts' and arbiters' links is longer at
-      most. Unit: ns; default: 0.0.
+    - `cable_spread_ns`: Maximum additional propagation of hosts' and arbiters' links. Unit: ns;
+      default: 0.0.
     - `gbps`: Rate of all links. Unit: Gbit/s; default: 100.0.
     - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
     - `propagation_ns`: Propagation of every link; of hosts' and arbiters' the least. Unit: ns;
@@ -915,10 +915,10 @@ class IncastOverlay(PlanTable):
 class Incast(PlanTable):
     """Many senders to one receiver, all at once.
 
-    - `fan`: Number of senders (incast) or receivers (outcast); drawn anew in every round.
+    - `fan`: Number of senders (incast) or receivers (outcast); redrawn in every round.
     - `flow_bytes`: Size of every flow. Either this or `total-bytes`. Unit: bytes.
     - `flows`: Stop after this many flows.
-    - `hub`: The receiver (incast) or sender (outcast); drawn anew in every round if left out.
+    - `hub`: The receiver (incast) or sender (outcast); redrawn in every round if left out.
     - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
       left out. The hub is never among them.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
@@ -948,10 +948,10 @@ class Incast(PlanTable):
 class Outcast(PlanTable):
     """One sender to many receivers, all at once.
 
-    - `fan`: Number of senders (incast) or receivers (outcast); drawn anew in every round.
+    - `fan`: Number of senders (incast) or receivers (outcast); redrawn in every round.
     - `flow_bytes`: Size of every flow. Either this or `total-bytes`. Unit: bytes.
     - `flows`: Stop after this many flows.
-    - `hub`: The receiver (incast) or sender (outcast); drawn anew in every round if left out.
+    - `hub`: The receiver (incast) or sender (outcast); redrawn in every round if left out.
     - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
       left out. The hub is never among them.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
@@ -1081,12 +1081,12 @@ class Collective(PlanTable):
       group of all if left out.
     - `group_step`: Distance of the hosts of a group among `hosts`; 1 if left out.
     - `hosts`: Participating hosts; all if left out.
-    - `matrix`: Of an all-to-all-v, instead of `vector-bytes`: bytes by sender and receiver, row by
-      row.
+    - `matrix`: Bytes by sender and receiver, row by row, for an all-to-all-v instead of
+      `vector-bytes`.
     - `pause_us`: Pause of a host between rounds. Unit: µs; default: 0.0.
     - `rounds`: Number of rounds, each after the one before. Default: 1.
-    - `skew`: Of an all-to-all-v with `vector-bytes`: Zipf exponent of the receivers' popularity, 0
-      to 10.
+    - `skew`: Zipf exponent of the receivers' popularity, 0 to 10, for an all-to-all-v with
+      `vector-bytes`.
     - `start_us`: Start of the first round. Unit: µs; default: 0.0.
     - `vector_bytes`: The whole vector: the data of every host at the start (all-reduce,
       reduce-scatter, all-to-all) or at the end (all-reduce, all-gather, broadcast, pipeline). Of an
@@ -1181,8 +1181,8 @@ class Trace(PlanTable):
     - `columns`: The file's names of columns, such as `{ src = "from", arrival_us = "start" }`.
       Other columns of the file are then left out.
     - `flows`: Stop after this many flows.
-    - `format`: Its format; by its name or contents if left out. Values: `csv`, `parquet`, `yaps`,
-      `htsim`, `hpcc`, `goal`, `simai`, `chakra`, `msccl`.
+    - `format`: Format of the file; by its name or contents if left out. Values: `csv`, `parquet`,
+      `yaps`, `htsim`, `hpcc`, `goal`, `simai`, `chakra`, `msccl`.
     - `groups`: The file with the groups of ranks that a Chakra trace names: lists of ranks by name
       in JSON, the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there
       is one.

@@ -268,7 +268,7 @@ class PFabric(Transport):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Fastpass(Transport):
-    """An arbiter that gives out time slots and paths (Fastpass).
+    """An arbiter that grants time slots and paths (Fastpass).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `model`: Slots or epochs. Values: `slots`, `epochs`; default: `slots` (paper), `epochs`
@@ -916,7 +916,7 @@ class Hyline(Transport):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Fastpod(Transport):
-    """An arbiter that gives out slots of a pod whose switches have no memory (Fastpod).
+    """An arbiter that grants slots of a pod whose switches have no memory (Fastpod).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
     - `arbiters`: Arbiters: one, or one and its standby. Values: 1 to 2; default: 1.
@@ -936,11 +936,9 @@ class Fastpod(Transport):
       allow for `clock-jitter-ns`; without an error simulated clocks are read exactly. Unit: ns;
       values: 0 to 1000000; default: 0.
     - `padding`: Charged length of last cells. Values: `exact`, `full`; default: `full`.
-    - `packing`: True if short packets to one destination, a host of the pod or another pod, share a
-      cell (§3.2). Packets then fill the time of a scheduled cell back to back, in the order of the
-      queue, as long as the next one fits. Last packets of messages are charged their length
-      regardless of `padding`, but at least `control-bytes`. Otherwise a cell has bytes of one
-      message. Values: true or false; default: false.
+    - `packing`: True if short packets to one destination share a scheduled cell, in the order of
+      the queue (§3.2). Last packets are then charged their length, but at least `control-bytes`.
+      Otherwise a cell has bytes of one message. Values: true or false; default: false.
     - `payload_bytes`: Payload of a full cell. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each cell. Unit: bytes; values: 1 to 1000;
       default: 40.
@@ -1289,7 +1287,7 @@ class Hpcc(Transport):
       (paper), 1460 (dcpim-study).
     - `header_bytes`: Bytes of headers charged to each packet without telemetry. Unit: bytes;
       values: 1 to 1000; default: 40.
-    - `int_bytes`: Bytes of telemetry charged to each packet besides, on all of its way. Unit:
+    - `int_bytes`: Bytes of telemetry charged to each packet in addition, on its whole path. Unit:
       bytes; values: 0 to 1000; default: 42.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to
       1000000; default: 24.
@@ -1331,7 +1329,7 @@ class Python(Transport):
       Values: a text; default: none.
     - `endpoint`: The class of the endpoints, derived from `rampmeter.Endpoint`. Values: a text;
       default: `StopAndWait`.
-    - `parameters`: Arguments of the class, besides its host. Values: a table; default: {}.
+    - `parameters`: Arguments of the class in addition to its host. Values: a table; default: {}.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40.
