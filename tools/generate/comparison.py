@@ -1,11 +1,11 @@
-"""The table that compares transports, from their plans and one run of each."""
+"""The tables that compare transports, from their rules, their plans and one run of each."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import rampmeter as rm
-from rampmeter.plan.schema import names
+from rampmeter.plan.schema import names, transport_info
 from rampmeter.results.slowdown import overall_slowdown
 
 PLAN: Final = """
@@ -24,14 +24,21 @@ flows = 2000
 [transport]
 name = "{transport}"
 """
-HEADINGS: Final = (
+RULES: Final = (
     "transport",
+    "who decides when a packet is sent",
+    "functions of switches",
     "priorities",
     "arbiters",
+    "control packets",
+    "state of a host",
+    "after a loss",
+)
+FABRIC: Final = (
+    "transport",
     "buffer",
     "other functions of ports",
     "choice of paths",
-    "control packets",
     "slowdown",
 )
 PATHS: Final = {
@@ -42,13 +49,23 @@ PATHS: Final = {
 
 
 def comparison_of_transports() -> str:
-    """Returns a row for each transport with its default preset."""
-    rows = [HEADINGS, ("---",) * len(HEADINGS)]
-    rows += [_row(name) for name in names() if name not in ("ideal", "python")]
+    """Returns a table of the rules of all transports, and one of their fabrics.
+
+    Both are of the default preset of each.
+    """
+    found = [name for name in names() if name not in ("ideal", "python")]
+    rows = {name: _row(name) for name in found}
+    rules = [rows[name][0] for name in found] + [_rules("ideal", *("-" * 3))]
+    return "\n".join((_table(RULES, rules), _table(FABRIC, [rows[name][1] for name in found])))
+
+
+def _table(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    rows = [headings, ("---",) * len(headings), *rows]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _row(transport: str) -> tuple[str, ...]:
+def _row(transport: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the rows of a transport in both tables, from its plan and one run."""
     plan = rm.Plan(PLAN.format(transport=transport))
     fabric, derived = plan.check()["fabric"], plan.derived()
     with warnings.catch_warnings():
@@ -56,16 +73,33 @@ def _row(transport: str) -> tuple[str, ...]:
         summary = rm.run(plan, quiet=True).summary
     latency = summary["latency"]
     control = latency["control"]["count"] / latency["data"]["count"]
-    return (
-        f"[{transport}](protocols/{transport}.md)",
-        f"{derived['priorities']:.0f}",
-        f"{derived['arbiters']:.0f}",
+    rules = _rules(
+        transport, f"{derived['priorities']:.0f}", f"{derived['arbiters']:.0f}", f"{control:.2f}"
+    )
+    return rules, (
+        _link(transport),
         _memory(fabric),
         _features(fabric),
         PATHS[fabric["spray"]],
-        f"{control:.2f}",
         f"{overall_slowdown(summary).mean:.2f}",
     )
+
+
+def _rules(transport: str, *numbers: str) -> tuple[str, ...]:
+    """Returns the row of rules; `numbers` are priorities, arbiters and control packets."""
+    rules = transport_info(transport)["rules"]
+    return (
+        _link(transport),
+        rules["decided_by"],
+        rules["switch_functions"],
+        *numbers,
+        rules["host_state"],
+        rules["after_loss"],
+    )
+
+
+def _link(transport: str) -> str:
+    return f"[{transport_info(transport)['title']}](protocols/{transport}.md)"
 
 
 def _memory(fabric: Mapping[str, Any]) -> str:

@@ -202,7 +202,7 @@ fn write(
 /// Returns a failure as an outage of a plan. Link `n` of a switch leads to the `n`-th of the
 /// switches above it; of a bundle the first link fails, as in htsim. An error is what was expected.
 fn outage(imported: &ImportedTopology, failure: &Failure) -> Result<String, String> {
-    let built = imported.spec.build().map_err(|error| imported.explain(&error))?;
+    let built = imported.spec.build().map_err(|error| imported.problem(&error).to_string())?;
     let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);
     let switch = imported.names.switches.iter().position(|name| *name == below);
     let switch = switch.ok_or_else(|| {
@@ -243,7 +243,7 @@ fn outage(imported: &ImportedTopology, failure: &Failure) -> Result<String, Stri
 /// Builds the network of a file.
 fn built(file: &Path, imported: &ImportedTopology) -> Result<Topology, ConvertError> {
     imported.spec.build().map_err(|error| {
-        ConvertError::Topology(format!("{}: {}", file.display(), imported.explain(&error)))
+        ConvertError::Topology(format!("{}: {}", file.display(), imported.problem(&error)))
     })
 }
 

@@ -95,9 +95,22 @@ pub struct FileProblem {
 }
 
 impl Problem {
-    fn in_file(place: String, expected: impl ToString, got: impl ToString) -> Self {
+    pub(crate) fn in_file(place: String, expected: impl ToString, got: impl ToString) -> Self {
         let (expected, got) = (expected.to_string(), got.to_string());
         Self::InFile(Box::new(FileProblem { place, expected, got }))
+    }
+
+    /// Returns the problem as one of another file than the plan.
+    pub(crate) fn in_other(self, file: &Path) -> Self {
+        let file = file.display();
+        match self {
+            Self::Unexpected { expected, got } => Self::in_file(file.to_string(), expected, got),
+            Self::InFile(problem) => {
+                let FileProblem { place, expected, got } = *problem;
+                Self::in_file(format!("{file}: {place}"), expected, got)
+            }
+            Self::Other(message) => Self::Other(format!("{file}: {message}")),
+        }
     }
 }
 

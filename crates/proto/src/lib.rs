@@ -32,5 +32,5 @@ pub mod toolkit;
 pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
-pub use registered::RegisteredTransport;
+pub use registered::{RegisteredTransport, TransportRules};
 pub use toolkit::{Padding, Segmentation};

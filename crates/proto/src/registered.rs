@@ -34,6 +34,9 @@ pub trait RegisteredTransport:
     /// Stages at which its messages wait for permission to send.
     const STAGES: &'static [&'static Stage] = &[];
 
+    /// Its rules in the table that compares all transports (`docs/protocols.md`).
+    const RULES: TransportRules = TransportRules::UNKNOWN;
+
     /// True if it runs between real hosts. Otherwise [`RegisteredTransport::configure`] returns the
     /// reason.
     const ON_HOSTS: bool = true;
@@ -93,6 +96,25 @@ pub trait RegisteredTransport:
     fn describe(_config: &Self::Config) -> Vec<DerivedValue> {
         Vec::new()
     }
+}
+
+/// The rules of a transport in a few words each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TransportRules {
+    /// The host or program that decides when a packet is sent, and by which means.
+    pub decided_by: &'static str,
+    /// State of a host in addition to that of its peers.
+    pub host_state: &'static str,
+    /// Functions of switches beyond queues.
+    pub switch_functions: &'static str,
+    /// Recovery of a lost packet.
+    pub after_loss: &'static str,
+}
+
+impl TransportRules {
+    /// The rules of a transport that does not describe them.
+    pub const UNKNOWN: Self =
+        Self { decided_by: "", host_state: "", switch_functions: "", after_loss: "" };
 }
 
 /// Assumptions of a transport that a network may not satisfy. Results are then worse than they

@@ -36,6 +36,7 @@ class TransportInfo(TypedDict):
     presets: list[tuple[str, dict[str, Any]]]
     keys: list[KeyInfo]
     stages: list[tuple[str, str]]
+    rules: dict[str, str]
     has_round_trips: bool
     best_effort: list[str]
 

@@ -28,6 +28,11 @@ impl<'a> PlanOrigin<'a> {
         PlanError::value(self.origin, key, Problem::Other(message.to_string()))
     }
 
+    /// Returns the error of a key with a problem.
+    pub(crate) fn problem(&self, key: &str, problem: Problem) -> PlanError {
+        PlanError::value(self.origin, key, problem)
+    }
+
     /// Returns the error of a key of the transport.
     pub(crate) fn bad_transport(&self, bad: BadKey) -> PlanError {
         PlanError::of_transport(self.origin, bad)

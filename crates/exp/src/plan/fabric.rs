@@ -14,7 +14,8 @@ use crate::text::words::{PlanSpelling, spelled};
 /// Builds the fabric and writes every omitted value into `spec`. Preferences that differ between
 /// ports are `by_rate`.
 ///
-/// # Errors A value is out of range, or the transport does not work with it.
+/// # Errors
+/// A value is out of range, or the transport does not work with it.
 pub(crate) fn resolve(
     spec: &mut FabricSpec,
     needs: &FabricNeeds,

@@ -7,8 +7,7 @@ use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::registered::{Deployment, Network, Site, SlowerLink};
 use rampmeter_sim::{
-    Delays, FabricConfig, Shape, Switching, Target, Topology, TopologyError, TopologySpec,
-    topologies,
+    Delays, FabricConfig, Shape, Switching, Target, Topology, TopologySpec, topologies,
 };
 
 use super::Plan;
@@ -164,23 +163,19 @@ fn topology(
         imported.notes.iter_mut().for_each(|note| *note = format!("topology: {note}"));
     }
     let built = imported.spec.build().map_err(|error| {
-        let message = imported.explain(&error);
-        match (spec, error.link()) {
-            (TopologySpec::File(topologies::File { file, .. }), _) => {
-                cx.bad(key, format!("{}: {message}", cx.path(file).display()))
+        let problem = imported.problem(&error);
+        match (spec, error.link(), error.number()) {
+            (TopologySpec::File(topologies::File { file, .. }), _, _) => {
+                cx.problem(key, problem.in_other(&cx.path(file)))
             }
-            (TopologySpec::Links(_), Some(link)) => {
-                cx.bad(&format!("topology.links[{link}]"), message)
+            (TopologySpec::Links(_), Some(link), _) => {
+                cx.problem(&format!("topology.links[{link}]"), problem)
             }
-            (_, _) => match error {
-                TopologyError::Number { name, expected, got } => {
-                    cx.unexpected(&format!("topology.{name}"), expected, got)
-                }
-                TopologyError::Count { name, expected, got } if !name.contains(' ') => {
-                    cx.unexpected(&format!("topology.{name}"), expected, got)
-                }
-                _ => cx.bad(key, message),
-            },
+            (_, _, Some(name)) if !name.contains(' ') => {
+                let (expected, got) = error.expected_and_got(|node| node.to_string());
+                cx.unexpected(&format!("topology.{name}"), expected, got)
+            }
+            (_, _, _) => cx.problem(key, problem),
         }
     })?;
     imported.names.add_forwarding(&imported.spec, &built);

@@ -11,7 +11,8 @@ use crate::topology::names::{NamesSpec, NodeName};
 
 /// Returns the contents of the plan's timeline; `None` if it requests none.
 ///
-/// # Errors A file name has none of Perfetto's suffixes, a window ends before it begins, or a node
+/// # Errors
+/// A file name has none of Perfetto's suffixes, a window ends before it begins, or a node
 /// does not exist. Keys of the timeline are given without `run.timeline`.
 pub(crate) fn check(
     spec: &RunSpec,

@@ -130,7 +130,8 @@ struct LogTimes {
 
 /// Makes results of the logs of all hosts. `wall` is the duration of the run.
 ///
-/// # Errors If a log makes no sense or reports a broken message, or results cannot be written.
+/// # Errors
+/// If a log makes no sense or reports a broken message, or results cannot be written.
 pub fn collect(
     plan: &ValidPlan,
     logs: &[PathBuf],

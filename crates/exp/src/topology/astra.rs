@@ -60,11 +60,15 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     draft.finish()
 }
 
-/// Puts the line of the key with which an error begins before it.
-fn located(error: String, text: &str) -> String {
-    match line_of(text, error.split(':').next().unwrap_or_default()) {
-        Some(line) => format!("line {line}: {error}"),
-        None => error,
+/// A key and the problem with its value; the key is empty if there is none.
+type KeyProblem = (String, String);
+
+/// Returns the message of a problem, with the line of its key.
+fn located((key, problem): KeyProblem, text: &str) -> String {
+    match (line_of(text, &key), &*key) {
+        (_, "") => problem,
+        (Some(line), _) => format!("line {line}: {key}: {problem}"),
+        (None, _) => format!("{key}: {problem}"),
     }
 }
 
@@ -107,27 +111,29 @@ fn plain(value: &Yaml<'_>) -> Value {
     }
 }
 
-fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, String> {
-    let object = value.as_object().ok_or("expected a table of lists")?;
+fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, KeyProblem> {
+    let object = value.as_object();
+    let object = object.ok_or_else(|| (String::new(), "expected a table of lists".to_owned()))?;
     let is_old = object.contains_key("topologies-per-dim");
     let keys = KEYS[usize::from(is_old)];
+    let bad = |key: &str, problem: String| (key.to_owned(), problem);
     // One dimension may be a value without brackets.
     let list = |key: &str| match object.get(key) {
         Some(Value::Array(list)) => Ok(list.clone()),
         Some(value @ (Value::String(_) | Value::Number(_))) => Ok(vec![value.clone()]),
-        Some(other) => Err(format!("{key}: expected a list, got {other}")),
-        None => Err(format!("{key}: expected a list, got none")),
+        Some(other) => Err(bad(key, format!("expected a list, got {other}"))),
+        None => Err(bad(key, "expected a list, got none".to_owned())),
     };
     let kinds = list(keys[0])?;
-    let numbers = |key: &str| -> Result<Vec<f64>, String> {
+    let numbers = |key: &str| -> Result<Vec<f64>, KeyProblem> {
         let list = list(key)?;
         if list.len() != kinds.len() {
             let (expected, got) = (count(kinds.len(), "value"), list.len());
-            return Err(format!("{key}: expected {expected}, one a dimension, got {got}"));
+            return Err(bad(key, format!("expected {expected}, one a dimension, got {got}")));
         }
         let number = |value: &Value| {
             let number = value.as_f64().filter(|number| (0.0..=1e9).contains(number));
-            number.ok_or_else(|| format!("{key}: expected numbers, got {value}"))
+            number.ok_or_else(|| bad(key, format!("expected numbers, got {value}")))
         };
         list.iter().map(number).collect()
     };
@@ -148,14 +154,14 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
         let kind = kinds[at].as_str().unwrap_or_default().to_owned();
         if !["Ring", "FullyConnected", "AllToAll", "Switch"].contains(&&*kind) {
             let expected = "expected Ring, FullyConnected or Switch";
-            return Err(format!("{}: {expected}, got {}", keys[0], kinds[at]));
+            return Err(bad(keys[0], format!("{expected}, got {}", kinds[at])));
         }
         let n = npus[at] as u64;
         if npus[at].fract() != 0.0 {
-            return Err(format!("{}: expected whole numbers, got {}", keys[1], npus[at]));
+            return Err(bad(keys[1], format!("expected whole numbers, got {}", npus[at])));
         }
         if n < 2 && kinds.len() == 1 || n < 1 {
-            return Err(format!("{}: expected at least 2 NPUs, got {}", keys[1], npus[at]));
+            return Err(bad(keys[1], format!("expected at least 2 NPUs, got {}", npus[at])));
         }
         // In the first versions a ring or a full mesh counts the links of an NPU.
         let per_pair = match &*kind {
@@ -167,11 +173,8 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
         let gbps = bandwidth[at] * 8.0 * f64::from(1 << 30) / 1e9;
         if !units::is_rate(gbps) {
             let got = bandwidth[at];
-            return Err(format!(
-                "{}: expected a bandwidth above 0 and up to 11641 GB/s in dimension {at}, got \
-                 {got}",
-                keys[2]
-            ));
+            let expected = format!("a bandwidth above 0 and up to 11641 GB/s in dimension {at}");
+            return Err(bad(keys[2], format!("expected {expected}, got {got}")));
         }
         Ok(Dimension { kind, npus: n, links: links.clamp(1, 64), gbps, latency_ns: latency[at] })
     };

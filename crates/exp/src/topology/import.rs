@@ -7,6 +7,7 @@ use rampmeter_workload::import::count;
 use rampmeter_workload::trace::HostNames;
 
 use super::names::NamesSpec;
+use crate::error::Problem;
 
 /// A topology of a file, and what a topology of a plan does not hold.
 #[derive(Clone, Debug)]
@@ -89,13 +90,16 @@ impl ImportedTopology {
         }
     }
 
-    /// Returns the message of an error in the user's names, after the line and the link if it is
-    /// about one.
-    pub(crate) fn explain(&self, error: &TopologyError) -> String {
-        let message = self.names.in_message(&error.to_string());
-        let Some(number) = error.link() else { return message };
-        let link = format!("link {number}");
-        let message = message.strip_prefix(&format!("{link}: ")).unwrap_or(&message);
+    /// Returns the problem of a network that cannot be built, in the names of its nodes. It has the
+    /// line and the link if it is about one.
+    pub(crate) fn problem(&self, error: &TopologyError) -> Problem {
+        let (expected, got) = error.expected_and_got(|node| self.names.node(node));
+        let Some(number) = error.link() else {
+            return match error.number() {
+                Some(name) => Problem::in_file(name.to_owned(), expected, got),
+                None => Problem::Unexpected { expected, got },
+            };
+        };
         let line = self.lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
         let ends = match &self.spec {
             TopologySpec::Links(topologies::Links { links, .. }) => {
@@ -107,7 +111,7 @@ impl ImportedTopology {
             let [a, b] = ends.each_ref().map(|end| self.names.of_default(end));
             format!(" ({a}-{b})")
         });
-        format!("{line}{link}{ends}: {message}")
+        Problem::in_file(format!("{line}link {number}{ends}"), expected, got)
     }
 
     /// Returns the topology as TOML, with the names of its nodes, and the number of its links.

@@ -130,16 +130,6 @@ impl NamesSpec {
         })
     }
 
-    /// Returns a message about nodes `h0`, `s0` with the names of the nodes.
-    pub(crate) fn in_message(&self, message: &str) -> String {
-        let is_end = |c: char| !c.is_ascii_alphanumeric();
-        let rename = |piece: &str| {
-            let word = piece.trim_end_matches(is_end);
-            format!("{}{}", self.of_default(word), &piece[word.len()..])
-        };
-        message.split_inclusive(is_end).map(rename).collect()
-    }
-
     /// Returns the name of what fails.
     pub(crate) fn target(&self, topology: &Topology, target: Target) -> String {
         match target {
@@ -161,7 +151,8 @@ impl NamesSpec {
 
     /// Returns the link between two named nodes, and true if its second end is named first.
     ///
-    /// # Errors The expected values. It fails if no link has the name, or if links between several
+    /// # Errors
+    /// The expected values. It fails if no link has the name, or if links between several
     /// pairs of nodes have it, as `a-b-c` may. It fails too if the number after `#` is too large.
     pub(crate) fn link_from(&self, topology: &Topology, name: &str) -> Result<(u32, bool), String> {
         let (ends, which) = match name.rsplit_once('#') {

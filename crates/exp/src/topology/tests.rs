@@ -316,7 +316,7 @@ fn columns_of_dataframes_and_fields_without_names_are_named() {
 /// Returns the message of a topology that cannot be built.
 fn unbuilt(name: &str, text: &str) -> String {
     let imported = parse(name, text).unwrap();
-    imported.explain(&imported.spec.build().unwrap_err())
+    imported.problem(&imported.spec.build().unwrap_err()).to_string()
 }
 
 #[test]

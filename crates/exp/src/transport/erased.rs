@@ -7,10 +7,10 @@ use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::{FabricNeeds, Spray};
 use rampmeter_core::wire::WireFormat;
 use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
-use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
+use rampmeter_proto::{Segmentation, TransportRules};
 use serde::Serialize;
 use toml::Table;
 
@@ -34,6 +34,8 @@ pub struct TransportInfo {
     pub keys: Vec<KeyInfo>,
     /// Stages at which its messages wait for permission to send, with their meanings.
     pub stages: Vec<(&'static str, &'static str)>,
+    /// Its rules in a few words each; empty if it does not describe them.
+    pub rules: TransportRules,
     /// True if it takes the round trips that every transport with packets takes.
     pub has_round_trips: bool,
     /// Transports that may run in lower classes.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rampmeter_core::envelope::TransportId;
 use rampmeter_core::fabric::FabricNeeds;
 use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
-use rampmeter_proto::Segmentation;
 use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::registered::{Deployment, DerivedValue, Network, Site};
+use rampmeter_proto::{Segmentation, TransportRules};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport, TransportInfo, presets};
@@ -32,6 +32,12 @@ fn about() -> TransportInfo {
         presets: presets::<IdealConfig>(),
         keys: key_infos::<IdealConfig>(),
         stages: Vec::new(),
+        rules: TransportRules {
+            decided_by: "a scheduler that knows all flows; a bound, not a protocol",
+            host_state: "none",
+            switch_functions: "none",
+            after_loss: "there are no packets, so no losses",
+        },
         has_round_trips: false,
         best_effort: Vec::new(),
     }

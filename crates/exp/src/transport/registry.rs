@@ -62,7 +62,8 @@ impl Registry {
 
     /// Reads the `transport` table, or the tables of several transports that share the network.
     ///
-    /// # Errors A name or key is unknown, or a value cannot be used. Keys are those of the table,
+    /// # Errors
+    /// A name or key is unknown, or a value cannot be used. Keys are those of the table,
     /// after its place if there are several.
     pub fn read(&self, value: &Value) -> Result<TransportSpec, BadKey> {
         let tables = match value {

@@ -47,6 +47,7 @@ pub(super) fn about<T: RegisteredTransport>() -> TransportInfo {
         presets: presets::<T::Keys>(),
         keys: key_infos::<T::Keys>(),
         stages: T::STAGES.iter().map(|stage| (stage.name, stage.meaning)).collect(),
+        rules: T::RULES,
         has_round_trips: true,
         best_effort: Vec::new(),
     }

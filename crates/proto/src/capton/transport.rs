@@ -13,7 +13,9 @@ use super::wire::{CaptonHeader, OrderHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::Segmentation;
 
 /// The CAPTON transport.
@@ -65,6 +67,12 @@ impl RegisteredTransport for CaptonTransport {
         "A controller that lets the flow with the least left transmit, over all paths (CAPTON).";
     const WIRE: TransportId = TransportId(9);
     const STAGES: &'static [&'static Stage] = crate::central::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "a controller, for each message",
+        host_state: "as TCP, and orders of the controller",
+        switch_functions: "spread packets over all paths",
+        after_loss: "as TCP",
+    };
 
     fn segmentation(keys: &CaptonConfig) -> Segmentation {
         let &CaptonConfig { payload, header, padding, .. } = keys;

@@ -44,7 +44,7 @@ use rampmeter_core::{Bytes, FabricFacts, NoArbiter, Stage, SwitchFacts, Transpor
 
 use crate::keys::BadKey;
 use crate::registered::{
-    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
+    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site, TransportRules,
 };
 use crate::toolkit::Segmentation;
 use config::PathFacts;
@@ -72,6 +72,12 @@ impl RegisteredTransport for CosyTransport {
     const SUMMARY: &'static str = "Delivery within a bound, or a reject (cosy).";
     const WIRE: TransportId = TransportId(5);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers and switches, which reserve slots of each link",
+        host_state: "messages, K slots in each direction, queued requests",
+        switch_functions: "keep reservations",
+        after_loss: "the message fails at once, as its bound is lost",
+    };
 
     fn segmentation(keys: &CosyConfig) -> Segmentation {
         let &CosyConfig { payload, header, padding, .. } = keys;

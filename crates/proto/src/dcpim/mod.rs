@@ -45,6 +45,7 @@ use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 use crate::keys::BadKey;
 use crate::registered::{
     Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, SharedTime, Site,
+    TransportRules,
 };
 use crate::toolkit::{Segmentation, dcpim_study_buffer, transport};
 use config::Rounds;
@@ -67,6 +68,12 @@ impl RegisteredTransport for DcpimTransport {
         "Rounds of parallel iterative matching between hosts, then tokens (dcPIM).";
     const WIRE: TransportId = TransportId(1);
     const STAGES: &'static [&'static Stage] = sender::permission::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, for senders that a matching gave them",
+        host_state: "flows, tokens, channels and offers of the matching",
+        switch_functions: "serve classes",
+        after_loss: "the token expires with its phase, and the receiver sends another",
+    };
 
     fn segmentation(keys: &DcpimConfig) -> Segmentation {
         let &DcpimConfig { payload, header, padding, .. } = keys;

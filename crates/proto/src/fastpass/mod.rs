@@ -47,7 +47,7 @@ use rampmeter_core::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{
-    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site,
+    Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site, TransportRules,
 };
 use crate::toolkit::{Segmentation, phost_study_buffer};
 use config::Model;
@@ -92,6 +92,12 @@ impl RegisteredTransport for FastpassTransport {
     const SUMMARY: &'static str = "An arbiter that grants time slots and paths (Fastpass).";
     const WIRE: TransportId = TransportId(4);
     const STAGES: &'static [&'static Stage] = host::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "an arbiter, for each slot",
+        host_state: "flows, requests by destination, allocated slots",
+        switch_functions: "follow source routes",
+        after_loss: "the packet gets another slot",
+    };
 
     fn segmentation(keys: &FastpassConfig) -> Segmentation {
         let &FastpassConfig { payload, header, padding, .. } = keys;

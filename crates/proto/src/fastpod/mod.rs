@@ -44,7 +44,9 @@ use rampmeter_core::fabric::{
 use rampmeter_core::{Bytes, FabricFacts, Stage, SwitchFacts, Transport, Wiring};
 
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, Deployment, DerivedValue, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::Segmentation;
 
 /// Full cells in a port with memory above which it drops unscheduled cells, as many as Homa Aeolus
@@ -76,6 +78,12 @@ impl RegisteredTransport for FastpodTransport {
         "An arbiter that grants slots of a pod whose switches have no memory (Fastpod).";
     const WIRE: TransportId = TransportId(11);
     const STAGES: &'static [&'static Stage] = pod::host::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "an arbiter, for each slot",
+        host_state: "messages, requests by destination, 64 slots of reports",
+        switch_functions: "follow source routes; without memory in pods",
+        after_loss: "the whole message is retransmitted",
+    };
 
     fn segmentation(keys: &FastpodConfig) -> Segmentation {
         keys.segmentation()

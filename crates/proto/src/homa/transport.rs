@@ -12,6 +12,7 @@ use super::wire::HomaHeader;
 use crate::keys::{BadKey, Keys, Preset};
 use crate::registered::{
     Assumptions, Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site,
+    TransportRules,
 };
 use crate::toolkit::{Segmentation, transport};
 
@@ -118,6 +119,12 @@ impl RegisteredTransport for HomaTransport {
         "Grants from the receiver, priorities by remaining size, overcommitment (Homa).";
     const WIRE: TransportId = TransportId(13);
     const STAGES: &'static [&'static Stage] = super::sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, by grants; the first BDP without",
+        host_state: "messages, a heap of those to grant",
+        switch_functions: "serve classes",
+        after_loss: "RESEND, when nothing of a message arrives for a timeout",
+    };
 
     fn segmentation(keys: &HomaConfig) -> Segmentation {
         keys.segmentation()
@@ -151,6 +158,12 @@ impl RegisteredTransport for HomaAeolusTransport {
         "Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.";
     const WIRE: TransportId = TransportId(14);
     const STAGES: &'static [&'static Stage] = super::sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, by grants; the first BDP without",
+        host_state: "messages, a heap of those to grant",
+        switch_functions: "drop unscheduled packets early",
+        after_loss: "a probe shows lost unscheduled packets at once; RESEND for others",
+    };
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &AeolusConfig) -> Segmentation {

@@ -42,6 +42,7 @@ use rampmeter_core::{Bytes, FabricFacts, Stage, Transport};
 use crate::keys::BadKey;
 use crate::registered::{
     Assumptions, Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site,
+    TransportRules,
 };
 use crate::toolkit::{Segmentation, transport};
 
@@ -69,6 +70,12 @@ impl RegisteredTransport for HpccTransport {
         "Windows from queue lengths and rates that switches write on packets (HPCC).";
     const WIRE: TransportId = TransportId(16);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders, by a window and a rate",
+        host_state: "flows: window, rate, last records of each link",
+        switch_functions: "write queues and rates on packets, pause",
+        after_loss: "go-back-N",
+    };
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &HpccConfig) -> Segmentation {

@@ -13,7 +13,9 @@ use super::wire::{HylineHeader, SignalHeader};
 use crate::central::settings::{Settings, needs};
 use crate::central::{Central, CentralArbiter, CentralHost};
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::Segmentation;
 
 /// The Hyline transport.
@@ -62,6 +64,12 @@ impl RegisteredTransport for HylineTransport {
         "TCP for short messages; a controller that gives long ones turns and paths (Hyline).";
     const WIRE: TransportId = TransportId(10);
     const STAGES: &'static [&'static Stage] = crate::central::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders for short messages, a controller for long ones",
+        host_state: "as TCP, and orders of the controller",
+        switch_functions: "follow source routes of long messages",
+        after_loss: "as TCP",
+    };
 
     fn segmentation(keys: &HylineConfig) -> Segmentation {
         let &HylineConfig { payload, header, padding, .. } = keys;

@@ -37,7 +37,9 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
 use rampmeter_core::{Bytes, FabricFacts, Stage, Transport, TrimmingProgram};
 
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::{Segmentation, transport};
 
 transport! {
@@ -58,6 +60,12 @@ impl RegisteredTransport for NdpTransport {
         "Switches that trim packets, receivers that pull at the rate of their link (NDP).";
     const WIRE: TransportId = TransportId(12);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, by a pull for each packet; the first window without",
+        host_state: "flows, unanswered packets, a queue of pulls, scores of paths",
+        switch_functions: "trim packets",
+        after_loss: "the trimmed header shows it at once; a timeout finds lost headers",
+    };
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &NdpConfig) -> Segmentation {

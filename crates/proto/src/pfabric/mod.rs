@@ -33,7 +33,9 @@ use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
 use rampmeter_core::{FabricFacts, RankProgram, Stage};
 
 use crate::keys::BadKey;
-use crate::registered::{Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::registered::{
+    Deployment, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::{CAPTON_PORT_PACKETS, Segmentation, transport, two_bdps};
 use config::Network;
 
@@ -55,6 +57,12 @@ impl RegisteredTransport for PfabricTransport {
         "Ports that order and drop by remaining size, hosts at line rate (pFabric).";
     const WIRE: TransportId = TransportId(3);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders, at line rate",
+        host_state: "flows with windows, a heap by remaining size",
+        switch_functions: "order and drop by remaining size",
+        after_loss: "a timeout of three round trips",
+    };
 
     fn segmentation(keys: &PfabricConfig) -> Segmentation {
         let &PfabricConfig { payload, header, padding, .. } = keys;

@@ -41,7 +41,9 @@ use rampmeter_core::fabric::{FabricNeeds, Need};
 use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::{Segmentation, phost_study_buffer, transport};
 use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
 
@@ -63,6 +65,12 @@ impl RegisteredTransport for PhostTransport {
         "Tokens a packet from the destination, free tokens for first packets (pHost).";
     const WIRE: TransportId = TransportId(2);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, by a token for each packet",
+        host_state: "flows, unused tokens of a few packet times",
+        switch_functions: "serve classes",
+        after_loss: "the packet gets a new token",
+    };
 
     fn segmentation(keys: &PhostConfig) -> Segmentation {
         let &PhostConfig { payload, header, padding, .. } = keys;

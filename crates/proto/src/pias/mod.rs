@@ -37,7 +37,7 @@ use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
 pub use config::PiasConfig;
 
 use crate::keys::BadKey;
-use crate::registered::{Assumptions, DerivedValue, RegisteredTransport, Site};
+use crate::registered::{Assumptions, DerivedValue, RegisteredTransport, Site, TransportRules};
 use crate::tcp::wire::TcpHeader;
 use crate::tcp::{Tcp, TcpHost};
 use crate::toolkit::{Segmentation, transport};
@@ -59,6 +59,12 @@ impl RegisteredTransport for PiasTransport {
     const SUMMARY: &'static str = "DCTCP whose messages fall through classes by the bytes sent.";
     const WIRE: TransportId = TransportId(8);
     const STAGES: &'static [&'static Stage] = crate::tcp::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders, by a window",
+        host_state: "as TCP, and sent bytes of each message",
+        switch_functions: "serve classes, mark",
+        after_loss: "as TCP",
+    };
 
     fn segmentation(keys: &PiasConfig) -> Segmentation {
         keys.tcp.segmentation()

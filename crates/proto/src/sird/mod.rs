@@ -39,7 +39,9 @@ use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Stage};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::registered::{Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site};
+use crate::registered::{
+    Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::{Segmentation, transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
@@ -63,6 +65,12 @@ impl RegisteredTransport for SirdTransport {
         "Credit of receivers, limited by the queues that senders and switches report (SIRD).";
     const WIRE: TransportId = TransportId(15);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "receivers, by credit; less for senders and ports with queues",
+        host_state: "messages, unused credit, a bucket and a limit for each sender",
+        switch_functions: "mark",
+        after_loss: "credit of the first missing packet expires, and is given again",
+    };
 
     fn segmentation(keys: &SirdConfig) -> Segmentation {
         keys.segmentation()

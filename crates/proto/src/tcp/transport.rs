@@ -10,7 +10,9 @@ use super::config::{Connections, Tcp, TcpConfig};
 use super::host::TcpHost;
 use super::wire::TcpHeader;
 use crate::keys::{BadKey, Keys, Preset, Setting};
-use crate::registered::{Assumptions, DerivedValue, Quantity, RegisteredTransport, Site};
+use crate::registered::{
+    Assumptions, DerivedValue, Quantity, RegisteredTransport, Site, TransportRules,
+};
 use crate::toolkit::{Segmentation, transport};
 
 transport! {
@@ -119,6 +121,12 @@ impl RegisteredTransport for TcpTransport {
     const SUMMARY: &'static str = "Connections of hosts: Cubic or NewReno (RFC 9293, 9438, 6582).";
     const WIRE: TransportId = TransportId(6);
     const STAGES: &'static [&'static Stage] = super::sender::permission::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders, by a window",
+        host_state: "connections: window, sent segments, timers",
+        switch_functions: "none",
+        after_loss: "later packets show it (RACK), or a timeout",
+    };
 
     fn segmentation(keys: &TcpConfig) -> Segmentation {
         keys.segmentation()
@@ -147,6 +155,12 @@ impl RegisteredTransport for DctcpTransport {
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
     const WIRE: TransportId = TransportId(7);
     const STAGES: &'static [&'static Stage] = super::sender::permission::STAGES;
+    const RULES: TransportRules = TransportRules {
+        decided_by: "senders, by a window",
+        host_state: "connections: window, sent segments, timers",
+        switch_functions: "mark",
+        after_loss: "later packets show it (RACK), or a timeout",
+    };
 
     fn segmentation(keys: &DctcpConfig) -> Segmentation {
         keys.0.segmentation()

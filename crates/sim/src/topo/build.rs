@@ -24,7 +24,8 @@ impl LinkParameters {
     /// Returns the wires of a plan: the rates of links of hosts and between switches in Gbit/s, and
     /// propagation and the processing of switches and hosts in nanoseconds.
     ///
-    /// # Errors A rate or delay is out of range.
+    /// # Errors
+    /// A rate or delay is out of range.
     pub(super) fn new(
         access_gbps: f64,
         core_gbps: f64,
@@ -83,8 +84,7 @@ impl Topology {
         let mut host_links = vec![Vec::new(); n_hosts as usize];
         for (idx, link) in links.iter().enumerate() {
             if link.a == link.b {
-                let (expected, got) = ("two different nodes".into(), format!("{} twice", link.a));
-                return Err(TopologyError::BadEnd { link: idx, expected, got });
+                return Err(TopologyError::SameEnds { link: idx, node: link.a });
             }
             for (end, other) in [(link.a, link.b), (link.b, link.a)] {
                 if let Node::Host(h) = end {
@@ -236,7 +236,7 @@ fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyEr
             }
         }
     }
-    if own.is_empty() { Err(TopologyError::NoLink { host }) } else { Ok(own) }
+    if own.is_empty() { Err(TopologyError::NoLink(host)) } else { Ok(own) }
 }
 
 pub(super) fn trunk(below: u32, above: u32, wires: &LinkParameters) -> Link {

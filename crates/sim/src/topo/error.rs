@@ -1,14 +1,15 @@
 //! Reasons why topologies cannot be built.
 
+use std::error::Error;
+use std::fmt;
+
 use rampmeter_core::wiring::Node;
-use thiserror::Error;
 
 /// Reason why a topology cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TopologyError {
     /// A count is out of range.
-    #[error("{name} must be {expected}, got {got}")]
     Count {
         /// Name of the number.
         name: &'static str,
@@ -18,7 +19,6 @@ pub enum TopologyError {
         got: u64,
     },
     /// A rate or a delay is out of range.
-    #[error("{name} must be {expected}, got {got}")]
     Number {
         /// Name of the number.
         name: &'static str,
@@ -27,27 +27,29 @@ pub enum TopologyError {
         /// The value as it was written.
         got: String,
     },
+    /// A file of a topology that the caller has not read.
+    Unread(String),
     /// A link's end is not a node.
-    #[error("link {link}: expected {expected}, got \"{got}\"")]
     BadEnd {
         /// The link's place in the list, from zero.
         link: usize,
-        /// The values allowed.
-        expected: String,
+        /// Number of hosts, at least 1.
+        hosts: u32,
+        /// Number of switches.
+        switches: u32,
         /// The value in the topology.
         got: String,
     },
-    /// A host without a link.
-    #[error("expected host h{host} to have a link to a switch, got none")]
-    NoLink {
-        /// The host.
-        host: u32,
+    /// A link from a node to itself.
+    SameEnds {
+        /// The link's place in the list, from zero.
+        link: usize,
+        /// The node.
+        node: Node,
     },
+    /// A host without a link.
+    NoLink(u32),
     /// A host with a link to another host.
-    #[error(
-        "expected links of host h{host} to lead to switches, got one to h{other}: hosts do not \
-         forward packets unless topology.hosts-forward is true"
-    )]
     HostToHost {
         /// The link's place in the list, from zero.
         link: usize,
@@ -57,10 +59,6 @@ pub enum TopologyError {
         other: u32,
     },
     /// A link of a host that is listed from each of its ends.
-    #[error(
-        "expected each link of a host once, got \"{from}-{to}\" after \"{to}-{from}\": a link \
-         carries both directions; links in parallel have the same first end"
-    )]
     TwoDirections {
         /// The place of the second link in the list, from zero.
         link: usize,
@@ -70,27 +68,101 @@ pub enum TopologyError {
         to: Node,
     },
     /// Two hosts cannot reach one another.
-    #[error("expected a path between all hosts, got none between h{0} and h{1}")]
     Disconnected(u32, u32),
     /// Two hosts can reach one another over other hosts only.
-    #[error(
-        "expected a path over switches between all hosts, got one between h{0} and h{1} over other \
-         hosts only: hosts do not forward packets unless topology.hosts-forward is true"
-    )]
     Forwarding(u32, u32),
     /// A switch that no host can reach.
-    #[error("expected every switch to be joined to hosts, got s{0} without a path to any")]
     UnreachableSwitch(u32),
 }
+
+/// Remedy for hosts between other hosts.
+const FORWARDING: &str = "hosts do not forward packets unless topology.hosts-forward is true";
 
 impl TopologyError {
     /// Returns the place in the list of the link that is wrong, if it is one.
     pub fn link(&self) -> Option<usize> {
         match *self {
             Self::BadEnd { link, .. }
+            | Self::SameEnds { link, .. }
             | Self::HostToHost { link, .. }
             | Self::TwoDirections { link, .. } => Some(link),
             _ => None,
         }
     }
+
+    /// Returns the name of the number that is out of range, if it is one.
+    pub fn number(&self) -> Option<&'static str> {
+        match *self {
+            Self::Count { name, .. } | Self::Number { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the expected and the actual value, with nodes by the names that `name` returns.
+    pub fn expected_and_got(&self, name: impl Fn(Node) -> String) -> (String, String) {
+        let host = |number: &u32| name(Node::Host(*number));
+        match self {
+            Self::Count { expected, got, .. } => ((*expected).to_owned(), got.to_string()),
+            Self::Number { expected, got, .. } => ((*expected).to_owned(), got.clone()),
+            Self::Unread(file) => ("a topology whose file has been read".to_owned(), file.clone()),
+            Self::BadEnd { hosts, switches, got, .. } => {
+                let hosts = format!("{} to {}", host(&0), host(&(hosts - 1)));
+                let switch = |number| name(Node::Switch(number));
+                let expected = match switches.checked_sub(1) {
+                    Some(last) => format!("{hosts} or {} to {}", switch(0), switch(last)),
+                    None => hosts,
+                };
+                (expected, format!("\"{got}\""))
+            }
+            Self::SameEnds { node, .. } => {
+                ("two different nodes".to_owned(), format!("\"{} twice\"", name(*node)))
+            }
+            Self::NoLink(number) => {
+                (format!("host {} to have a link to a switch", host(number)), "none".to_owned())
+            }
+            Self::HostToHost { host: number, other, .. } => (
+                format!("links of host {} to lead to switches", host(number)),
+                format!("one to {}: {FORWARDING}", host(other)),
+            ),
+            Self::TwoDirections { from, to, .. } => {
+                let (from, to) = (name(*from), name(*to));
+                let got = format!(
+                    "\"{from}-{to}\" after \"{to}-{from}\": a link carries both directions; links \
+                     in parallel have the same first end"
+                );
+                ("each link of a host once".to_owned(), got)
+            }
+            Self::Disconnected(a, b) => (
+                "a path between all hosts".to_owned(),
+                format!("none between {} and {}", host(a), host(b)),
+            ),
+            Self::Forwarding(a, b) => (
+                "a path over switches between all hosts".to_owned(),
+                format!(
+                    "one between {} and {} over other hosts only: {FORWARDING}",
+                    host(a),
+                    host(b)
+                ),
+            ),
+            Self::UnreachableSwitch(number) => (
+                "every switch to be joined to hosts".to_owned(),
+                format!("{} without a path to any", name(Node::Switch(*number))),
+            ),
+        }
+    }
 }
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(link) = self.link() {
+            write!(f, "link {link}: ")?;
+        }
+        if let Some(name) = self.number() {
+            write!(f, "{name}: ")?;
+        }
+        let (expected, got) = self.expected_and_got(|node| node.to_string());
+        write!(f, "expected {expected}, got {got}")
+    }
+}
+
+impl Error for TopologyError {}

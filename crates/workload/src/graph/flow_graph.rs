@@ -226,7 +226,8 @@ impl GraphBuilder {
 
     /// Returns the graph.
     ///
-    /// # Errors An edge has an end that does not exist. A flow depends on one that its source
+    /// # Errors
+    /// An edge has an end that does not exist. A flow depends on one that its source
     /// neither sends nor receives. The dependencies have a cycle.
     pub fn build(self) -> Result<Graph, GraphError> {
         let Self { nodes, delays, edges, rounds, calls } = self;

@@ -120,7 +120,8 @@ pub fn read_reference(
 
 /// Reads the flows of `file`, with or without dependencies.
 ///
-/// # Errors As [`read`]. Dependencies form a cycle. A flow depends on one that does not exist, or
+/// # Errors
+/// As [`read`]. Dependencies form a cycle. A flow depends on one that does not exist, or
 /// that its source neither sends nor receives.
 pub fn read_trace(
     file: &Path,

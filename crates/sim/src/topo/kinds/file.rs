@@ -20,10 +20,6 @@ pub struct File {
 
 impl Kind for File {
     fn build(&self) -> Result<Topology, TopologyError> {
-        Err(TopologyError::BadEnd {
-            link: 0,
-            expected: "a topology whose file has been read".into(),
-            got: self.file.clone(),
-        })
+        Err(TopologyError::Unread(self.file.clone()))
     }
 }

@@ -10,7 +10,8 @@ use crate::topo::topology::Topology;
 pub trait Kind {
     /// Checks the keys and builds the network.
     ///
-    /// # Errors A count, rate or delay is out of range. The graph is not connected. A host has no
+    /// # Errors
+    /// A count, rate or delay is out of range. The graph is not connected. A host has no
     /// link, or one that does not lead to a switch.
     fn build(&self) -> Result<Topology, TopologyError>;
 

@@ -101,10 +101,8 @@ impl LinkSpec {
             let switch = || name.strip_prefix('s').and_then(|r| number(r, switches));
             host.or_else(|| switch().map(Node::Switch)).ok_or_else(|| TopologyError::BadEnd {
                 link,
-                expected: match switches.checked_sub(1) {
-                    Some(last) => format!("h0 to h{} or s0 to s{last}", hosts - 1),
-                    None => format!("h0 to h{}", hosts - 1),
-                },
+                hosts,
+                switches,
                 got: name.to_owned(),
             })
         };

@@ -61,7 +61,8 @@ kinds!(LeafSpine, FatTree, Star, Dumbbell, Dragonfly, Pod, Links, File);
 impl TopologySpec {
     /// Checks the keys and builds the network.
     ///
-    /// # Errors As [`Kind::build`]. A [`File`] is an error, which the caller must read first.
+    /// # Errors
+    /// As [`Kind::build`]. A [`File`] is an error, which the caller must read first.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         self.kind().build()
     }
