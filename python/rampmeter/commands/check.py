@@ -43,7 +43,8 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
     The output is a plan. Warnings, and the values derived from plan and network (round trips,
     bandwidth-delay product, buffers, windows, timeouts), are comments in it. So is the traffic that
     the workload offers: the mean message size, and the load of each tier's links as a share of
-    their rates, from the first 50 000 flows over all shortest paths.
+    their rates, from the first 50 000 flows over all shortest paths. Each value and transport of a
+    sweep is checked once.
 
     \b
     Example:
@@ -54,7 +55,7 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
     whole = Plan.load(plan).with_(*overrides_of(settings, None))
     complete = whole.check()
     if whole.sweep is not None:
-        sweep_of(whole)
+        sweep_of(whole).check(each_value_once=True)
     if picture is not None:
         _draw(whole, picture)
     if not output.is_text:

@@ -183,9 +183,18 @@ class Sweep:
                 points.append(Point(len(points), values, transport, plan))
         return tuple(points)
 
-    def check(self) -> None:
-        """Raises `PlanError` for the first point that cannot run."""
+    def check(self, *, each_value_once: bool = False) -> None:
+        """Raises `PlanError` for the first point that cannot run.
+
+        If `each_value_once`, only points with a value or transport that no earlier point has are
+        checked.
+        """
+        seen: set[object] = set()
         for point in self.points:
+            new = {point.transport.label, *((key, format_value(of)) for key, of in point.values)}
+            if each_value_once and new <= seen:
+                continue
+            seen |= new
             try:
                 point.plan.check()
             except PlanError as error:
