@@ -123,6 +123,20 @@ class TestJobs:
         done = rm.run(base, out=tmp_path / "r", quiet=True)
         assert set(critical_paths(done)) == {0, 2}
 
+    def test_a_trace_with_names_of_hosts_has_a_bound(self, tmp_path: Path) -> None:
+        (tmp_path / "named.csv").write_text(
+            "arrival_us,src,dst,size_bytes,tenant\n0,gpu-a,gpu-b,1000,0\n5,c,gpu-a,20000,0\n"
+        )
+        plan = rm.Plan(
+            "topology = { kind = 'star', hosts = 3 }\nnames = { hosts = ['gpu-a', 'gpu-b', 'c'] }\n"
+            "transport = { name = 'dcpim' }\n"
+            "workload = { pattern = 'trace', file = 'named.csv' }\n",
+            base=tmp_path,
+        )
+        done = rm.run(plan, out=tmp_path / "r", quiet=True)
+        assert len(records(done, "slowdown_by_size")) > 1
+        assert all(bound > 0 for bound in critical_paths(done).values())
+
     def test_a_job_that_waits_for_another_has_no_bound(self, tmp_path: Path) -> None:
         done = rm.run(trace(tmp_path, "graph.csv", GRAPH), out=tmp_path / "r", quiet=True)
         assert [row["bound_us"] is None for row in records(done, "jobs")] == [False, True, False]

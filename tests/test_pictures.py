@@ -143,7 +143,9 @@ def test_runs_without_a_timeline_and_samples_have_no_pictures(small_run: rm.Run)
         (lambda run: run.plot.link(start="x"), "start: expected a time such as 40us"),
         (lambda run: run.plot.link(start=5, end=2), "end: expected a time after 5, got 2"),
         (lambda run: run.plot.time_space(hosts="a"), "hosts: expected numbers and ranges"),
-        (lambda run: run.plot.time_space(hosts=[99]), "hosts: expected hosts with packets, got 99"),
+        (lambda run: run.plot.time_space(hosts=[99]), "hosts: expected hosts below [0-9]+, got 99"),
+        (lambda run: run.plot.link(3), "port: expected a text such as h0>s0, got 3"),
+        (lambda run: run.plot.queue([1]), "port: expected a text such as h0>s0, got .1."),
     ],
 )
 def test_wrong_arguments_are_errors_that_name_them(run: rm.Run, call: object, message: str) -> None:

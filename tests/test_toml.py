@@ -35,6 +35,11 @@ def test_compact_values_are_read_back_as_they_were(value: Any) -> None:
     assert tomllib.loads(f"key = {compact(value)}") == {"key": value}
 
 
+def test_long_lists_are_read_back_as_they_were() -> None:
+    table = {"a": {"hosts": [*range(20_000)], "rows": [[0.5, 1e300], [1e-9, 2.0]] * 60, "b": 1}}
+    assert tomllib.loads(dumps(table)) == table
+
+
 def test_plain_values_precede_sections() -> None:
     text = dumps({"topology": {"kind": "star", "links": [{"gbps": 1.0}]}, "seed": 1})
     assert text == 'seed = 1\n\n[topology]\nkind = "star"\n\n[[topology.links]]\ngbps = 1.0\n'

@@ -61,7 +61,24 @@ def sweep(**keywords: Any) -> rm.SweepResults:
 LOADS = {"workload.load": [0.3]}
 
 CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
+    # Pictures and folders.
+    "a run for a comparison": (
+        lambda r: rm.Comparison.load(r.run.path),
+        "expected the folder of a comparison, got",
+    ),
+    "no comparison": (
+        lambda _: rm.Comparison.load("nodir"),
+        "nodir: expected the folder of a comparison, got no folder",
+    ),
     # Plans.
+    "a long text": (
+        lambda _: run(workload=rm.AllToAll(sizes="x" * 3_000_000, load=0.5)),
+        r'got "x{79}\.\.\. \(3000002 characters\)$',
+    ),
+    "a long list": (
+        lambda _: run(workload=rm.AllToAll(sizes=[*range(30_000)], load=0.5)),
+        "workload.sizes: expected the name of a distribution, .* got a list",
+    ),
     "a plan of a number": (lambda _: rm.run(5), "plan: expected a path, got 5"),
     "no plan": (lambda _: rm.run(), "topology: expected a part of a plan, got None"),
     "no workload": (lambda _: run(workload=None), "workload: expected a part of a plan, got None"),
@@ -253,7 +270,6 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     "a comparison of numbers": (lambda _: rm.Comparison({"a": 5}), r"runs\['a'\]: .* got 5"),
     "a comparison of folders": (lambda _: rm.Comparison({"a": "x"}), r"runs\['a'\]: .* `rm.Run"),
     "a list of runs": (lambda r: rm.Comparison([r.run]), "runs: expected a mapping of labels"),
-    "no comparison": (lambda r: rm.Comparison.load(r.folder / "run"), "comparison.json: No such"),
     "an unknown label": (
         lambda r: r.comparison.slowdowns("homa"),
         "label: expected one of dcpim, phost, got homa",

@@ -114,7 +114,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _with_option(error: E, parameters: Sequence[click.Parameter]) -> E:
     """Returns an error of an argument in Python as that of the option with its value."""
     location = location_of(error)
-    name = f"--{ARGUMENTS.get(location.key, location.key)}"
+    name = f"--{ARGUMENTS.get(location.key, location.key.replace('_', '-'))}"
     if location.file or not any(name in one.opts for one in parameters):
         return error
     return relocated(error, Location(key=name))

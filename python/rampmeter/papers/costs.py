@@ -45,6 +45,12 @@ def packet_seconds(figure: Figure, ledger: Ledger) -> float:
     return seconds / packets if packets and seconds else SECONDS_PER_PACKET
 
 
+def costs_of(figure: Figure, ledger: Ledger) -> list[FigureCost]:
+    """Returns the costs of a figure with `--quick` and in full."""
+    each = packet_seconds(figure, ledger)
+    return [FigureCost.of(figure, mode, seeds_of(mode), each) for mode in MODES]
+
+
 def seeds_of(mode: Mode) -> int:
     """Returns the number of seeds of a mode by default."""
     return 1 if mode.is_reduced else SEEDS_WANTED
@@ -71,8 +77,7 @@ def list_table(figures: Sequence[Figure], ledger: Ledger, n_cores: int) -> Table
             # Names of papers on lines of their own leave room for titles.
             paper = figure.paper
             table.add_row(paper, style="bold")
-        each = packet_seconds(figure, ledger)
-        costs = [FigureCost.of(figure, mode, seeds_of(mode), each).seconds for mode in MODES]
+        costs = [cost.seconds for cost in costs_of(figure, ledger)]
         table.add_row(
             f"  {figure.number}", figure.title, *map(duration, costs), matches(figure, ledger)
         )

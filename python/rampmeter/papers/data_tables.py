@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rampmeter.papers.claims import limits_text
+from rampmeter.papers.costs import costs_of, matches
 from rampmeter.papers.figure import Figure
+from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.reproduce import Report
 from rampmeter.papers.status import NAMES, FigureStatus, totals
 from rampmeter.papers.table import row_name
@@ -39,6 +41,9 @@ FIGURES: Final = (
     Column("figure", "figure"),
     Column("title", "title"),
     Column("claim", "claim"),
+    Column("quick_cpu_s", "quick", "s", 2, form="general"),
+    Column("full_cpu_s", "full", "s", 2, form="general"),
+    Column("matches", "matches"),
 )
 
 
@@ -100,10 +105,18 @@ def status_table(statuses: Sequence[FigureStatus]) -> ResultTable:
     )
 
 
-def figures_table(figures: Iterable[Figure]) -> ResultTable:
-    """Returns the figures with their titles and claims."""
+def figures_table(figures: Iterable[Figure], ledger: Ledger) -> ResultTable:
+    """Returns the figures with their titles, claims, processor times and matches."""
     rows: list[tuple[Cell, ...]] = [
-        (one.paper, str(one.number), one.title, one.claim) for one in figures
+        (
+            one.paper,
+            str(one.number),
+            one.title,
+            one.claim,
+            *(cost.seconds for cost in costs_of(one, ledger)),
+            matches(one, ledger),
+        )
+        for one in figures
     ]
     return ResultTable("figures", "Figures of papers", FIGURES, rows)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,6 +43,8 @@ _NAMED = re.compile(r"""^\s*transport\s*=\s*["'\[]""", re.MULTILINE)
 BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a file. It is not part of a plan."""
 
+HTML_LINES = 100
+"""Maximum number of lines of a plan in a notebook."""
 SWEEP = "sweep"
 """The table of a plan with the points of a sweep. It is not part of a run."""
 
@@ -72,6 +75,12 @@ class Plan:
     def __repr__(self) -> str:
         """Returns the origin and the length of the plan; its text would fill the screen."""
         return f"Plan({self.origin!r}, {len(self.text.splitlines())} lines)"
+
+    def _repr_html_(self) -> str:
+        lines = self.text.splitlines()
+        more = f"\n... ({len(lines)} lines)" if len(lines) > HTML_LINES else ""
+        short = [f"{line[:200]}..." if len(line) > 200 else line for line in lines[:HTML_LINES]]
+        return f"<pre>{escape(chr(10).join(short))}{more}</pre>"
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Plan":

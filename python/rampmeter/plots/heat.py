@@ -1,19 +1,23 @@
 """Heat maps: a quantity over two keys of the plan, a map for each transport."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rampmeter.plots.replications import is_wide
+from rampmeter.plots.special_marks import TOO_SHORT
 from rampmeter.plots.style import current_format, finish, house_style, new_panels
 from rampmeter.text.numbers import thousands
 
 DARK_BELOW: Final = 0.55
 """Part of the colour scale on which numbers are white."""
+STAR: Final = "*"
+"""Mark of runs that were too short, as in tables."""
 NUMBERS_MAX: Final = 10
 """Maximum number of columns that have numbers in their cells."""
 
@@ -27,10 +31,12 @@ def heat_maps(
     y_label: str,
     value_label: str,
     title: str = "",
+    short: Collection[tuple[str, int, int]] = (),
 ) -> Figure:
     """Draws a map for each name, all by one colour scale. NaN is an empty cell.
 
-    Each map has a row for each value of `y`, the first at the bottom.
+    Each map has a row for each value of `y`, the first at the bottom. Cells in `short`, by name,
+    column and row, have a star: their runs were too short.
     """
     values = [value for rows in maps.values() for row in rows for value in row if value == value]
     if not values:
@@ -53,12 +59,13 @@ def heat_maps(
             axes.set_xticks(range(len(x)), x)
             axes.set_yticks(range(len(y)), y)
             axes.tick_params(length=0)
-            for at_y, row in enumerate(rows) if len(x) <= NUMBERS_MAX else ():
+            for at_y, row in enumerate(rows):
                 for at_x, value in enumerate(row):
-                    if value == value:
+                    text = f"{value:.3g}" if len(x) <= NUMBERS_MAX else ""
+                    text += STAR if (name, at_x, at_y) in short else ""
+                    if text and value == value:
                         is_dark = norm(value) < DARK_BELOW
                         colour = "white" if is_dark else "black"
-                        text = f"{value:.3g}"
                         axes.text(
                             at_x, at_y, text, ha="center", va="center", color=colour, fontsize=size
                         )
@@ -76,5 +83,12 @@ def heat_maps(
             bar.formatter = FuncFormatter(lambda value, _: thousands(value))
             bar.ax.yaxis.set_minor_formatter(NullFormatter())
             bar.update_ticks()
+        if short:
+            figure.legend(
+                handles=[Line2D([], [], color="black", marker=f"${STAR}$", linestyle="none")],
+                labels=[TOO_SHORT],
+                loc="outside lower right",
+                fontsize=size,
+            )
         finish(figure, panels[0], title)
     return figure

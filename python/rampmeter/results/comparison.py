@@ -24,7 +24,7 @@ from rampmeter.results.blame import Blame
 from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.goodput import goodput
-from rampmeter.results.missing import COMPARISON
+from rampmeter.results.missing import COMPARISON, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.overlay import runs_of
 from rampmeter.results.plot_list import PlotList, needs
@@ -94,6 +94,8 @@ class Comparison:
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
         """Reads the output of `save` or of `rampmeter compare`; raises `ResultError`."""
         path = path_argument("folder", folder)
+        if not (path / COMPARISON).is_file():
+            raise missing_run(path, "a comparison")
         about = read_json(path / COMPARISON)
         runs = {
             str(label): [Run(path / name) for name in names]

@@ -15,6 +15,7 @@ from rampmeter import _core
 from rampmeter.on_demand import np, pq
 from rampmeter.plan.manifest import BASE, IDENTITY
 from rampmeter.results.records import RunRecord
+from rampmeter.text.toml import dumps
 
 FLOWS_MAX: Final = 200_000
 """Number of flows beyond which paths are not computed, since that takes seconds."""
@@ -30,7 +31,7 @@ def critical_paths(run: RunRecord) -> dict[int, int]:
     if workload.get("pattern") != "trace" or run.summary["flows"]["submitted"] > FLOWS_MAX:
         return {}
     file = _unchanged_file(run.path, str(workload["file"]))
-    return {} if file is None else _longest_chains(run, _graph(file, workload))
+    return {} if file is None else _longest_chains(run, _graph(run, file, workload))
 
 
 def _unchanged_file(folder: Path, name: str) -> Path | None:
@@ -44,17 +45,21 @@ def _unchanged_file(folder: Path, name: str) -> Path | None:
         return None
 
 
-def _graph(file: Path, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _graph(run: RunRecord, file: Path, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the flows and computations of a trace, with the numbers of those before each."""
-    groups = workload.get("groups")
+    groups, names = workload.get("groups"), [*run.host_names]
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "flows.parquet"
+        target, network = Path(folder) / "flows.parquet", Path(folder) / "names.toml"
+        if names:
+            # Any network whose hosts have these names has their numbers.
+            star = {"kind": "star", "hosts": len(names)}
+            network.write_text(dumps({"topology": star, "names": {"hosts": names}}))
         _core.convert(
             str(file),
             workload.get("format") or "auto",
             str(target),
             bool(workload.get("sort")),
-            None,
+            network if names else None,
             workload.get("vector-bytes"),
             None if groups is None else file.parent / groups,
             dict(workload.get("columns") or {}),

@@ -41,6 +41,10 @@ class Run(Protocol):
         """Its folder."""
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """Its plan, identity and progress."""
+
+    @property
     def timeline(self) -> Timeline | None:
         """The events on each link, if it has a timeline."""
 
@@ -154,6 +158,10 @@ def time_space(
     """Draws the packets on each link, a panel for each run; raises `ResultError`."""
     timelines = {name: timeline_of(run) for name, run in runs.items()}
     wanted = None if hosts is None else set(parse_hosts(hosts))
+    for run in runs.values():
+        n_hosts = int(run.manifest.get("derived", {}).get("hosts", 0))
+        if n_hosts and wanted and max(wanted) >= n_hosts:
+            raise Location(key="hosts").error(expected=f"hosts below {n_hosts}", got=max(wanted))
     numbers = HostNumbers(runs.values())
     links = _links_of(timelines.values(), wanted, numbers)
     end_ps = max(_end(timeline, links, window) for timeline in timelines.values())
@@ -297,6 +305,8 @@ def _chosen(
     """Returns the port of a name, or the one whose values are the largest."""
     names = sorted({name for of in lines.values() for name in of}, key=numbers.order)
     if port is not None:
+        if not isinstance(port, str):
+            raise Location(key="port").error(expected="a text such as h0>s0", got=repr(port))
         # Names of nodes may have the separators of links, too.
         marks = re.finditer(r"\s*(->|→|-|>)\s*", port.strip())
         wanted = [f"{port.strip()[: one.start()]}>{port.strip()[one.end() :]}" for one in marks]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import pa
 from rampmeter.results import formats
+from rampmeter.results.names import size_ranges
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import NONE, byte_size, count, mega, number
 from rampmeter.text.text_table import LABEL_WIDTH, TextTable
@@ -31,6 +32,8 @@ Medium: TypeAlias = Literal["all", "text", "data", "none"]
 
 Form: TypeAlias = Literal["number", "bytes", "mega", "general", "name"]
 
+SIZE: Final = "size"
+"""Key of classes of sizes, whose labels have upper ends alone; readers see both ends."""
 CI: Final = "_ci"
 """Suffix of a key: half the width of the 95 % confidence interval."""
 HTML_ROWS_MAX: Final = 40
@@ -155,6 +158,11 @@ class ResultTable:
         head = [column.title for column in self.columns]
         pairs = ([*zip(self.columns, row, strict=True)] for row in self.rows)
         body = [[column.text(cell) for column, cell in row] for row in pairs]
+        for idx, column in enumerate(self.columns):
+            if column.key == SIZE:
+                sizes = size_ranges([line[idx] for line in body])
+                for line, size in zip(body, sizes, strict=True):
+                    line[idx] = size
         if self.is_transposed:
             (row,) = self.rows
             lines = zip(self.columns, row, zip(head, *body, strict=True), strict=True)

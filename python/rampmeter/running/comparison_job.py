@@ -146,7 +146,10 @@ class ComparisonJob:
     def _jobs(self, numbers: range) -> Iterator[Job]:
         first = self.plan.seed
         # With a table `load` all plans count the same packets.
-        counted = None if self.plan.get("load") is not None else self._packet(self.plan)
+        has_transport = self.plan.get("transport") is not None
+        counted = None
+        if self.plan.get("load") is None:
+            counted = self._packet(self.plan if has_transport else self.choices[0].of(self.plan))
         for choice in self.choices:
             plan = choice.of(self.plan)
             with naming_errors(choice.label):

@@ -192,6 +192,15 @@ class SweepPlots:
             y_label=key_name(y),
             value_label=measure_name(name),
             title=_title(fixed),
+            short={
+                (
+                    transport_name(point.transport),
+                    of_x.index(point.values[x]),
+                    of_y.index(point.values[y]),
+                )
+                for point in points
+                if _is_short(point)
+            },
         )
 
     def _by_transport(self, name: str, points: Sequence[PointRows], ax: "Axes | None") -> "Figure":
@@ -249,9 +258,7 @@ class SweepPlots:
         if against is not None:
             return self._key(against, "against", keys)
         if not keys:
-            raise Location(key="against").error(
-                expected="two keys with several numbers", got="fewer"
-            )
+            raise Location(key="sweep").error(expected="two keys with several numbers", got="fewer")
         numbers = [key for key in keys if self._is_numeric(key, self._points)]
         return LOAD if LOAD in numbers else (numbers or list(keys))[0]
 

@@ -10,6 +10,7 @@ from rampmeter.results.slowdown import STATISTICS
 from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.results.tables import SIZES
 from rampmeter.sweeps.columns import COLUMNS, MEASURES
+from rampmeter.text.numbers import counted
 
 SHOWN: Final = {
     "slowdown_mean": 3,
@@ -98,7 +99,7 @@ def means(results: SweptPoints, names: Sequence[str]) -> ResultTable:
         )
         for point in points
     ]
-    return ResultTable("means", f"Means of {len(rows)} points over seeds", columns, rows)
+    return ResultTable("means", f"Means of {counted(len(rows), 'point')} over seeds", columns, rows)
 
 
 def slowdown_by_size(results: SweptPoints) -> ResultTable:
@@ -111,13 +112,15 @@ def slowdown_by_size(results: SweptPoints) -> ResultTable:
             rows.append(
                 (
                     *_values(point),
+                    "yes" if point.is_short else "no",
                     bins[0]["label"],
                     bins[0]["upper_bytes"],
                     sum(one["count"] for one in stats),
                     *(interval(one[name] for one in stats) for name in STATISTICS),
                 )
             )
-    columns = (*_keys(results), Column("size", "size"), *SIZES[1:])
+    keys = (*_keys(results), Column("is_short", "too\nshort"))
+    columns = (*keys, Column("size", "size"), *SIZES[1:])
     return ResultTable("slowdown_by_size", "Slowdown by flow size", columns, rows)
 
 

@@ -20,6 +20,10 @@ RESULTS: Final = "bad-results"
 """Code of results that cannot be read or written, or that are others."""
 NOTHING: Final = "none"
 """The actual value if there is none."""
+GOT_MAX: Final = 200
+"""Characters of an actual value that messages have in full."""
+GOT_SHOWN: Final = 80
+"""Characters of a longer one."""
 
 E = TypeVar("E", bound=PlanError | ResultError)
 
@@ -98,7 +102,11 @@ class Location:
     def _with_parts(
         self, kind: type[E], code: str | None, problem: str, expected: str | None, got: str | None
     ) -> E:
-        location, source = str(self), f" (at: {self.source})" if self.source else ""
+        if got is not None and len(got) > GOT_MAX:
+            shown = f"{got[:GOT_SHOWN]}... ({len(got)} characters)"
+            problem, got = problem.replace(got, shown), shown
+        quoted = self.source if len(self.source) <= GOT_MAX else f"{self.source[:GOT_SHOWN]}..."
+        location, source = str(self), f" (at: {quoted})" if quoted else ""
         error = kind(f"{location}: {problem}{source}" if location else f"{problem}{source}")
         error.code, error.file, error.key = code, str(self.file) or None, self.key
         error.problem, error.expected, error.got = problem, expected, got

@@ -22,6 +22,8 @@ _DOT = re.compile(r"[+-]?\.\d+(?:[eE][+-]?\d+)?")
 """A number that begins with its point, which TOML lacks."""
 _POWER = re.compile(r"[+-]?\d{1,6}(?:\.\d{1,6})?[eE][+-]?\d{1,2}")
 """A number with a power of ten."""
+LONG_LIST: Final = 100
+"""Items of a list from which its text is written first."""
 _WHOLE_MAX: Final = 9 * 10**15
 """Above it a fraction does not have each whole number."""
 
@@ -204,5 +206,9 @@ def _plain_tree(value: object) -> Any:
         case Mapping():
             return {key: _plain_tree(inner) for key, inner in value.items()}
         case list() | tuple() | range():
-            return [_plain_tree(inner) for inner in value]
+            items = [_plain_tree(inner) for inner in value]
+            if len(items) <= LONG_LIST or any(isinstance(one, Mapping) for one in items):
+                return items
+            # tomlkit reads a text in linear time, but adds items to a list in quadratic time.
+            return tomlkit.value(compact(items))
     return value
