@@ -135,7 +135,7 @@ class TestErrors:
     def test_a_comparison_of_a_broken_plan_leaves_no_folder(self) -> None:
         Path("broken.toml").write_text('[topology]\nkind = "star"\nhosts = 4\n')
         line = error_line("compare", "broken.toml", "--transports", "dcpim", "--out", "compared")
-        assert "transport: expected this key" in line
+        assert "workload: expected this key" in line
         assert not Path("compared").exists()
 
     @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ RESULTS: Final = "bad-results"
 """Code of results that cannot be read or written, or that are others."""
 NOTHING: Final = "none"
 """The actual value if there is none."""
-GOT_MAX: Final = 200
+GOT_MAX: Final = 1000
 """Characters of an actual value that messages have in full."""
 GOT_SHOWN: Final = 80
 """Characters of a longer one."""

@@ -37,7 +37,7 @@ fn leaves_of_a_plane_are_joined_to_its_spines() {
     assert!(!topology.pairs().has_partial_pairs());
     for (rails, spines, planes) in [(4, 6, 3), (4, 6, 4), (4, 6, 0)] {
         let error = by_planes(rails, spines, planes).build().unwrap_err().to_string();
-        let expected = format!("planes must be a divisor of rails and of spines, got {planes}");
+        let expected = format!("planes: expected a divisor of rails and of spines, got {planes}");
         assert_eq!(error, expected);
     }
 }
@@ -100,13 +100,13 @@ fn invalid_links_are_errors() {
         (vec![["h0", "s0"], ["s0", "s1"]], "expected host h1 to have a link to a switch, got none"),
         (
             vec![["h0", "h1"]],
-            "expected links of host h0 to lead to switches, got one to h1: hosts do not forward \
+            "link 0: expected links of host h0 to lead to switches, got one to h1: hosts do not forward \
              packets unless topology.hosts-forward is true",
         ),
         (
             vec![["h0", "s0"], ["s0", "h0"], ["h1", "s1"]],
-            "expected each link of a host once, got \"s0-h0\" after \"h0-s0\": a link carries both \
-             directions; links in parallel have the same first end",
+            "link 1: expected each link of a host once, got \"s0-h0\" after \"h0-s0\": a link carries \
+             both directions; links in parallel have the same first end",
         ),
     ];
     for (ends, message) in wrong {

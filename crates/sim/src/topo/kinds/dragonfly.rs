@@ -148,7 +148,7 @@ mod tests {
         };
         assert_eq!(built(keys).unwrap().links().iter().filter(between).count(), 12);
         let error = built(&keys.replace("groups = 3", "groups = 10")).unwrap_err().to_string();
-        let expected = "groups must be 2 to switches-per-group x global-links + 1, got 10";
+        let expected = "groups: expected 2 to switches-per-group x global-links + 1, got 10";
         assert_eq!(error, expected);
     }
 }
