@@ -100,13 +100,13 @@ fn invalid_links_are_errors() {
         (vec![["h0", "s0"], ["s0", "s1"]], "expected host h1 to have a link to a switch, got none"),
         (
             vec![["h0", "h1"]],
-            "link 0: expected links of host h0 to lead to switches, got one to h1: hosts do not forward \
-             packets unless topology.hosts-forward is true",
+            "link 0: expected links of host h0 to lead to switches, got one to h1: hosts do not \
+             forward packets unless topology.hosts-forward is true",
         ),
         (
             vec![["h0", "s0"], ["s0", "h0"], ["h1", "s1"]],
-            "link 1: expected each link of a host once, got \"s0-h0\" after \"h0-s0\": a link carries \
-             both directions; links in parallel have the same first end",
+            "link 1: expected each link of a host once, got \"s0-h0\" after \"h0-s0\": a link \
+             carries both directions; links in parallel have the same first end",
         ),
     ];
     for (ends, message) in wrong {
