@@ -135,7 +135,7 @@ class TestJobs:
         )
         done = rm.run(plan, out=tmp_path / "r", quiet=True)
         assert len(records(done, "slowdown_by_size")) > 1
-        assert all(bound > 0 for bound in critical_paths(done).values())
+        assert critical_paths(done)[0] > 5_000_000
 
     def test_a_job_that_waits_for_another_has_no_bound(self, tmp_path: Path) -> None:
         done = rm.run(trace(tmp_path, "graph.csv", GRAPH), out=tmp_path / "r", quiet=True)

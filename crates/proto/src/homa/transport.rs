@@ -159,10 +159,9 @@ impl RegisteredTransport for HomaAeolusTransport {
     const WIRE: TransportId = TransportId(14);
     const STAGES: &'static [&'static Stage] = super::sender::STAGES;
     const RULES: TransportRules = TransportRules {
-        decided_by: "receivers, by grants; the first BDP without",
-        host_state: "messages, a heap of those to grant",
         switch_functions: "drop unscheduled packets early",
         after_loss: "a probe shows lost unscheduled packets at once; RESEND for others",
+        ..HomaTransport::RULES
     };
     const ON_HOSTS: bool = false;
 

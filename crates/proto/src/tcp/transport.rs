@@ -155,12 +155,8 @@ impl RegisteredTransport for DctcpTransport {
     const SUMMARY: &'static str = "TCP whose window follows the share of marked bytes (RFC 8257).";
     const WIRE: TransportId = TransportId(7);
     const STAGES: &'static [&'static Stage] = super::sender::permission::STAGES;
-    const RULES: TransportRules = TransportRules {
-        decided_by: "senders, by a window",
-        host_state: "connections: window, sent segments, timers",
-        switch_functions: "mark",
-        after_loss: "later packets show it (RACK), or a timeout",
-    };
+    const RULES: TransportRules =
+        TransportRules { switch_functions: "mark", ..TcpTransport::RULES };
 
     fn segmentation(keys: &DctcpConfig) -> Segmentation {
         keys.0.segmentation()
