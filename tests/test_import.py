@@ -6,6 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from rampmeter import Run
+from rampmeter.results.critical_path import critical_paths
+
 from . import commands
 from .commands import error_line, ok
 
@@ -163,6 +166,20 @@ def test_traces_of_chakra_run_with_their_collectives() -> None:
     assert collective["over_bound"] >= 1.0
     result = commands.call("convert", "step.0.et", "x.csv", "--format", "goal")
     assert 'the file looks like format "chakra"' in result.output
+
+
+@pytest.mark.usefixtures("files")
+def test_groups_of_chakra_are_relative_to_the_plan() -> None:
+    Path("traces").mkdir()
+    Path("groups.json").write_text('{"pair": [0, 1]}')
+    reduce = number(1, 1) + text(2, b"all-reduce") + number(3, 7)
+    reduce += attribute(b"comm_type", 0) + attribute(b"comm_size", 2 << 20)
+    reduce += text(10, text(1, b"pg_name") + text(29, b"pair"))
+    for rank in range(2):
+        Path(f"traces/step.{rank}.et").write_bytes(chakra(reduce))
+    trace = 'workload={pattern="trace",file="traces/step.0.et",groups="groups.json"}'
+    call("run", "plan.toml", "--set", trace, "--out", "run", "--quiet")
+    assert critical_paths(Run("run")).keys() == {0}
 
 
 @pytest.mark.usefixtures("files")

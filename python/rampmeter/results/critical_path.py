@@ -4,16 +4,15 @@ Each flow takes its ideal time, and hosts compute in between, so no transport is
 is read from the file of the workload, since results do not have it.
 """
 
-import hashlib
-import json
 import tempfile
-from collections.abc import Mapping
+import tomllib
 from pathlib import Path
 from typing import Any, Final
 
 from rampmeter import _core
+from rampmeter._core import PlanError
 from rampmeter.on_demand import np, pq
-from rampmeter.plan.manifest import BASE, IDENTITY
+from rampmeter.plan.manifest import MANIFEST, plan_of
 from rampmeter.results.records import RunRecord
 from rampmeter.text.toml import dumps
 
@@ -30,38 +29,38 @@ def critical_paths(run: RunRecord) -> dict[int, int]:
     workload = run.manifest.get("plan", {}).get("workload", {})
     if workload.get("pattern") != "trace" or run.summary["flows"]["submitted"] > FLOWS_MAX:
         return {}
-    file = _unchanged_file(run.path, str(workload["file"]))
-    return {} if file is None else _longest_chains(run, _graph(run, file, workload))
-
-
-def _unchanged_file(folder: Path, name: str) -> Path | None:
-    """Returns the file of a trace if it is that of the run."""
     try:
-        identity = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-        file = folder / identity[BASE] / name
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        return file if digest in identity["inputs"].values() else None
-    except (OSError, ValueError, KeyError):
-        return None
+        text, base = plan_of(run.path / MANIFEST)
+    except PlanError:
+        return {}
+    if not (base / workload["file"]).exists():
+        return {}
+    return _longest_chains(run, _graph(tomllib.loads(text), base))
 
 
-def _graph(run: RunRecord, file: Path, workload: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the flows and computations of a trace, with the numbers of those before each."""
-    groups, names = workload.get("groups"), [*run.host_names]
+def _graph(plan: dict[str, Any], base: Path) -> list[dict[str, Any]]:
+    """Returns the flows and computations of a trace, with the numbers of those before each.
+
+    Files that the plan names are relative to `base`.
+    """
+    workload, network = plan["workload"], {"topology": dict(plan["topology"])}
+    if "file" in network["topology"]:
+        network["topology"]["file"] = str((base / network["topology"]["file"]).resolve())
+    if "names" in plan:
+        network["names"] = plan["names"]
+    file, groups = base / workload["file"], workload.get("groups")
     with tempfile.TemporaryDirectory() as folder:
-        target, network = Path(folder) / "flows.parquet", Path(folder) / "names.toml"
-        if names:
-            # Any network whose hosts have these names has their numbers.
-            star = {"kind": "star", "hosts": len(names)}
-            network.write_text(dumps({"topology": star, "names": {"hosts": names}}))
+        # The network numbers the nodes that the trace names.
+        target, nodes = Path(folder) / "flows.parquet", Path(folder) / "network.toml"
+        nodes.write_text(dumps(network), encoding="utf-8")
         _core.convert(
             str(file),
             workload.get("format") or "auto",
             str(target),
             bool(workload.get("sort")),
-            network if names else None,
+            nodes,
             workload.get("vector-bytes"),
-            None if groups is None else file.parent / groups,
+            None if groups is None else base / groups,
             dict(workload.get("columns") or {}),
         )
         rows: list[dict[str, Any]] = pq.read_table(target).to_pylist()
