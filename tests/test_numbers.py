@@ -179,7 +179,7 @@ class TestTrust:
             tmp_path, 'pattern = "incast"\nfan = 2\nflow-bytes = 3000', rest="[faults]\nloss = 1"
         )
         summary = run(lost, tmp_path / "r").summary
-        assert summary["status"] in ("incomplete", "censored")
+        assert summary["status"] in ("incomplete", "timed-out")
         assert summary["flows"]["delivered"] == 0
         assert summary["window"] == {"from_ps": 0, "to_ps": summary["counters"]["end_ps"]}
         assert 0 < summary["utilisation"] < 0.1

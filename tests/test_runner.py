@@ -37,8 +37,8 @@ class TestResuming:
         assert states(jobs(tmp_path)) == ["reused"]
         assert len(fake_core.plans) == 1
 
-    def test_a_censored_result_is_complete(self, fake_core: FakeCore, tmp_path: Path) -> None:
-        fake_core.script = lambda _: "censored"
+    def test_a_timed_out_result_is_complete(self, fake_core: FakeCore, tmp_path: Path) -> None:
+        fake_core.script = lambda _: "timed-out"
         assert states(jobs(tmp_path)) + states(jobs(tmp_path)) == ["ran", "reused"]
 
     def test_an_interrupted_run_is_repeated(self, fake_core: FakeCore, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class TestUnfinishedFlows:
     ) -> None:
         summary = (done := result(plan(tmp_path, transport, STAIRS), tmp_path)).summary
         window = summary["window"]
-        assert summary["status"] == "censored"
+        assert summary["status"] == "timed-out"
         assert summary["flows"]["unfinished"] == 4
         assert window["from_ps"] == 0
         assert 995e6 <= window["to_ps"] <= 1000e6

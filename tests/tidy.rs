@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+#[path = "tidy/commits.rs"]
+mod commits;
 #[path = "tidy/literals.rs"]
 mod literals;
 #[path = "tidy/names.rs"]
@@ -22,7 +24,6 @@ use phrases::PHRASES;
 const COLUMNS: usize = 100;
 const LINES_OF_FUNCTION: usize = 70;
 const LINES_OF_FILE: usize = 500;
-const COLUMNS_OF_SUBJECT: usize = 72;
 const WORDS_OF_SENTENCE: usize = 30;
 
 /// The mark at the head of files that are made, not written.
@@ -30,9 +31,6 @@ const GENERATED: &str = "Made by `";
 
 /// Words that no first sentence of documentation, and no sentence of a document, begins with.
 const QUESTIONS: [&str; 6] = ["What", "How", "Whether", "Where", "Who", "When"];
-
-/// The commit after which the rule for subjects holds.
-const SUBJECTS_SINCE: &str = "c1d0684143cc";
 
 /// A place that breaks a rule, as `file:line: text`.
 type Breach = String;
@@ -116,24 +114,11 @@ fn breaches_in_sentences_are_found() {
     assert_eq!(phrases("a.py", &python), [4]);
     assert_eq!(phrases("a.toml", &["# It tells."]), [0; 0]);
 
+    assert_eq!(long_cells("a.md", &["| a | b |", &format!("| a | {long} | c |")]), [(2, 31)]);
+    assert_eq!(long_cells("a.md", &[&long, &format!("| {short} | {short} |")]), []);
+
     let found = bad_sentences("a.md", &["A. What it is, is it.", "", "What is it?"]);
     assert_eq!(found, [("question-in-documentation", 1, "What it is, is it.".to_owned())]);
-}
-
-#[test]
-fn subjects_of_commits_fit_into_72_columns() {
-    let range = format!("{SUBJECTS_SINCE}..HEAD");
-    let Some(log) = git(&root(), &["log", "--no-merges", "--format=%h %s", &range]) else {
-        println!("tidy: skipped, the history does not reach back to {SUBJECTS_SINCE}");
-        return;
-    };
-    let long: Vec<_> = log
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(_, subject)| subject.chars().count() > COLUMNS_OF_SUBJECT)
-        .map(|(commit, subject)| format!("{commit}: {} columns: {subject}", subject.len()))
-        .collect();
-    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 fn root() -> PathBuf {
@@ -185,6 +170,9 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         for (rule, number, what) in bad_sentences(file, &lines) {
             add(rule, number, what);
         }
+        for (number, words) in long_cells(file, &lines) {
+            add("table-cell", number, format!("{words} words"));
+        }
         for (number, what) in names::bad_names(file, &lines) {
             add("test-name", number, what);
         }
@@ -219,6 +207,20 @@ fn long_lines(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
         .filter(|(_, line)| !may_be_long(line))
         .map(|(number, line)| (number, line.chars().count()))
         .filter(|(_, columns)| *columns > COLUMNS)
+        .collect()
+}
+
+/// Returns the line and the words of cells that are too long, in tables of documents.
+fn long_cells(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
+    if !file.ends_with(".md") {
+        return Vec::new();
+    }
+    let rows = lines.iter().enumerate().filter(|(_, line)| line.starts_with('|'));
+    let cells = rows.flat_map(|(i, line)| line.split(" | ").map(move |cell| (i + 1, cell)));
+    let words = |cell: &str| cell.split_whitespace().filter(|word| *word != "|").count();
+    cells
+        .map(|(number, cell)| (number, words(cell)))
+        .filter(|(_, words)| *words > WORDS_OF_SENTENCE)
         .collect()
 }
 

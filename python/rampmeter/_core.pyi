@@ -7,7 +7,6 @@ from typing import Final, TypedDict, final, type_check_only
 __all__ = [
     "COMMIT",
     "PROFILE",
-    "RENAMED_PLAN_KEYS",
     "VERSION",
     "WARNINGS",
     "AttachError",
@@ -60,9 +59,6 @@ PROFILE: Final[str]
 """The build profile, such as `release`."""
 WARNINGS: Final[dict[str, list[str]]]
 """The codes of all warnings of plans and runs, with the names of their values."""
-
-RENAMED_PLAN_KEYS: Final[list[tuple[str, str, str]]]
-"""Keys of plans outside `transport` that had other names: table, former and present name."""
 
 @type_check_only
 class _LocatedError:

@@ -41,7 +41,7 @@ KEY_TABLES: Final = (
         "FabricSpec",
         (
             "buffer-bytes", "shared-buffer-bytes", "alpha", "overflow", "scheduling",
-            "express-bytes", "slot-bytes", "drop-unscheduled-above-bytes", "interface",
+            "express-bytes", "buffer-cell-bytes", "drop-unscheduled-above-bytes", "interface",
         ),
     ),
     KeyTable(

@@ -11,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::time::Duration;
 
-use rampmeter_core::NodeId;
 use rampmeter_ring::{
     Completion, Options, Outcome, Port, PortConfig, ReceivedMessage, Submission, SubmitError,
 };
+use rampmeter_types::NodeId;
 
 /// A submitted message has completed or failed.
 pub const RM_FINISHED: u32 = 1;

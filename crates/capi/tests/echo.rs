@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Bed, BedConfig};
-use rampmeter_core::{Bytes, Span};
 use rampmeter_proto::cosy::CosyTransport;
+use rampmeter_types::{Bytes, Span};
 
 /// Returns the static library that was built with this test.
 fn library() -> PathBuf {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::envelope::{Envelope, Kind};
-use rampmeter_core::{Header, NodeId, Queueing, SwitchProgram};
 use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_proto::pfabric::PfabricTransport;
 use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
+use rampmeter_types::envelope::{Envelope, Kind};
+use rampmeter_types::{Header, NodeId, Queueing, SwitchProgram};
 use serde_json::Value;
 
 fn plan(transport: &str, fabric: &str, run: &str) -> String {

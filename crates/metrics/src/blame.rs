@@ -16,9 +16,8 @@ rows! {
         /// Cause: permission, permission-in-flight, sender-link, serialisation, retransmission,
         /// loss, queueing, paused, cut-through, ordering, propagation or switching.
         [""] cause: Cow<'static, str>,
-        /// Stage of the transport if the cause is permission or permission-in-flight; else empty.
-        /// For a loss it is the discovery: timeout of the sender; packet, from a receiver that may
-        /// have had a timeout itself; or open.
+        /// Stage of the transport if the cause is a permission; for a loss its discovery: timeout
+        /// of the sender, packet of the receiver, or open. Else empty.
         [""] stage: Cow<'static, str>,
         /// Tier of the ports, or that of the last drop if the cause is loss; may be empty.
         [""] tier: Cow<'static, str>,
@@ -53,9 +52,8 @@ rows! {
         [""] flow: u64,
         /// Number of the flow whose end was the last for which it waited.
         [""] after: u64,
-        /// Time at which the sender knew that end: it received the other flow, or the confirmation
-        /// of its own. Until `arrival_ps` its plan had a computation, a pause, or think or service
-        /// time.
+        /// Time at which the sender knew that end. Until `arrival_ps` its plan had a computation,
+        /// a pause, or think or service time.
         ["ps"] known_ps: u64,
     }
 }

@@ -138,7 +138,7 @@ fn correlation(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rampmeter_core::{Purpose, Rng};
+    use rampmeter_types::{Purpose, Rng};
 
     /// Returns the waiting times of successive customers of M/D/1 that starts with a backlog, with
     /// service 1, by Lindley's recurrence.

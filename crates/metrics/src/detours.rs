@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Span};
+use rampmeter_types::{Bytes, Span};
 
 use crate::hop_graph::{LinkGroup, LinkGroupTimes, of_all, of_hop, shaped};
 use crate::ideal::{Forwarding, IdealModel, PathHop};
@@ -100,19 +100,20 @@ impl Detours {
             list.sort_unstable();
             list.dedup();
         }
-        found.full = found.carry(model.framing.wire);
+        found.full = found.carry(model.segmentation.full_wire_bytes());
         Some(found)
     }
 
     /// Returns a time below which no transport can deliver a message of `size`.
     pub fn minimum_time(&self, size: Bytes) -> Span {
-        let framing = &self.model.framing;
-        let (last, n) = (framing.last_wire(size), framing.packets(size));
+        let segmentation = &self.model.segmentation;
+        let last = segmentation.last_wire_bytes(size);
+        let n = u64::from(segmentation.packets(size));
         if n == 1 {
             return self.min_packet_time(last);
         }
         let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
-        let time = match last == framing.wire {
+        let time = match last == segmentation.full_wire_bytes() {
             true => self.of_full(n),
             false if is_shaped => {
                 let (short, mut time) = (self.carry(last), self.of_full(n - 1));
@@ -335,13 +336,14 @@ fn classes(links: &[DetourLink], cuts: &[(Option<usize>, Option<usize>)]) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::Rate;
+    use rampmeter_types::{Padding, Rate, Segmentation};
 
     use super::*;
-    use crate::ideal::Framing;
 
+    const PADDED: Segmentation =
+        Segmentation::new(Bytes::new(1_460), Bytes::new(40), Padding::Full);
     const MODEL: IdealModel =
-        IdealModel { forwarding: Forwarding::StoreAndForward, framing: Framing::PADDED_1500 };
+        IdealModel { forwarding: Forwarding::StoreAndForward, segmentation: PADDED };
 
     /// Links in both directions, with rates in Gbit/s.
     fn links(of: &[(usize, usize, u64)]) -> Vec<DetourLink> {
@@ -389,8 +391,8 @@ mod tests {
     fn a_leaf_spine_has_the_time_of_its_shortest_paths() {
         let mut of = vec![(0, 2, 100), (1, 3, 100)];
         of.extend((4..8).flat_map(|spine| [(2, spine, 100), (3, spine, 100), (8, spine, 100)]));
-        let own = Framing { last: crate::ideal::LastPacket::OwnSize, ..Framing::PADDED_1500 };
-        let model = IdealModel { framing: own, ..MODEL };
+        let exact = Segmentation::new(PADDED.payload, PADDED.header, Padding::Exact);
+        let model = IdealModel { segmentation: exact, ..MODEL };
         let detours = Detours::new(model, &links(&of), 0, 1).unwrap();
         for size in [1, 1_460, 14_600, 1_000_000] {
             let size = Bytes::new(size);

@@ -1,7 +1,7 @@
 //! Histogram of packet latencies.
 
 use hdrhistogram::Histogram;
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

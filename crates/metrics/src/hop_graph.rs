@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Span};
+use rampmeter_types::{Bytes, Span};
 
 use crate::ideal::{Forwarding, IdealModel, PathHop};
 
@@ -104,22 +104,22 @@ impl HopGraph {
         }
         let (full, path, cut) = (Vec::new(), Vec::new(), narrowest(&hops));
         let mut ways = Self { model, hops, cut, full, path };
-        ways.full = ways.carry(model.framing.wire);
+        ways.full = ways.carry(model.segmentation.full_wire_bytes());
         ways.path = ways.fastest();
         ways
     }
 
     /// Returns the minimum time until a message of `size` is delivered.
     pub fn minimum_time(&self, size: Bytes) -> MinimumTime {
-        let framing = &self.model.framing;
-        let last = framing.last_wire(size);
-        let n = framing.packets(size);
+        let segmentation = &self.model.segmentation;
+        let last = segmentation.last_wire_bytes(size);
+        let n = u64::from(segmentation.packets(size));
         if n == 1 {
             return MinimumTime { time: self.min_packet_time(last), is_exact: true };
         }
         let is_shaped = matches!(self.model.forwarding, Forwarding::Shaped { .. });
         let in_order = self.model.delivered(size, &self.path).as_ps();
-        let time = match last == framing.wire {
+        let time = match last == segmentation.full_wire_bytes() {
             true => self.of_full(&self.full, n),
             false if is_shaped => self.of_shaped(n - 1, last),
             false => self.of_fulls_and_short(n - 1, last, in_order),

@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use rampmeter_core::{Bytes, Rate, Span};
+use rampmeter_types::{Bytes, Rate, Segmentation, Span};
 use serde::{Deserialize, Serialize};
 
 /// Link of a path.
@@ -47,56 +47,6 @@ pub enum Forwarding {
         #[serde(with = "ps")]
         burst: Span,
     },
-}
-
-/// Size of the last packet of a message on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LastPacket {
-    /// Rest of the message plus header.
-    OwnSize,
-    /// Size of a full packet.
-    Padded,
-}
-
-/// Division of messages into packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Framing {
-    /// Payload of a full packet.
-    pub payload: Bytes,
-    /// Size of a full packet on the wire.
-    pub wire: Bytes,
-    /// Size of the last packet.
-    pub last: LastPacket,
-    /// Size of an acknowledgement on the wire.
-    pub ack: Bytes,
-}
-
-impl Framing {
-    /// 1460 B of payload in 1500 B, every packet padded, 40 B acknowledgements: the framing of the
-    /// dcPIM and pHost studies.
-    pub const PADDED_1500: Self = Self {
-        payload: Bytes::new(1460),
-        wire: Bytes::new(1500),
-        last: LastPacket::Padded,
-        ack: Bytes::new(40),
-    };
-
-    /// Returns the number of packets of a message of `size`; one for an empty one.
-    pub fn packets(&self, size: Bytes) -> u64 {
-        size.packets_ceil(self.payload)
-    }
-
-    /// Returns the size of the last packet of a message of `size` on the wire.
-    pub fn last_wire(&self, size: Bytes) -> Bytes {
-        match self.last {
-            LastPacket::Padded => self.wire,
-            LastPacket::OwnSize => {
-                let before = (self.packets(size) - 1) * self.payload.get();
-                Bytes::new(size.get() - before) + (self.wire - self.payload)
-            }
-        }
-    }
 }
 
 /// Definition of the ideal.
@@ -134,8 +84,8 @@ impl fmt::Display for Ideal {
 pub struct IdealModel {
     /// Forwarding of switches.
     pub forwarding: Forwarding,
-    /// Division of messages into packets.
-    pub framing: Framing,
+    /// Packets of messages. All of a message but the last are full.
+    pub segmentation: Segmentation,
 }
 
 impl IdealModel {
@@ -147,7 +97,9 @@ impl IdealModel {
             Ideal::Acked => self.delivered(size, path) + self.ack(path),
             Ideal::Figure => {
                 let first = path[0].rate.tx_time(size);
-                let later = sum(path[1..].iter().map(|hop| hop.rate.tx_time(self.framing.wire)));
+                let later = sum(path[1..]
+                    .iter()
+                    .map(|hop| hop.rate.tx_time(self.segmentation.full_wire_bytes())));
                 first + later + propagation(path) + self.ack(path)
             }
         }
@@ -155,13 +107,13 @@ impl IdealModel {
 
     /// Returns the time until the last bit is at the receiver.
     pub(crate) fn delivered(&self, size: Bytes, path: &[PathHop]) -> Span {
-        let n = self.framing.packets(size);
-        let last = self.framing.last_wire(size);
+        let n = u64::from(self.segmentation.packets(size));
+        let last = self.segmentation.last_wire_bytes(size);
         let alone = self.packet_time(last, path);
         if n == 1 {
             return alone;
         }
-        let full = self.framing.wire;
+        let full = self.segmentation.full_wire_bytes();
         if let Forwarding::Shaped { burst } = self.forwarding {
             // The last packet is sent on hop j after all others less the burst.
             let before = |hop: &PathHop| hop.rate.tx_time(full).as_ps().saturating_mul(n - 1);
@@ -195,7 +147,7 @@ impl IdealModel {
 
     fn ack(&self, path: &[PathHop]) -> Span {
         let back: Vec<PathHop> = path.iter().rev().copied().collect();
-        self.packet_time(self.framing.ack, &back)
+        self.packet_time(self.segmentation.header, &back)
     }
 
     /// Returns the time from the start of a packet on one hop to its earliest start on the next,
@@ -223,7 +175,7 @@ fn sum(spans: impl Iterator<Item = Span>) -> Span {
 
 /// Picoseconds as a plain number in plans and results.
 mod ps {
-    use rampmeter_core::Span;
+    use rampmeter_types::Span;
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(span: &Span, serializer: S) -> Result<S::Ok, S::Error> {
@@ -237,7 +189,7 @@ mod ps {
 
 /// Bytes as a plain number in plans and results.
 mod bytes {
-    use rampmeter_core::Bytes;
+    use rampmeter_types::Bytes;
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(
@@ -256,6 +208,7 @@ mod bytes {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use rampmeter_types::Padding;
 
     /// Returns the path of the published topologies: between racks, or within one.
     fn path(access_gbps: u64, delay_ns: u64, same_rack: bool) -> Vec<PathHop> {
@@ -265,8 +218,11 @@ mod tests {
         if same_rack { vec![access; 2] } else { vec![access, core, core, access] }
     }
 
+    /// Packets of the dcPIM and pHost studies.
+    const PADDED: Segmentation =
+        Segmentation::new(Bytes::new(1_460), Bytes::new(40), Padding::Full);
     const REFERENCE: IdealModel =
-        IdealModel { forwarding: Forwarding::StoreAndForward, framing: Framing::PADDED_1500 };
+        IdealModel { forwarding: Forwarding::StoreAndForward, segmentation: PADDED };
 
     fn ps(ideal: Ideal, packets: u64, same_rack: bool) -> u64 {
         let size = Bytes::new(1460 * packets);
@@ -299,12 +255,13 @@ mod tests {
 
     /// Computes the start of each packet on each hop, packet by packet.
     fn recurrence(model: &IdealModel, size: Bytes, path: &[PathHop]) -> u64 {
-        let framing = &model.framing;
-        let n = framing.packets(size);
+        let segmentation = &model.segmentation;
+        let n = u64::from(segmentation.packets(size));
         let mut free = vec![0; path.len()];
         let mut arrived = 0;
         for k in 0..n {
-            let wire = if k + 1 < n { framing.wire } else { framing.last_wire(size) };
+            let full = segmentation.full_wire_bytes();
+            let wire = if k + 1 < n { full } else { segmentation.last_wire_bytes(size) };
             let (mut head, mut tail) = (0u64, 0u64);
             for (i, hop) in path.iter().enumerate() {
                 let tx = hop.rate.tx_time(wire).as_ps();
@@ -345,12 +302,12 @@ mod tests {
             header in prop::option::of(1..1500u64),
             padded: bool,
         ) {
-            let last = if padded { LastPacket::Padded } else { LastPacket::OwnSize };
+            let padding = if padded { Padding::Full } else { Padding::Exact };
             let forwarding = header.map_or(Forwarding::StoreAndForward, |header| {
                 Forwarding::CutThrough { header: Bytes::new(header) }
             });
-            let framing = Framing { last, ..Framing::PADDED_1500 };
-            let model = IdealModel { forwarding, framing };
+            let segmentation = Segmentation::new(PADDED.payload, PADDED.header, padding);
+            let model = IdealModel { forwarding, segmentation };
             let size = Bytes::new(size);
             let ours = model.fct(Ideal::Delivered, size, &path).as_ps();
             prop_assert_eq!(ours, recurrence(&model, size, &path));

@@ -25,7 +25,7 @@ pub use compare::{Comparison, compare};
 pub use detours::{DetourLink, Detours};
 pub use histogram::{LatencyHistogram, LatencySummary};
 pub use hop_graph::{HopGraph, HopLink, MinimumTime};
-pub use ideal::{Forwarding, Framing, Ideal, IdealModel, LastPacket, PathHop};
+pub use ideal::{Forwarding, Ideal, IdealModel, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
 pub use slowdown::{BinStats, Bins, Order, Sample, Stats, by_size};
 pub use table::TableError;

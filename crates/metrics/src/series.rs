@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use rampmeter_core::{Bytes, Rate, Span};
-use rampmeter_metrics::{Forwarding, Framing, Ideal, IdealModel, PathHop};
+use rampmeter_metrics::{Forwarding, Ideal, IdealModel, PathHop};
+use rampmeter_types::{Bytes, Padding, Rate, Segmentation, Span};
 
 const HOSTS_PER_RACK: u32 = 16;
 
@@ -32,8 +32,8 @@ fn path(src: u32, dst: u32, access_gbps: u64, delay_ns: u64) -> Vec<PathHop> {
 }
 
 fn check(file: &Path, access_gbps: u64, delay_ns: u64) -> u64 {
-    let model =
-        IdealModel { forwarding: Forwarding::StoreAndForward, framing: Framing::PADDED_1500 };
+    let segmentation = Segmentation::new(Bytes::new(1_460), Bytes::new(40), Padding::Full);
+    let model = IdealModel { forwarding: Forwarding::StoreAndForward, segmentation };
     let mut reader = csv::Reader::from_reader(MultiGzDecoder::new(File::open(file).unwrap()));
     let header = reader.headers().unwrap().clone();
     let column = |name: &str| header.iter().position(|column| column == name).unwrap();

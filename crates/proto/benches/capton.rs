@@ -7,12 +7,12 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng};
 use rampmeter_proto::capton::network::Member;
 use rampmeter_proto::capton::{
     NarrowCorePolicy, Network, PendingFlow, Scheduler, schedule_by_figure6,
 };
 use rampmeter_proto::central::{Arrival, FlowId, RemainingSize};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rate, Rng};
 use rampmeter_workload::SizeDist;
 use rampmeter_workload::size::named;
 

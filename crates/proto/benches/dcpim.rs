@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::{Bytes, Header, NodeId, Purpose, Rate, Rng, Span};
 use rampmeter_proto::dcpim::matching::{Capacity, Offer, Order, choose};
 use rampmeter_proto::dcpim::wire::{DcpimHeader, Match, Step};
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
+use rampmeter_types::{Bytes, Header, NodeId, Purpose, Rate, Rng, Span};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
 fn matching(c: &mut Criterion) {

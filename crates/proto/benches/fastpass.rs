@@ -4,10 +4,10 @@
 //! 2.21 Tbit/s on 8 cores (Fastpass §7), 23 million a second and core.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_proto::fastpass::allocate::{Allocation, Allocator};
 use rampmeter_proto::fastpass::paths::Paths;
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{Purpose, Rng};
 
 const BATCH: u32 = 16;
 

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time};
 use rampmeter_proto::fastpod::wire::{DEMANDS_MAX, Demand, FastpodHeader, List};
 use rampmeter_proto::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodTransport};
 use rampmeter_sim::TopologySpec;
 use rampmeter_testkit::TestNetwork;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Endpoint, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time};
 
 /// Destinations that each host wants at one time.
 const WANTED: u32 = 9;

@@ -9,8 +9,8 @@ mod pair;
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{
     ClockOrigin, Departure, Endpoint, Event, Gauge, Header, LatencyBound, Message, MsgId, NodeId,
     Packet, Permission, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
     TransitPacket, Transport, Verdict,

@@ -1,7 +1,7 @@
 //! The packets of every transport, for users of all of them: tests, fuzzing, sample captures, and
 //! the tables of the dissector and the documents.
 
-use rampmeter_core::wire::WireFormat;
+use rampmeter_types::wire::WireFormat;
 
 use crate::catalogue::{Catalogue, Visitor};
 use crate::registered::RegisteredTransport;

@@ -1,6 +1,6 @@
 //! The protocols: one folder each, one state machine each.
 //!
-//! A protocol is independent of drivers. It implements [`Endpoint`](rampmeter_core::Endpoint) and
+//! A protocol is independent of drivers. It implements [`Endpoint`](rampmeter_types::Endpoint) and
 //! is run by the simulator, by hosts and by the fault checker alike.
 
 pub mod capton;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Racks, RegularPaths};
-use rampmeter_core::wire::Formats;
-use rampmeter_core::{
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Racks, RegularPaths};
+use rampmeter_types::wire::Formats;
+use rampmeter_types::{
     Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Stage, Transport, Wiring,
 };
 

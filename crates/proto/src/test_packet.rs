@@ -1,7 +1,7 @@
 //! A packet as unit tests of endpoints receive it.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Returns a control packet of message `msg` from one node to another.
 pub(crate) fn make_control<H>(header: H, msg: u32, src: u32, dst: u32) -> Packet<H> {

@@ -8,8 +8,8 @@
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, WireFormat};
 use rampmeter_proto::{Builtin, formats};
+use rampmeter_types::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, WireFormat};
 
 const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated";
 /// Columns of a line of Lua.

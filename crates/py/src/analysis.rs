@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rampmeter_core::{Bytes, Rate, Span};
 use rampmeter_proto::cosy::analysis;
 use rampmeter_proto::homa::cutoffs;
+use rampmeter_types::{Bytes, Rate, Span};
 
 fn positive(name: &str, value: u64) -> PyResult<()> {
     if value > 0 {

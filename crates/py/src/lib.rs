@@ -17,15 +17,14 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rampmeter_core::quantity::Unit;
-use rampmeter_core::{Bytes, Transport};
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
     InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan,
     Warning, catch_violation,
 };
 use rampmeter_metrics::Order;
-use rampmeter_proto::keys::RENAMED_PLAN_KEYS;
+use rampmeter_types::quantity::Unit;
+use rampmeter_types::{Bytes, Transport};
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
@@ -433,8 +432,6 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
         "WARNINGS",
         BTreeMap::from(rampmeter_exp::WARNINGS.map(|(code, names)| (code, names.to_vec()))),
     )?;
-    let renamed = RENAMED_PLAN_KEYS.map(|key| (key.table, key.old, key.new));
-    module.add("RENAMED_PLAN_KEYS", renamed.to_vec())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
     module.add_function(wrap_pyfunction!(migrate, module)?)?;

@@ -10,10 +10,10 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use rampmeter_core::NodeId;
 use rampmeter_ring::{
     Completion, NodeGone, Options, Outcome, PortConfig, ReceivedMessage, Submission, SubmitError,
 };
+use rampmeter_types::NodeId;
 
 create_exception!(rampmeter._core, AttachError, PyOSError, "There is no node, or it refuses.");
 create_exception!(rampmeter._core, NodeGoneError, PyOSError, "The node is gone.");

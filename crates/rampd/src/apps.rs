@@ -2,9 +2,9 @@
 
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::NodeId;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::{Applications, Outcome, Submission, Ticket};
+use rampmeter_types::NodeId;
 
 /// Empty set of applications.
 #[derive(Debug)]

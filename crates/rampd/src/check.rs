@@ -71,7 +71,7 @@ fn public(setup: &Setup) -> Option<&Vec<Vec<PublicKey>>> {
 fn describe(setup: &Setup, text: &mut String) {
     let facts = &setup.facts;
     let role = if setup.is_arbiter { "arbiter" } else { "host" };
-    let packet = facts.access_rate.tx_time(rampmeter_core::Bytes::new(setup.udp.mtu as u64 + 38));
+    let packet = facts.access_rate.tx_time(rampmeter_types::Bytes::new(setup.udp.mtu as u64 + 38));
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<22}{value}");
     };

@@ -11,10 +11,10 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-use rampmeter_core::NodeId;
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{PrivateKey, Setting, SettingDigests, WaitMode};
+use rampmeter_types::NodeId;
 use rustix::fs::OFlags;
 
 use self::check::Check;

@@ -1,11 +1,11 @@
 //! Settings in which a peer differs, for the log: key, value here and value there.
 
-use rampmeter_core::envelope::TransportId;
 use rampmeter_proto::Builtin;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::coexistence::combine_wire_ids;
 use rampmeter_proto::registered::RegisteredTransport;
 use rampmeter_runtime::{PeerView, Setting};
+use rampmeter_types::envelope::TransportId;
 
 use crate::config::Setup;
 

@@ -1,12 +1,12 @@
 //! The transport of a node: looked up by name in a catalogue, and configured for real hosts.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Need, Spray};
-use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
 use rampmeter_proto::coexistence::{CoexistingConfig, combine_wire_ids, prefix_lower_key};
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::registered::{Deployment, DerivedValue, RegisteredTransport, Site};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Need, Spray};
+use rampmeter_types::{Bytes, FabricFacts};
 use toml::Table;
 
 /// The transport of a node.

@@ -13,10 +13,10 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
+use rampmeter_types::{NodeId, Span, Time};
 
 use crate::config::Setup;
 use crate::error::Error;

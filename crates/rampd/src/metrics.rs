@@ -9,8 +9,8 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
-use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_runtime::{Applications, Datapath, Node, PeerView, RailState, RailView, Setting};
+use rampmeter_types::{Endpoint, Span, Time};
 use tracing::{info, warn};
 
 use crate::config::Setup;
@@ -357,8 +357,8 @@ fn register_rails(registry: &mut Registry, rails: &[RailView]) {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::NodeId;
     use rampmeter_runtime::NodeStats;
+    use rampmeter_types::NodeId;
 
     use super::*;
 

@@ -14,8 +14,8 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 use clap::Args;
-use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_runtime::{Clock, ClockSource, Signals};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 

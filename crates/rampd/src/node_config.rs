@@ -3,10 +3,10 @@
 use std::io;
 use std::net::SocketAddr;
 
-use rampmeter_core::Span;
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::wire::Incarnation;
+use rampmeter_types::Span;
 
 use crate::config::Setup;
 

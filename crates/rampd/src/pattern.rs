@@ -3,8 +3,8 @@
 //! A message begins with its flow's number in eight bytes, the label. Each further byte follows
 //! from the message's size and its position.
 
-use rampmeter_core::rng::mix;
 use rampmeter_runtime::{Assembly, Payload};
+use rampmeter_types::rng::mix;
 
 /// Minimum length of a message: it must hold the flow's number.
 pub(crate) const SIZE_MIN: u64 = 8;

@@ -13,11 +13,11 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use rampmeter_core::{Endpoint, Span, Time};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_runtime::{
     Applications, Datapath, Node, NodeConfig, PrivateKey, SecureDatapath, Signals,
 };
+use rampmeter_types::{Endpoint, Span, Time};
 use tracing::{info, warn};
 
 use crate::config::Setup;

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Time};
 use rampmeter_proto::catalogue::{Action, Catalogue};
 use rampmeter_proto::coexistence::{CoexistingArbiter, CoexistingHost};
 use rampmeter_proto::registered::RegisteredTransport;
@@ -17,6 +16,7 @@ use rampmeter_runtime::{
     Applications, Clock, Datapath, Node, NodeConfig, SealConfig, SecureDatapath, Security, Signals,
     drive,
 };
+use rampmeter_types::{Endpoint, Time};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};

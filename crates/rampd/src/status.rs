@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rampmeter_core::Time;
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::Listener;
 use rampmeter_runtime::{PeerView, RailState, RailView};
+use rampmeter_types::Time;
 use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
 use tracing::info;

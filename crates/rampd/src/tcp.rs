@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use rampmeter_core::{Span, Time};
 use rampmeter_runtime::{Clock, Payload, Signals};
+use rampmeter_types::{Span, Time};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use tracing::warn;
 

@@ -6,8 +6,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::NodeConfig;
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_workload::table::Records;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
 use serde::Deserialize;

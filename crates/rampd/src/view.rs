@@ -1,7 +1,7 @@
 //! Snapshot of a node for its status and metrics.
 
-use rampmeter_core::NodeId;
 use rampmeter_runtime::{NodeStats, PeerView, RailView};
+use rampmeter_types::NodeId;
 
 /// Snapshot of a node.
 #[derive(Clone, Debug, Default)]

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use common::{Bed, BedConfig};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::{NodeId, Span};
 use rampmeter_ring::{Completion, Port, PortConfig};
 use rampmeter_runtime::WaitMode;
+use rampmeter_types::{NodeId, Span};
 
 const HERE: NodeId = NodeId::new(0);
 

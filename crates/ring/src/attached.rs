@@ -10,10 +10,10 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{LatencyBound, NodeId, Span, TenantId, Time};
 use rampmeter_runtime::app::{Admission, Outcome};
 use rampmeter_runtime::{Assembly, Clock, Payload, Submission, Ticket};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{LatencyBound, NodeId, Span, TenantId, Time};
 use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, send, sendmsg, shutdown,
 };

@@ -43,7 +43,7 @@
 
 use thiserror::Error;
 
-use rampmeter_core::{Bytes, LatencyBound, Span, TenantId};
+use rampmeter_types::{Bytes, LatencyBound, Span, TenantId};
 
 use crate::layout::{ARENA_MAX, DEPTH_MAX, Layout, LayoutError, MAGIC, VERSION};
 

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use proptest::prelude::*;
-use rampmeter_core::NodeId;
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Assembly, Clock, ClockSource, Payload, Submission};
+use rampmeter_types::NodeId;
 
 use crate::attached::{IncomingMessage, OutgoingMessage};
 use crate::client::{Port, PortConfig};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
-use rampmeter_core::{LatencyBound, NodeId};
 use rampmeter_runtime::app::{self, Admission};
 use rampmeter_runtime::{Applications, Clock, Submission, Ticket};
+use rampmeter_types::{LatencyBound, NodeId};
 use rustix::event::{Timespec, epoll};
 
 use crate::acceptor::{self, AdmittedClient, Event};

@@ -5,9 +5,9 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Bed, BedConfig};
-use rampmeter_core::{Bytes, NodeId, Span};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submission};
+use rampmeter_types::{Bytes, NodeId, Span};
 
 const SERVICE: u16 = 7;
 /// Maximum delay of this program and two nodes on a fully loaded machine.

@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{Bed, BedConfig};
-use rampmeter_core::NodeId;
 use rampmeter_ring::{
     AcceptorConfig, AttachError, Clients, Completion, Failure, ListenError, NodeGone, Outcome,
     Port, PortConfig, SubmitError,
 };
 use rampmeter_runtime::{Clock, ClockSource};
+use rampmeter_types::NodeId;
 
 const LONG: Option<Duration> = Some(Duration::from_secs(30));
 const SERVICE: u16 = 7;

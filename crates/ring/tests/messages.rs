@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Bed, BedConfig};
-use rampmeter_core::NodeId;
 use rampmeter_ring::{
     AttachError, Completion, Failure, Limits, Options, Outcome, Port, PortConfig, SubmitError,
     Ticket,
 };
+use rampmeter_types::NodeId;
 
 const LONG: Option<Duration> = Some(Duration::from_secs(30));
 const SERVICE: u16 = 7;

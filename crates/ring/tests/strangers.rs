@@ -12,11 +12,11 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Bed, BedConfig};
-use rampmeter_core::NodeId;
 use rampmeter_ring::handshake::{AttachReply, MAPPED, Request};
 use rampmeter_ring::{
     AllowedUsers, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
 };
+use rampmeter_types::NodeId;
 use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};

@@ -7,11 +7,11 @@ use std::io;
 use std::rc::Rc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Time};
 use rampmeter_runtime::datapath::{ArrivedPacket, Rail, Route};
 use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, SecureDatapath, Security};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Time};
 
 /// Bytes of a full datagram in a 1500-byte packet.
 const FULL: usize = 1_472;
@@ -69,7 +69,7 @@ fn envelope() -> Envelope {
         dst: NodeId::new(1),
         src_incarnation: Incarnation::new(1),
         dst_incarnation: Some(Incarnation::new(2)),
-        kind: Kind::Data { msg: rampmeter_core::MsgId::new(3), fragment },
+        kind: Kind::Data { msg: rampmeter_types::MsgId::new(3), fragment },
         protection: Protection::Unprotected,
     }
 }

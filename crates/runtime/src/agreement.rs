@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use rampmeter_core::WireError;
-use rampmeter_core::wire::{Reader, Writer};
+use rampmeter_types::WireError;
+use rampmeter_types::wire::{Reader, Writer};
 
 /// A setting that must be the same at all nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@
 //! hypervisors that poll before they halt. It doubles if polling for the next event would have paid
 //! off, and halves if not.
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
 /// Minimum budget; a shorter one becomes zero.
 const BUDGET_MIN: Span = Span::from_us(10);

@@ -9,7 +9,7 @@
 //! before its own start, and [`ClockOrigin`] is that instant. Endpoints use it to number rounds and
 //! slots from 1970: nodes agree whatever their starting times.
 
-use rampmeter_core::{ClockOrigin, Span, Time};
+use rampmeter_types::{ClockOrigin, Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use thiserror::Error;
 

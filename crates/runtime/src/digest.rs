@@ -15,7 +15,7 @@
 use std::cell::Cell;
 
 use crate::app::Payload;
-use rampmeter_core::envelope::{Envelope, Fragment};
+use rampmeter_types::envelope::{Envelope, Fragment};
 
 /// Digest at the sender, of the message's first bytes.
 #[derive(Clone, Copy, Debug)]

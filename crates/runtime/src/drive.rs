@@ -31,7 +31,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rampmeter_core::{Endpoint, Span, Time};
+use rampmeter_types::{Endpoint, Span, Time};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use rustix::thread::{nanosleep, sched_yield};
 

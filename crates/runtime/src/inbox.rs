@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId, Span, Time};
 
 use crate::digest::ReceiveDigest;
-use rampmeter_core::envelope::Fragment;
+use rampmeter_types::envelope::Fragment;
 
 /// Message of which some bytes have arrived.
 #[derive(Debug)]

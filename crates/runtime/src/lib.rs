@@ -1,4 +1,4 @@
-//! Host driver: runs an [`Endpoint`](rampmeter_core::Endpoint) between real machines.
+//! Host driver: runs an [`Endpoint`](rampmeter_types::Endpoint) between real machines.
 //!
 //! A [`Node`] joins four parts and is independent of protocols:
 //!
@@ -42,5 +42,5 @@ pub use drive::{Signals, WaitMode, drive};
 pub use liveness::{RailState, RailView};
 pub use node::{Node, NodeConfig};
 pub use peer::PeerView;
-pub use rampmeter_core::envelope as wire;
+pub use rampmeter_types::envelope as wire;
 pub use stats::NodeStats;

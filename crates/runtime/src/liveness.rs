@@ -17,7 +17,7 @@
 //! node sends at most one each [`PROBE_SPACING`] on average. Both directions of a network are
 //! judged as one: if only one is broken, both ends avoid it.
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::{NodeId, Span, Time};
 
 use crate::datapath::RailSet;
 

@@ -16,7 +16,7 @@
 //! If a peer has several networks, a probe is sent over each that is in use. It counts as answered
 //! after it has been answered over all of them: a peer's limit applies to all its networks.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 /// Bytes of a datagram that every path carries: 576 (RFC 791) without headers (`MIN_PLPMTU`).
 const MIN: usize = 528;

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Bytes, Message, MsgId, NodeId, TenantId, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Bytes, Message, MsgId, NodeId, TenantId, Time};
 
 use crate::app::Ticket;
 use crate::digest::SendDigest;

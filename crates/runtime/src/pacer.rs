@@ -1,6 +1,6 @@
 //! Pacer: limits the sending rate to the host's rate.
 
-use rampmeter_core::{Bytes, Rate, Span, Time};
+use rampmeter_types::{Bytes, Rate, Span, Time};
 
 /// Paces by absolute instants, so that late wake-ups do not reduce the average rate: delays of up
 /// to a burst are compensated for.

@@ -21,8 +21,8 @@ mod views;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{NodeId, Rng, Span, Time};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{NodeId, Rng, Span, Time};
 
 pub use self::views::{PeerView, Traffic};
 use crate::agreement::{Differences, SettingDigests};
@@ -30,7 +30,7 @@ use crate::app::Submission;
 use crate::datapath::RailSet;
 use crate::liveness::Liveness;
 use crate::mtu::PathMtu;
-use rampmeter_core::envelope::Incarnation;
+use rampmeter_types::envelope::Incarnation;
 
 /// State of a peer.
 #[derive(Debug)]

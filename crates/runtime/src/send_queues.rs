@@ -28,8 +28,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Bytes, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Bytes, MsgId, NodeId, Rate, Span, Time};
 
 /// Maximum number of messages of a queue that the endpoint has: 340 000 a second with a round trip
 /// of 3 ms.

@@ -4,7 +4,7 @@
 #[path = "common/sequences/mod.rs"]
 mod sequences;
 
-use rampmeter_core::{Purpose, Rng};
+use rampmeter_types::{Purpose, Rng};
 use sequences::{CountingAllocator, Tally, transports};
 
 #[global_allocator]

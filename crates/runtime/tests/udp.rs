@@ -10,9 +10,6 @@ use std::time::Duration;
 use common::live::LiveNode;
 use common::ports::addresses;
 use common::*;
-use rampmeter_core::envelope::{HostPacket, IPV6_UDP, Protection};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Endpoint, FabricFacts, NodeId, Priority, Purpose, Rng, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
@@ -21,6 +18,9 @@ use rampmeter_runtime::datapath::fault::Faults;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::{ArrivedPacket, Datapath, Rail, Route};
 use rampmeter_runtime::{Clock, ClockSource, Outcome};
+use rampmeter_types::envelope::{HostPacket, IPV6_UDP, Protection};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Endpoint, FabricFacts, NodeId, Priority, Purpose, Rng, Span, Time};
 
 fn start<E: Endpoint>(
     protocol: &Arc<E::Config>,

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use common::*;
 use netns::{DEVICE, Net};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::dcpim::DcpimTransport;
 use rampmeter_proto::phost::PhostTransport;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{Attach, Queues, XdpConfig, XdpDatapath};
 use rampmeter_runtime::datapath::{Datapath, Rail, Route};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Span, Time};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use common::{Blast, Segmentation};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::engine::{EventKey, Wheel};
 use rampmeter_sim::*;
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 /// Distances of events as a packet network has them: mostly a link's delay, now and then a timer.
 fn ahead(rng: &mut Rng) -> u64 {

@@ -1,6 +1,6 @@
 //! A message that a workload submits.
 
-use rampmeter_core::{Bytes, NodeId, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, TenantId, Time};
 
 /// A message that an application submits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! An endpoint has the clock of its host only: every `now` that it receives and every deadline that
 //! it returns is local. The simulator converts.
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 /// Maximum offset and drift of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]

@@ -8,7 +8,7 @@
 //! stores a set of bytes for each message. That costs memory and time for each packet.
 //!
 //! The present way: the run loop submits each message to the ledger, which numbers it. Endpoints
-//! report [`Receipt::Fresh`](rampmeter_core::Receipt) or `Duplicate` for each packet, and
+//! report [`Receipt::Fresh`](rampmeter_types::Receipt) or `Duplicate` for each packet, and
 //! [`Event`]s. The ledger counts fresh bytes and compares them with the message's size:
 //!
 //! * Fresh bytes never exceed the size.
@@ -33,7 +33,7 @@ pub(crate) mod report;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use rampmeter_core::{Bytes, Event, MsgId, PayloadRef, Span, Time};
+use rampmeter_types::{Bytes, Event, MsgId, PayloadRef, Span, Time};
 
 use crate::arrival::Arrival;
 use crate::probe::FlowRecord;

@@ -1,8 +1,8 @@
 //! The packet simulator: an event engine and a fabric that run any transport.
 //!
-//! [`Sim`] is generic over the [`Transport`](rampmeter_core::Transport) and a [`Probe`]; nothing in
-//! its loop is dynamic. The same topology, settings, arrivals and seed give the same events in the
-//! same order on any machine.
+//! [`Sim`] is generic over the [`Transport`](rampmeter_types::Transport) and a [`Probe`]; nothing
+//! in its loop is dynamic. The same topology, settings, arrivals and seed give the same events in
+//! the same order on any machine.
 
 pub mod engine;
 pub mod fabric;

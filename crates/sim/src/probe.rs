@@ -1,6 +1,6 @@
 //! Observation of a run, at no cost if nothing is observed.
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Gauge, Header, MsgId, NodeId, Packet, Phase, Span, SwitchProgram, TenantId, Time,
 };
 

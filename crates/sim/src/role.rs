@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{
     Endpoint, Event, Gauge, LatencyBound, Message, MsgId, NodeId, Packet, Permission, Phase,
     Planes, Receipt, Time,
 };

@@ -21,7 +21,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Message, MsgId, NodeId, Planes, Receipt, Span, SwitchProgram, Time, Transport,
 };
 

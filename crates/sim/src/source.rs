@@ -4,7 +4,7 @@
 //! also has messages that wait for others. The run notifies it if a message has been delivered or
 //! completed, and takes the messages that this releases.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use crate::arrival::Arrival;
 

@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Departure, NodeId, Packet, Queueing, Rng, SwitchFacts, SwitchProgram, Time, TransitPacket,
     Transport, Verdict,
 };

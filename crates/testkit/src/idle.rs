@@ -1,7 +1,7 @@
 //! Times at which hosts neither send nor receive data while a message waits.
 
-use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_sim::Direction;
+use rampmeter_types::{NodeId, Span, Time};
 
 /// Intervals of each host in which no data passed, by direction.
 #[derive(Clone, Debug)]

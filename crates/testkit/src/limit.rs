@@ -1,7 +1,7 @@
 //! Peers that have more messages in flight to a host than they may.
 
-use rampmeter_core::{Bytes, NodeId, Span};
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_types::{Bytes, NodeId, Span};
 
 use crate::wire::{Net, TransportTraits, configure};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, FabricFacts, Header, Rate, Span, SwitchProgram, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, InterfacePacket, Probe, Sim, SimSpec, Status};
+use rampmeter_types::{Bytes, FabricFacts, Header, Rate, Span, SwitchProgram, Time};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
 use crate::idle::IdleTimes;

@@ -1,7 +1,7 @@
 //! Messages with a label, for tests in which bytes are really sent.
 
-use rampmeter_core::Rng;
-use rampmeter_core::rng::mix;
+use rampmeter_types::Rng;
+use rampmeter_types::rng::mix;
 
 /// Bytes of the label of a message.
 pub const LABEL: usize = 16;

@@ -8,8 +8,10 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Queueing, Rng, Span, SwitchProgram, Time, Transport};
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_types::{
+    Bytes, NodeId, Purpose, Queueing, Rng, Span, SwitchProgram, Time, Transport,
+};
 
 use crate::liveness::{Rules, rules};
 use crate::suite::{Body, Case};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time, Transport};
 use rampmeter_sim::{
     Arrival, ClockSpec, FabricConfig, FaultSpec, FlowRecord, Probe, Sim, SimSpec, Status, Topology,
 };
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time, Transport};
 use rampmeter_workload::{WorkloadContext, WorkloadSpec};
 
 /// Returns a run without faults, with every check on.

@@ -1,7 +1,7 @@
 //! Runs with all kinds of faults, by seed, and the properties that they must have.
 
-use rampmeter_core::{MsgId, Purpose, Rng, Span, Time};
 use rampmeter_sim::{Arrival, FlowRecord, LinkFault, Outage, SimSpec, Status, Target, Topology};
+use rampmeter_types::{MsgId, Purpose, Rng, Span, Time};
 
 use crate::run::{arrival, spec};
 

@@ -6,16 +6,16 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::fabric::Racks;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::wire::Formats;
-use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Pairs, PayloadRef,
-    Priority, Purpose, Rate, Rng, Span, Time, Transport,
-};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::registered::{Deployment, Network, Site};
 use rampmeter_sim::Direction;
+use rampmeter_types::fabric::Racks;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::wire::Formats;
+use rampmeter_types::{
+    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Pairs, PayloadRef,
+    Priority, Purpose, Rate, Rng, Span, Time, Transport,
+};
 
 use crate::idle::IdleTimes;
 use crate::network::promises;

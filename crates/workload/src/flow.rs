@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
 
 /// One message: its submission time, sender, receiver and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{TenantId, Time};
+use rampmeter_types::{TenantId, Time};
 
 use crate::ValidWorkload;
 use crate::flow::{Flow, FlowSource, Limit, merge};

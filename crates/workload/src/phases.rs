@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{NodeId, Span, TenantId, Time};
+use rampmeter_types::{NodeId, Span, TenantId, Time};
 
 use crate::ValidWorkload;
 use crate::graph::Round;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use rampmeter_core::{TenantId, Time};
+use rampmeter_types::{TenantId, Time};
 
 use crate::flow::{Flow, FlowSource, Limit};
 use crate::graph::{Graph, GraphBuilder};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, Time,
 };
 use rampmeter_proto::toolkit::{AckReceiver, Announcement, OutgoingFlows, Output};

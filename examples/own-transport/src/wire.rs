@@ -1,6 +1,6 @@
 //! The packets. The table defines the type, its encoding, and its description for tools.
 
-use rampmeter_core::headers;
+use rampmeter_types::headers;
 
 headers! {
     /// A header of stop and wait.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rampmeter import _core
 from rampmeter._core import ResultError
-from rampmeter.plan.migration import with_present_keys
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.toml import dumps
@@ -41,7 +41,8 @@ def plan_of(file: Path) -> tuple[str, Path]:
     base = file.parent / identity.get(BASE, "")
     for name, digest in identity.get("inputs", {}).items():
         check_input(file, base / name, digest)
-    return dumps(with_present_keys(without_nulls(plan))), base
+    text, _ = _core.migrate(dumps(without_nulls(plan)), str(file))
+    return text, base
 
 
 def check_input(manifest: Path, file: Path, digest: str) -> None:

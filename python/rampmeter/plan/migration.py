@@ -1,12 +1,10 @@
 """Plans and configurations of earlier versions, with the present names and units of keys."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rampmeter import _core
-from rampmeter._core import RENAMED_PLAN_KEYS, PlanError
+from rampmeter._core import PlanError
 from rampmeter.text.locations import location_of, relocated, undecodable, unreadable
 
 
@@ -40,13 +38,3 @@ def migrate(file: Path) -> tuple[str, list[RenamedSetting]]:
     except PlanError as error:
         raise relocated(error, replace(location_of(error), file=file)) from None
     return text, [RenamedSetting(*setting) for setting in settings]
-
-
-def with_present_keys(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the table of a plan of an earlier version with the present keys of its tables."""
-    present = dict(plan)
-    for table, old, new in RENAMED_PLAN_KEYS:
-        keys = present.get(table)
-        if isinstance(keys, Mapping) and old in keys:
-            present[table] = {new if key == old else key: keys[key] for key in keys}
-    return present

@@ -32,7 +32,7 @@ class RunRecord(Protocol):
 
     @property
     def status(self) -> str:
-        """`finished`, `incomplete`, `censored` or `interrupted`."""
+        """`finished`, `incomplete`, `timed-out` or `interrupted`."""
 
     @property
     def host_names(self) -> Sequence[str]:

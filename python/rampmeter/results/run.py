@@ -52,7 +52,7 @@ COUNTERS = "transport.parquet"
 TIMELINE_MAX = 20_000_000
 """Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
 
-COMPLETE = frozenset({"finished", "incomplete", "censored"})
+COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
 
 IDEALS = {
@@ -237,10 +237,10 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`finished`, `incomplete`, `censored` or `interrupted`.
+        """`finished`, `incomplete`, `timed-out` or `interrupted`.
 
         Every flow of a finished run was delivered. Some of an incomplete one failed or were
-        rejected. Some of a censored one had no outcome when its time to drain expired.
+        rejected. Some of a timed-out one had no outcome when its time to drain expired.
         """
         return str(self.summary["status"])
 

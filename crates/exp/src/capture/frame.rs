@@ -11,9 +11,9 @@
 //! setting (`header-bytes`) and mostly fewer. They are stored in an unused field: the IP packet's
 //! identification.
 
-use rampmeter_core::envelope::Envelope;
-use rampmeter_core::wire::Writer;
-use rampmeter_core::{Header, NodeId, Packet, Priority, WireError};
+use rampmeter_types::envelope::Envelope;
+use rampmeter_types::wire::Writer;
+use rampmeter_types::{Header, NodeId, Packet, Priority, WireError};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;

@@ -13,10 +13,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
-use rampmeter_core::{Header, PayloadRef};
 use rampmeter_sim::InterfacePacket;
 use rampmeter_sim::topo::Node;
+use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::{Header, PayloadRef};
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};

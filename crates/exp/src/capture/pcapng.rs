@@ -6,8 +6,8 @@
 
 use std::io::{self, Write};
 
-use rampmeter_core::Time;
 use rampmeter_sim::Direction;
+use rampmeter_types::Time;
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;

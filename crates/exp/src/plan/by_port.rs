@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need};
-use rampmeter_core::{Bytes, Rate};
 use rampmeter_sim::{FabricConfig, Node, PortBytes, PortGroup, Topology, link_tiers, port_groups};
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need};
+use rampmeter_types::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Unexpected, Visitor};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, Span};
 use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, SimSpec, Topology};
+use rampmeter_types::fabric::Buffer;
+use rampmeter_types::{Bytes, Span};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use super::Plan;
@@ -20,9 +20,9 @@ use super::{capture, pfc, timeline};
 use crate::error::PlanError;
 use crate::simulation::status::ThreadCount;
 use crate::traffic::deadlines::DeadlinesSpec;
-use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::Warning;
+use rampmeter_types::Segmentation;
 
 impl Plan {
     /// Checks the plan and builds what a run needs. Relative file names are relative to `base`;
@@ -32,9 +32,9 @@ impl Plan {
     /// [`PlanError`] with the path to the key.
     pub fn check(mut self, origin: &str, base: &Path) -> Result<ValidPlan, PlanError> {
         let cx = PlanOrigin::new(origin, base);
-        let segmentations = self.transport.cuts();
+        let segmentations = self.transport.segmentations();
         let segmentation = segmentations[0];
-        let sizes = (segmentation.payload + segmentation.header, segmentation.header);
+        let sizes = (segmentation.full_wire_bytes(), segmentation.header);
         let network = PlanNetwork::build(&self, sizes, &cx)?;
         let spray = self.fabric.spray;
         let PortSettings { fabric, faults, transport, long_links, many_rates } =
@@ -65,7 +65,7 @@ impl Plan {
         let timeline = timeline::check(&self.run, has_packets, topology, names, &cx)?;
         let (rates, threads) = (self.rates(has_packets, &cx)?, self.threads(&cx)?);
         let clocks = clocks(&self.clocks, needs.clock_skew_max, &cx)?;
-        let packet = facts.access_rate.tx_time(segmentation.payload + segmentation.header);
+        let packet = facts.access_rate.tx_time(segmentation.full_wire_bytes());
         let sample = Span::from_us(10).max(packet * 8).max(facts.data_rtt / 20);
         let sim = self.sim(fabric, faults, clocks, topology.clone(), sample, &cx)?;
         let deadlines = self.deadlines(&cx)?;
@@ -105,7 +105,7 @@ impl Plan {
     fn ports(
         &mut self,
         network: &PlanNetwork,
-        cuts: &[Segmentation],
+        segmentations: &[Segmentation],
         cx: &PlanOrigin<'_>,
     ) -> Result<PortSettings, PlanError> {
         let PlanNetwork { topology, imported, needs, .. } = network;
@@ -118,14 +118,14 @@ impl Plan {
         let mut fabric = resolve(&mut self.fabric, needs, &by_rate, cx)?;
         let scheduling = (scheduling, self.transport.queueing());
         check_scheduling(&mut self.fabric, &fabric, scheduling, cx)?;
-        if cuts.len() > 1 {
+        if segmentations.len() > 1 {
             // Each packet has the path choice of its transport.
             self.fabric.spray = spray;
         }
         self.faults = with_losses(&self.faults, &imported.losses, topology, &imported.names);
         let faults = faults(&self.faults, topology, &imported.names, cx)?;
         let fullest = topology.clone().with_fullest_links(&faults.changes);
-        let on = (&fullest, cuts[0].payload + cuts[0].header, express);
+        let on = (&fullest, segmentations[0].full_wire_bytes(), express);
         let long_links =
             pfc::resolve(&mut self.fabric, &mut fabric, needs, on, is_memory_written, cx)?;
         let transport = network.configure(&self.transport, (&fabric, spray));

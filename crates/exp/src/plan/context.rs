@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use rampmeter_core::Span;
 use rampmeter_proto::keys::BadKey;
+use rampmeter_types::Span;
 
 use crate::error::{PlanError, Problem};
 

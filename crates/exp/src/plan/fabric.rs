@@ -1,8 +1,8 @@
 //! The fabric of a run: values of the plan, needs of the transport, and defaults.
 
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Forwarding, Need, Trim};
-use rampmeter_core::{Bytes, Queueing};
 use rampmeter_sim::{FabricConfig, PortBytes, Scheduling, Switching};
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Forwarding, Need, Trim};
+use rampmeter_types::{Bytes, Queueing};
 
 use super::by_port::{NeedsByRate, PortBytesSpec, port_bytes, spec_of};
 use super::context::PlanOrigin;

@@ -12,9 +12,9 @@
 //!
 //! `field` is a field of [`FabricConfig`], `need` one of [`FabricNeeds`].
 
-use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{FabricNeeds, HeaderOverflow, MarkingPorts, Need, TrimChoice};
 use rampmeter_sim::{FabricConfig, Interface, Overflow, PacketFate, Scheduling, Spray};
+use rampmeter_types::Bytes;
+use rampmeter_types::fabric::{FabricNeeds, HeaderOverflow, MarkingPorts, Need, TrimChoice};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +155,7 @@ fabric_keys! {
         express_bytes: u64 = length(express_max => express_max, 9_000),
         /// Minimum memory of a queued packet. The length of a full packet makes buffers, marks and
         /// queue lengths count packets, as in ns-2 and ns-3.
-        slot_bytes: u64 = length(buffer_cell => buffer_cell, 9_100),
+        buffer_cell_bytes: u64 = length(buffer_cell => buffer_cell, 9_100),
         /// Length of a packet whose payload a full port has removed (NDP).
         trim_bytes: u64 = group,
         /// Packet that a full data queue trims.

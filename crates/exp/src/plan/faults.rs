@@ -1,7 +1,7 @@
 //! The `faults` table: what links do to packets, and what fails.
 
-use rampmeter_core::{Rate, Span, Time};
 use rampmeter_sim::{FaultSpec, LinkChange, LinkFault, Outage, Target, Topology};
+use rampmeter_types::{Rate, Span, Time};
 
 use super::context::PlanOrigin;
 use super::tables::{FaultsSpec, LinkChangeSpec, LinkFaultSpec, LinkName, OutageSpec};
@@ -261,8 +261,8 @@ pub(super) fn with_losses(
 mod tests {
     use std::path::Path;
 
-    use rampmeter_core::Time;
     use rampmeter_sim::Outage;
+    use rampmeter_types::Time;
 
     use crate::{Plan, Registry};
 

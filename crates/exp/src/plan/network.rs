@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
-use rampmeter_core::{Bytes, FabricFacts};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::registered::{Deployment, Network, Site, SlowerLink};
 use rampmeter_sim::{
     Delays, FabricConfig, Shape, Switching, Target, Topology, TopologySpec, topologies,
 };
+use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
+use rampmeter_types::{Bytes, FabricFacts};
 
 use super::Plan;
 use super::by_port::NeedsByRate;

@@ -8,9 +8,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rampmeter_core::{Span, Time};
-use rampmeter_metrics::ideal::Framing;
 use rampmeter_sim::{Node, Paths, Topology, link_tiers};
+use rampmeter_types::{Span, Time};
 use rampmeter_workload::{Flow, Process};
 use serde::Serialize;
 
@@ -146,15 +145,13 @@ impl ValidPlan {
     }
 
     fn offered_by(&self, flows_max: usize) -> OfferedTraffic {
-        let framings: Vec<Framing> = self.segmentations.iter().map(|cut| cut.framing()).collect();
         let has_tenants = self.workload.has_tenants();
         // A flow, and its bytes on the wire.
         let on_wire = |(number, flow): (u32, Flow)| {
             let transport = if has_tenants { flow.tenant.get() } else { number };
-            let framing = &framings[transport as usize % framings.len()];
-            let full = framing.wire.get() * (framing.packets(flow.size) - 1);
-            let wire = full + framing.last_wire(flow.size).get();
-            (flow, wire as f64)
+            let n_transports = self.segmentations.len();
+            let segmentation = &self.segmentations[transport as usize % n_transports];
+            (flow, segmentation.message_wire_bytes(flow.size).get() as f64)
         };
         let numbered = self.workload.numbered(self.plan.seed).take(flows_max);
         let (flows, wire): (Vec<Flow>, Vec<f64>) = numbered.map(on_wire).unzip();

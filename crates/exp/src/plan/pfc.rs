@@ -1,8 +1,8 @@
 //! Priority flow control of a run: values of the plan, needs of the transport, and defaults.
 
-use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold};
 use rampmeter_sim::{FabricConfig, PfcConfig, Switching, Topology};
+use rampmeter_types::Bytes;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshold};
 
 use super::context::PlanOrigin;
 use super::fabric_keys::FabricSpec;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use rampmeter_core::quantity::Unit;
 use rampmeter_proto::keys::{KeyInfo, KeyKind};
+use rampmeter_types::quantity::Unit;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

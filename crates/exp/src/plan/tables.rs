@@ -1,6 +1,6 @@
 //! Tables of a plan: keys, defaults and documentation.
 
-use rampmeter_core::fabric::PfcClasses;
+use rampmeter_types::fabric::PfcClasses;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,8 +58,8 @@ pub enum SwitchingSpec {
 pub struct RunSpec {
     /// Time after the last arrival at which the run ends with unfinished flows.
     pub drain_us: f64,
-    /// Interval of samples of queues and links; 0 for none. If left out, the maximum of 10 us,
-    /// eight packets of the slowest host and a twentieth of a round trip.
+    /// Interval of samples of queues and links; 0 for none. By default the maximum of 10 us, eight
+    /// packets of the slowest host and a 20th of a round trip.
     pub sample_us: Option<f64>,
     /// Interval of the rates of flows in `rates.parquet`, and of windows and credits in
     /// `windows.parquet`; 0 for no such tables.
@@ -94,8 +94,7 @@ pub struct RunSpec {
     #[serde(skip_serializing_if = "is_false")]
     pub blame: bool,
     /// Threads among which the network is divided; results are the same. By default a long run uses
-    /// all cores, unless others run at the same time. If a run cannot be divided, `manifest.json`
-    /// has the reason.
+    /// all cores, unless others run at the same time.
     #[schemars(range(min = 1, max = 256))]
     #[serde(skip_serializing)]
     pub threads: Option<u32>,
@@ -183,7 +182,7 @@ pub struct FaultsSpec {
     /// = 1, from-us = 5 }`.
     pub outages: Vec<OutageSpec>,
     /// Changes of links: `{ link = "s0-s4", at-us = 50, gbps = 25, propagation-ns = 5000 }`.
-    /// `gbps-back` is the rate from the second end to the first; `gbps` if left out.
+    /// `gbps-back` is the rate from the second end.
     pub changes: Vec<LinkChangeSpec>,
     /// Time that a link must have been down, or up again, until switches route by it (detection and
     /// convergence).

@@ -1,7 +1,7 @@
 //! The keys of timelines: `run.timeline` and those that begin with it.
 
-use rampmeter_core::Time;
 use rampmeter_sim::Topology;
+use rampmeter_types::Time;
 
 use super::context::PlanOrigin;
 use super::tables::RunSpec;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, FabricFacts, Span};
 use rampmeter_proto::registered::{DerivedValue, Quantity};
 use rampmeter_sim::SimSpec;
+use rampmeter_types::{Bytes, FabricFacts, Span};
 use rampmeter_workload::{SizeDist, ValidWorkload};
 
 use super::Plan;
@@ -14,9 +14,9 @@ use crate::simulation::status::ThreadCount;
 use crate::timeline::TimelineConfig;
 use crate::topology::names::NamesSpec;
 use crate::traffic::deadlines::DeadlinesSpec;
-use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::Warning;
+use rampmeter_types::Segmentation;
 
 /// A plan that has been checked.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ impl ValidPlan {
     /// Returns the values derived from plan and network, by names that end in their units.
     pub fn derived(&self) -> BTreeMap<String, f64> {
         let FabricFacts { n_hosts, access_rate, data_rtt, control_rtt, .. } = self.facts;
-        let packet = self.segmentation.payload + self.segmentation.header;
+        let packet = self.segmentation.full_wire_bytes();
         let bytes =
             |name, bytes: Bytes| DerivedValue { name, quantity: Quantity::Bytes(bytes.get()) };
         let common = [

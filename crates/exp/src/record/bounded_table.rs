@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use rampmeter_core::Time;
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::columns::{Row, RowWriter};
+use rampmeter_types::Time;
 
 use crate::warning::{Warning, warning};
 

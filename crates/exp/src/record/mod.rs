@@ -10,12 +10,12 @@ pub(crate) mod sampling;
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Gauge, Header, NodeId, Span, SwitchProgram, TenantId, Time};
 use rampmeter_metrics::row::{FlowRow, Status};
 use rampmeter_metrics::series::WindowSample;
 use rampmeter_metrics::{FlowWriter, Ideal, LatencyHistogram, TableError};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
+use rampmeter_types::{Bytes, Gauge, Header, NodeId, Span, SwitchProgram, TenantId, Time};
 
 use crate::traffic::ideals::{FlowIdeals, Ideals};
 use crate::warning::Warning;
@@ -131,7 +131,7 @@ impl Recorder {
     }
 
     /// Returns the end of the statistics, in picoseconds, if they end at the arrival of a flow.
-    pub(crate) fn mark_ps(&self) -> Option<u64> {
+    pub(crate) fn statistics_end_ps(&self) -> Option<u64> {
         self.statistics_end.1
     }
 

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Gauge, Header, NodeId, Phase, Span, SwitchProgram, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_sim::fabric::{Fabric, PortEvent};
 use rampmeter_sim::{Arrival, FlowBlame, FlowRecord, InterfacePacket, Probe, SimSpec};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{Gauge, Header, NodeId, Phase, Span, SwitchProgram, Time};
 use serde::Serialize;
 
 use super::Recorder;
@@ -18,7 +18,7 @@ use crate::error::RunError;
 use crate::timeline::{Timeline, TimelineConfig, TimelineReport};
 use crate::topology::names::NamesSpec;
 use crate::traffic::ideals::Ideals;
-use crate::traffic::segmentation::Segmentation;
+use rampmeter_types::Segmentation;
 
 /// Observers that a run has: capture, timeline, tables of paths and of causes.
 pub(crate) struct RunObservers {

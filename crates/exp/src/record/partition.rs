@@ -1,9 +1,9 @@
 //! The probe of a run and those of its partitions, which are of one type.
 
-use rampmeter_core::{Gauge, Header, NodeId, Span, SwitchProgram, Time};
 use rampmeter_metrics::LatencyHistogram;
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::{Arrival, FlowRecord, Probe};
+use rampmeter_types::{Gauge, Header, NodeId, Span, SwitchProgram, Time};
 
 use super::Recorder;
 

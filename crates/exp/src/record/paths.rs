@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use rampmeter_core::Header;
-use rampmeter_core::collections::IdMap;
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::columns::RowWriter;
 use rampmeter_metrics::paths::PathRow;
 use rampmeter_sim::fabric::{PortChange, PortEvent};
 use rampmeter_sim::{FlowRecord, Topology};
+use rampmeter_types::Header;
+use rampmeter_types::collections::IdMap;
 
 use crate::topology::names::{Names, NamesSpec};
 

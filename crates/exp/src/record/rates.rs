@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rampmeter_core::{Span, Time};
 use rampmeter_metrics::TableError;
 use rampmeter_metrics::series::RateSample;
 use rampmeter_sim::FlowRecord;
+use rampmeter_types::{Span, Time};
 
 use super::bounded_table::BoundedTable;
 use crate::warning::Warning;

@@ -1,10 +1,10 @@
 //! Samples at intervals of links, queues, drops, tenants and the transport's counters.
 
-use rampmeter_core::{Bytes, Header, Span, SwitchProgram, Time};
 use rampmeter_metrics::series::{
     CounterSample, DropSample, LinkSample, QueueDistribution, TenantSample, TierSample,
 };
 use rampmeter_sim::fabric::{DropReason, Fabric};
+use rampmeter_types::{Bytes, Header, Span, SwitchProgram, Time};
 
 use crate::warning::{Warning, warning};
 

@@ -85,8 +85,8 @@ impl CollidingPacketReport {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::{MsgId, NodeId, Time};
     use rampmeter_sim::Node;
+    use rampmeter_types::{MsgId, NodeId, Time};
 
     use super::*;
 

@@ -9,12 +9,12 @@ pub(crate) mod tier;
 pub(crate) mod warnings;
 pub(crate) mod window;
 
-use rampmeter_core::Time;
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
 use rampmeter_metrics::{Bins, Ideal, Order, Sample, Stats, by_size};
 use rampmeter_sim::fabric::TierStats;
 use rampmeter_sim::tier_capacities;
+use rampmeter_types::Time;
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -117,7 +117,7 @@ impl Summary {
     }
 
     pub(crate) fn of(outcome: Outcome<'_>, mut recorder: Recorder, measure: &MeasureSpec) -> Self {
-        let end_ps = recorder.mark_ps();
+        let end_ps = recorder.statistics_end_ps();
         let mut all = std::mem::take(&mut recorder.flow_samples);
         all.sort_unstable_by_key(|k| k.number);
         let process = outcome.process(&all);

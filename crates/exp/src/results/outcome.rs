@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Span, Time};
 use rampmeter_sim::LinkChange;
 use rampmeter_sim::fabric::{Collisions, TierStats};
 use rampmeter_sim::{Counters, PfcStats, Topology};
+use rampmeter_types::{Span, Time};
 use rampmeter_workload::Process;
 
 use super::report::{DeadlockReport, FlowCounts};

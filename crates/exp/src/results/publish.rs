@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::Time;
 use rampmeter_metrics::columns::{Row, write_rows};
 use rampmeter_metrics::series::{HostRow, OutageRow};
 use rampmeter_sim::{Node, Target};
+use rampmeter_types::Time;
 
 use super::Summary;
 use super::manifest::Manifest;
@@ -167,7 +167,7 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
 
 /// Returns the part of the summary about the run as a whole.
 fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> Outcome<'a> {
-    let bdp_packets = plan.facts.bdp_packets(plan.segmentation.payload + plan.segmentation.header);
+    let bdp_packets = plan.facts.bdp_packets(plan.segmentation.full_wire_bytes());
     Outcome {
         status: ran.status,
         counters: &ran.counters,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::Time;
 use rampmeter_sim::fabric::{DropReason, TierStats};
 use rampmeter_sim::{Node, PfcStats};
+use rampmeter_types::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::Span;
 use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
+use rampmeter_types::Span;
 use rampmeter_workload::Process;
 
 use super::outcome::Outcome;
@@ -166,7 +166,7 @@ fn of_end(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
             ideal_s = seconds(Span::from_ps(unfinished_ideal_ps)),
             drain_s = drain,
         ));
-    } else if flows.unfinished > 0 && facts.outcome.status == RunStatus::Censored {
+    } else if flows.unfinished > 0 && facts.outcome.status == RunStatus::TimedOut {
         warnings.push(warning!(
             "cut-off-by-drain",
             "run.drain-us ended the run {drain_s} s after the last arrival; delivered_bytes in \

@@ -1,8 +1,8 @@
 //! The measured window of a run: which flows its statistics count, and what was carried in it.
 
-use rampmeter_core::Time;
 use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::mser5;
+use rampmeter_types::Time;
 use rampmeter_workload::Process;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -67,9 +67,8 @@ pub struct Window {
     /// The arrival of the first flow that is counted; if the window ends with the run, that of the
     /// first flow after the warm-up.
     pub from_ps: u64,
-    /// The last arrival; the last delivery if all flows arrive at once. It is the end of the run if
-    /// no flow was delivered. It is the end too if flows were unfinished then, unless these are of
-    /// Poisson processes of one period.
+    /// The last arrival; the last delivery if all flows arrive at once. The end of the run if flows
+    /// were unfinished or none delivered, unless Poisson processes have one period.
     pub to_ps: u64,
 }
 

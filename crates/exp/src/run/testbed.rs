@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
-use rampmeter_core::{Bytes, MsgId, Span, Time};
 use rampmeter_metrics::FlowWriter;
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe};
+use rampmeter_types::envelope::{HostPacket, IPV4_UDP, Protection};
+use rampmeter_types::{Bytes, MsgId, Span, Time};
 use rampmeter_workload::Flow;
 use serde::Serialize;
 use thiserror::Error;
@@ -192,7 +192,7 @@ pub fn collect(
     }
     withheld.iter().for_each(|arrival| recorder.on_withheld(end, arrival));
     let is_finished = counters.delivered + counters.failed == counters.submitted;
-    let status = if is_finished { RunStatus::Finished } else { RunStatus::Censored };
+    let status = if is_finished { RunStatus::Finished } else { RunStatus::TimedOut };
     let mut ideals = Ideals::new(&plan.sim, plan.segmentation);
     let (collectives, rpcs) = (rounds.results(&graph, &mut ideals), calls.results(&mut ideals));
     let run = CompletedRun::new(status, counters, end);

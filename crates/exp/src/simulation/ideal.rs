@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
 use rampmeter_proto::ideal::{CoreCapacity, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
+use rampmeter_types::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
 
 use super::SimulationTask;
 use super::clock::ProgressTimer;
@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::status::{CompletedRun, RunStatus};
 use crate::record::Recorder;
 use crate::traffic::ideals::{FlowIdeals, Ideals};
-use crate::traffic::segmentation::Segmentation;
+use rampmeter_types::Segmentation;
 
 /// Events between two reads of the clock.
 const PACE_EVENTS: u64 = 256;
@@ -124,7 +124,7 @@ pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity
             break;
         }
         if arrival.is_none() && completion > deadline {
-            (now, status) = (deadline, RunStatus::Censored);
+            (now, status) = (deadline, RunStatus::TimedOut);
             break;
         }
         run.counters.events += 1;
@@ -161,9 +161,7 @@ pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity
 impl Run {
     /// Returns the rate of a message's pair, and how long it takes at this rate.
     fn service(&self, arrival: &Arrival) -> (Rate, Span) {
-        let framing = self.ideals.framing();
-        let full = framing.wire.get() * (framing.packets(arrival.size) - 1);
-        let wire = Bytes::new(full) + framing.last_wire(arrival.size);
+        let wire = self.ideals.segmentation().message_wire_bytes(arrival.size);
         let [from, to] = self.ideals.rates(arrival.src, arrival.dst);
         let of_links = self.links.rate(arrival.src, arrival.dst);
         let rate = from.total.min(to.total).min(of_links);

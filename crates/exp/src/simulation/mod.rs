@@ -7,17 +7,17 @@ pub(crate) mod status;
 
 use std::sync::Arc;
 
-use rampmeter_core::Transport;
 use rampmeter_sim::fabric::PortId;
 use rampmeter_sim::{Probe, Sim, SimSpec, Source, Status, WatchedTransport, WindowTotals};
+use rampmeter_types::Transport;
 
 use crate::record::Recorder;
 use crate::record::observers::{ObserverProbe, RunObservers};
 use crate::record::partition::RunProbe;
-use crate::traffic::segmentation::Segmentation;
 use crate::traffic::source::PlanSource;
 use clock::ProgressTimer;
 use progress::{Observer, Progress};
+use rampmeter_types::Segmentation;
 use status::{CompletedRun, RunStatus, ThreadCount, Threads};
 
 /// Reads of the clock that a divided run saves: it is reunited for each.
@@ -121,7 +121,7 @@ fn drive<F: Transport, A: Source, P: Probe>(
     let status = loop {
         match run(&mut sim, F::EVENTS_PER_CLOCK_READ) {
             Status::Finished => break RunStatus::Finished,
-            Status::TimedOut => break RunStatus::Censored,
+            Status::TimedOut => break RunStatus::TimedOut,
             Status::Overrun => {
                 is_overrun = true;
                 break RunStatus::Interrupted;

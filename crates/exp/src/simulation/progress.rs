@@ -1,6 +1,6 @@
 //! Progress of a run, and the observer that it is reported to.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 /// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Outcome of the simulation of a plan, before the summary is computed.
 
-use rampmeter_core::Time;
 use rampmeter_metrics::blame::ReleaseRow;
 use rampmeter_sim::fabric::{Collisions, TierStats};
 use rampmeter_sim::{Counters, Node, PfcStats};
+use rampmeter_types::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,8 +18,8 @@ pub enum RunStatus {
     Finished,
     /// The run reached its end, but flows failed or were rejected.
     Incomplete,
-    /// The drain time was over before that.
-    Censored,
+    /// Flows were in flight when the drain time was over.
+    TimedOut,
     /// The run was stopped by a signal.
     Interrupted,
 }

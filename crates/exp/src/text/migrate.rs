@@ -102,11 +102,14 @@ impl Migration<'_> {
     /// whose last part may be a path itself, as in the grid of a sweep.
     fn renamed(&self, path: &str) -> Option<(&'static str, &'static str, u32)> {
         let (table, name) = path.rsplit_once('.')?;
-        let of_transport = |key: &&RenamedKey| key.old == name;
-        if let Some(&RenamedKey { old, new, parts }) = RENAMED_KEYS.iter().find(of_transport) {
+        let table = table.rsplit_once('.').map_or(table, |(_, last)| last);
+        // Tables in lists have numbers, as in `transports[1]`.
+        let table = table.split('[').next().unwrap_or(table);
+        if matches!(table, "transport" | "transports") {
+            let of_transport = |key: &&RenamedKey| key.old == name;
+            let &RenamedKey { old, new, parts } = RENAMED_KEYS.iter().find(of_transport)?;
             return Some((old, new, parts));
         }
-        let table = table.rsplit_once('.').map_or(table, |(_, last)| last);
         let of_table = |key: &&RenamedTableKey| key.table == table && key.old == name;
         self.former.iter().find(of_table).map(|key| (key.old, key.new, 1))
     }

@@ -6,8 +6,8 @@
 //! error. It descends into that key's value until no part of it makes a difference. This costs a
 //! read for each key on the path, and only texts with an error pay it.
 
-use rampmeter_core::TypeError;
 use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey};
+use rampmeter_types::TypeError;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use rampmeter_core::quantity::Unit;
+use rampmeter_types::quantity::Unit;
 use toml::de::{DeTable, DeValue};
 
 use super::place::{Path, PathElement, at_path};

@@ -1,7 +1,7 @@
 //! Values of a fabric in the words of errors: as plans spell them.
 
-use rampmeter_core::Bytes;
-use rampmeter_core::fabric::{
+use rampmeter_types::Bytes;
+use rampmeter_types::fabric::{
     Buffer, Forwarding, Interface, MarkingPorts, Overflow, PfcThreshold, Spray,
 };
 use serde::Serialize;

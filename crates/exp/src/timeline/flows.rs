@@ -3,9 +3,9 @@
 
 use std::io::{self, Write};
 
-use rampmeter_core::Time;
 use rampmeter_metrics::row::Status;
 use rampmeter_sim::FlowRecord;
+use rampmeter_types::Time;
 
 use super::tracks::{FlowDirection, Tracks};
 use super::window::Window;

@@ -17,9 +17,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use rampmeter_core::{Header, NodeId, Phase, Time};
 use rampmeter_sim::fabric::PortEvent;
 use rampmeter_sim::{FlowRecord, Topology};
+use rampmeter_types::{Header, NodeId, Phase, Time};
 use serde::Serialize;
 
 use crate::error::{RunError, io as io_error};

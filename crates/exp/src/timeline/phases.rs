@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rampmeter_core::{Phase, Time};
+use rampmeter_types::{Phase, Time};
 
 use super::tracks::Tracks;
 use super::window::Window;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use rampmeter_core::{Header, Packet, Time};
 use rampmeter_sim::fabric::{DropReason, PortChange, PortEvent};
+use rampmeter_types::{Header, Packet, Time};
 
 use super::tracks::{InstantRow, Tracks};
 use super::window::Window;

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use rampmeter_core::Time;
 use rampmeter_sim::Topology;
+use rampmeter_types::Time;
 
 use super::window::Window;
 use super::writer::{Arrow, EventContent, Label, TraceWriter, Track};

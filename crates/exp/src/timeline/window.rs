@@ -1,6 +1,6 @@
 //! The window of a timeline.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 /// The part of the run that is shown, and the events that may be added.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
-use rampmeter_core::Time;
-use rampmeter_core::collections::IdMap;
+use rampmeter_types::Time;
+use rampmeter_types::collections::IdMap;
 
 use super::schema::{
     COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, InternedData,

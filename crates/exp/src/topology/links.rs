@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use csv::StringRecord;
-use rampmeter_core::quantity::Unit;
 use rampmeter_sim::{LinkSpec, TopologySpec};
+use rampmeter_types::quantity::Unit;
 use rampmeter_workload::import::json_problem;
 use rampmeter_workload::table::{Records, separator};
 use toml::de::DeTable;

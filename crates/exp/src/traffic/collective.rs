@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
 use rampmeter_workload::{Flow, Graph, Round};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub struct CollectiveRound {
     /// Number of hosts that take part.
     pub hosts: u32,
     /// The number of the round of a pattern, from zero. In files such as those of SimAI and Chakra:
-    /// the number of the collective among those of all groups, in their order in the file.
+    /// the number of the collective in the file.
     pub round: u32,
     /// The bytes that bandwidths are of: the vector; of an all-to-all-v the maximum that a host
     /// sends.
@@ -160,7 +160,7 @@ pub(crate) trait Network {
 
 impl Network for Ideals {
     fn payload(&self) -> Bytes {
-        self.framing().payload
+        self.segmentation().payload
     }
 
     fn isolated_times(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
@@ -178,12 +178,11 @@ impl Network for Ideals {
     }
 
     fn wire(&self, size: Bytes) -> Bytes {
-        let framing = self.framing();
-        Bytes::new(framing.wire.get() * (framing.packets(size) - 1)) + framing.last_wire(size)
+        self.segmentation().message_wire_bytes(size)
     }
 
     fn packet(&mut self, src: NodeId, dst: NodeId, payload: Bytes) -> [Span; 2] {
-        let wire = self.framing().last_wire(payload);
+        let wire = self.segmentation().last_wire_bytes(payload);
         self.rates(src, dst).map(|links| links.slowest.tx_time(wire))
     }
 

@@ -1,6 +1,6 @@
 //! Deadlines by which applications need their messages.
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 use rampmeter_workload::Flow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

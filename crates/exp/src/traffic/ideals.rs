@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Bytes, NodeId, Rate, Span};
-use rampmeter_metrics::ideal::{Forwarding, Framing, PathHop};
+use rampmeter_metrics::ideal::{Forwarding, PathHop};
 use rampmeter_metrics::{DetourLink, Detours, HopGraph, Ideal, IdealModel, MinimumTime};
 use rampmeter_sim::{Node, PathLink, Paths, SimSpec, Switching, Symmetry, Topology};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Bytes, NodeId, Rate, Span};
 
-use super::segmentation::Segmentation;
+use rampmeter_types::Segmentation;
 
 /// The ideals of every pair of hosts.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl FlowIdeals {
 
 impl Ideals {
     /// Returns the ideals of flows in the network of `sim`, cut into packets by `cut`.
-    pub(crate) fn new(sim: &SimSpec, cut: Segmentation) -> Self {
+    pub(crate) fn new(sim: &SimSpec, segmentation: Segmentation) -> Self {
         let forwarding = match sim.fabric.switching {
             Switching::StoreAndForward => Forwarding::StoreAndForward,
             Switching::CutThrough { header } => Forwarding::CutThrough { header },
@@ -92,7 +92,7 @@ impl Ideals {
         let topology = sim.topology.clone().with_best_links(&sim.faults.changes);
         let has_detours = has_outages && !topology.has_only_slower_detours();
         let hosts = hosts(&topology);
-        let model = IdealModel { forwarding, framing: cut.framing() };
+        let model = IdealModel { forwarding, segmentation };
         let (symmetry, paths) = (topology.symmetry(), Paths::new(topology));
         let (by_pair, recent) = (IdMap::default(), VecDeque::new());
         Self {
@@ -123,8 +123,9 @@ impl Ideals {
         let figure = model.fct(Ideal::Figure, size, path);
         let [there, back] = detours;
         let open = there.as_ref().map_or(time, |detours| detours.minimum_time(size).min(time));
-        let ack =
-            back.as_ref().map_or(*ack, |back| back.min_packet_time(model.framing.ack).min(*ack));
+        let ack = back
+            .as_ref()
+            .map_or(*ack, |back| back.min_packet_time(model.segmentation.header).min(*ack));
         FlowIdeals {
             delivered: open,
             acked: open + ack,
@@ -134,8 +135,8 @@ impl Ideals {
     }
 
     /// Returns the segmentation of messages into packets.
-    pub(crate) fn framing(&self) -> Framing {
-        self.model.framing
+    pub(crate) fn segmentation(&self) -> Segmentation {
+        self.model.segmentation
     }
 
     /// Returns the time on a link that a shaper compensates for after idle time.
@@ -172,7 +173,7 @@ impl ClassPaths {
             };
             Some(HopGraph::new(model, &hops.map(links).collect::<Vec<_>>()))
         };
-        let ack = ways(dst, src)?.min_packet_time(model.framing.ack);
+        let ack = ways(dst, src)?.min_packet_time(model.segmentation.header);
         let path = paths.of(src, dst)?.into_iter().map(convert).collect();
         let detours = |src, dst| {
             let of = |(hop, from, to)| DetourLink { hop: convert(hop), from, to };

@@ -4,5 +4,4 @@ pub(crate) mod collective;
 pub(crate) mod deadlines;
 pub(crate) mod ideals;
 pub(crate) mod rpc;
-pub(crate) mod segmentation;
 pub(crate) mod source;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 use rampmeter_workload::{Call, Graph};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,15 +1,15 @@
 //! The messages of a plan, for the simulator and the ideal alike.
 
-use rampmeter_core::{Bytes, TenantId, Time};
 use rampmeter_metrics::blame::ReleaseRow;
 use rampmeter_sim::{Arrival, Source};
+use rampmeter_types::{Bytes, TenantId, Time};
 use rampmeter_workload::{Flow, FlowSource, Releases, ValidWorkload};
 
 use super::collective::{CollectiveRound, Rounds};
 use super::deadlines::Deadlines;
 use super::ideals::Ideals;
 use super::rpc::{CallTracker, RpcSummary};
-use super::segmentation::Segmentation;
+use rampmeter_types::Segmentation;
 
 /// The flows of a plan: those without dependencies, which are drawn one by one, and those of its
 /// graph. Flows of the graph have the first numbers.
@@ -30,11 +30,11 @@ pub(crate) struct PlanSource {
 }
 
 impl PlanSource {
-    /// The messages of `workload` under `seed`. `cuts` has the packets of each transport.
+    /// The messages of `workload` under `seed`. `segmentations` has the packets of each transport.
     pub(crate) fn new(
         workload: &ValidWorkload,
         seed: u64,
-        cuts: &[Segmentation],
+        segmentations: &[Segmentation],
         deadlines: Deadlines,
     ) -> Self {
         let graph = workload.graph(seed);
@@ -45,8 +45,8 @@ impl PlanSource {
             calls: graph.clone().map(CallTracker::new).unwrap_or_default(),
             releases: graph.map(Releases::new),
             deadlines,
-            payload: cuts[0].payload,
-            n_transports: match cuts.len() as u32 {
+            payload: segmentations[0].payload,
+            n_transports: match segmentations.len() as u32 {
                 1 => None,
                 n => (!workload.has_tenants()).then_some(n),
             },

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
-use rampmeter_proto::Segmentation;
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig, prefix_lower_key};
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::registered::{Assumptions, RegisteredTransport, Site};
+use rampmeter_types::Segmentation;
+use rampmeter_types::fabric::FabricNeeds;
+use rampmeter_types::{Bytes, FabricFacts, Queueing, Wiring};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport};

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::wire::WireFormat;
-use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
+use rampmeter_proto::TransportRules;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
-use rampmeter_proto::{Segmentation, TransportRules};
+use rampmeter_types::Segmentation;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Spray};
+use rampmeter_types::wire::WireFormat;
+use rampmeter_types::{Bytes, FabricFacts, Queueing, Wiring};
 use serde::Serialize;
 use toml::Table;
 

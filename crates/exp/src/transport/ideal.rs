@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{Bytes, FabricFacts, Queueing, Wiring};
+use rampmeter_proto::TransportRules;
 use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::registered::{Deployment, DerivedValue, Network, Site};
-use rampmeter_proto::{Segmentation, TransportRules};
+use rampmeter_types::Segmentation;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::FabricNeeds;
+use rampmeter_types::{Bytes, FabricFacts, Queueing, Wiring};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport, TransportInfo, presets};

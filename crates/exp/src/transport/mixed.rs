@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::Bytes;
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Spray};
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::mixed::{MixedConfig, MixedTransports};
 use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
+use rampmeter_types::Bytes;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, Spray};
 
 use super::erased::{MixedPart, RunnableTransport};
 use super::table::ReadTable;
@@ -121,7 +121,7 @@ pub(super) fn merge<'a>(
         ecn_ports,
         drop_unscheduled: one!(drop_unscheduled, "drop-unscheduled-above-bytes"),
         switching: one!(switching, "switching"),
-        buffer_cell: one!(buffer_cell, "slot-bytes"),
+        buffer_cell: one!(buffer_cell, "buffer-cell-bytes"),
         express_max: one!(express_max, "express-bytes"),
         trim: None,
         pfc: one!(pfc, "pfc"),

@@ -5,11 +5,11 @@
 
 use std::fmt;
 
-use rampmeter_core::wire::WireFormat;
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor, unknown};
 use rampmeter_proto::coexistence::prefix_lower_key;
 use rampmeter_proto::keys::{BadKey, TransportTable};
 use rampmeter_proto::registered::RegisteredTransport;
+use rampmeter_types::wire::WireFormat;
 use toml::{Table, Value};
 
 use super::erased::{RegistryEntry, TransportInfo};

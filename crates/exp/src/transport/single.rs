@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::wire::WireFormat;
-use rampmeter_core::{
-    Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport, Wiring,
-};
-use rampmeter_proto::Segmentation;
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
 use rampmeter_proto::mixed::Member;
 use rampmeter_proto::registered::{
     Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, SharedTime, Site,
+};
+use rampmeter_types::Segmentation;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Spray};
+use rampmeter_types::wire::WireFormat;
+use rampmeter_types::{
+    Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport, Wiring,
 };
 use toml::Table;
 

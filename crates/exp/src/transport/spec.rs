@@ -3,22 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Spray};
-use rampmeter_core::{FabricFacts, Queueing, Rate, Wiring};
-use rampmeter_metrics::ideal::LastPacket;
-use rampmeter_proto::Padding;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::registered::{DerivedValue, Site};
 use rampmeter_sim::Topology;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Spray};
+use rampmeter_types::{FabricFacts, Queueing, Rate, Wiring};
 use serde::{Serialize, Serializer};
 use toml::Value;
 
 use super::erased::RunnableTransport;
 use super::mixed;
 use super::table::ReadTable;
-use crate::traffic::segmentation::Segmentation;
 use crate::warning::{Warning, warning};
+use rampmeter_types::Segmentation;
 
 /// The `transport` table, or the tables of several transports that share the network.
 #[derive(Clone)]
@@ -52,18 +50,19 @@ impl TransportSpec {
         self.tables.iter().map(|read| read.table.name.as_str()).collect()
     }
 
-    /// Returns the packets of each transport's messages.
-    pub(crate) fn cuts(&self) -> Vec<Segmentation> {
-        let cut = |table: &ReadTable| {
-            let rampmeter_proto::Segmentation { payload, header, padding, .. } =
-                table.keys.segmentation();
-            let last = match padding {
-                Padding::Exact => LastPacket::OwnSize,
-                Padding::Full => LastPacket::Padded,
-            };
-            Segmentation { payload, header, last, reply: table.keys.reply_bytes() }
+    /// Returns the packets of each transport's messages as ideals count them: all but the last are
+    /// full.
+    pub(crate) fn segmentations(&self) -> Vec<Segmentation> {
+        self.tables.iter().map(|read| read.keys.segmentation().without_head()).collect()
+    }
+
+    /// Returns the maximum share of control packets that a receiver sends in the data it receives.
+    pub(crate) fn reply_share(&self) -> f64 {
+        let share = |read: &ReadTable| {
+            let full = read.keys.segmentation().full_wire_bytes();
+            read.keys.reply_bytes().get() as f64 / full.get() as f64
         };
-        self.tables.iter().map(cut).collect()
+        self.tables.iter().map(share).fold(0.0, f64::max)
     }
 
     /// The names of the presets, in the order of the transports.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{FabricFacts, Pairs};
 use rampmeter_proto::keys::TransportTable;
 use rampmeter_proto::registered::{Deployment, Site};
+use rampmeter_types::{FabricFacts, Pairs};
 use toml::Table;
 
 use super::erased::ErasedKeys;

@@ -7,11 +7,11 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_exp::{Observer, Plan, Progress, Registry, Summary, run};
 use rampmeter_metrics::{FlowColumns, read_flows};
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
+use rampmeter_types::{Purpose, Rng};
 
 const NETWORKS: u64 = 40;
 /// Events after which a run is cut short.

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
 use rampmeter_metrics::columns::read_rows;
 use rampmeter_metrics::paths::PathRow;
@@ -11,6 +10,7 @@ use rampmeter_metrics::read_flows;
 use rampmeter_metrics::row::{FlowColumns, Status};
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
+use rampmeter_types::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_workload::trace::write_graph_csv;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, WorkloadContext};
 

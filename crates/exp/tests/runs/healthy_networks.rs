@@ -8,10 +8,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
+use rampmeter_types::{Purpose, Rng};
 
 /// Parts of warnings that announce flows that may not finish.
 const ANNOUNCED: [&str; 4] = ["narrow-core", "narrow-inner-links", "slower-than-slots", "overload"];

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_exp::{NullObserver, Plan, Registry, RunStatus, Summary, run};
 use rampmeter_metrics::read_flows;
 use rampmeter_metrics::row::FlowColumns;
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
+use rampmeter_types::{Purpose, Rng};
 
 /// A fat-tree of 16 hosts.
 fn plan(transport: &str, workload: &str) -> String {

@@ -1,13 +1,12 @@
 //! No schedule of packets is faster than the minimum time.
 
 use super::*;
-use crate::ideal::{Framing, LastPacket};
 use proptest::prelude::*;
-use rampmeter_core::Rate;
+use rampmeter_types::{Padding, Rate, Segmentation};
 
 const MODEL: IdealModel = IdealModel {
     forwarding: Forwarding::StoreAndForward,
-    framing: Framing { last: LastPacket::OwnSize, ..Framing::PADDED_1500 },
+    segmentation: Segmentation::new(Bytes::new(1_460), Bytes::new(40), Padding::Exact),
 };
 
 type Links = Vec<Vec<HopLink>>;

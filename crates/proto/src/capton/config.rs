@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Racks, RegularPaths};
-use rampmeter_core::{Bytes, FabricFacts, Rate, Span};
+use rampmeter_types::fabric::{Racks, RegularPaths};
+use rampmeter_types::{Bytes, FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ use crate::toolkit::Padding;
 /// Sharing of links between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Shares {
+pub enum LinkSharing {
     /// A host sends one flow at a time and receives one at a time, at full rate (figure 6).
     Serial,
     /// A flow takes the capacity that flows with smaller remaining sizes do not use. Not in the
@@ -41,7 +41,7 @@ pub struct CaptonConfig {
     #[schemars(range(min = 1, max = 100_000))]
     pub window: Option<u32>,
     /// Sharing of links between flows.
-    pub shares: Shares,
+    pub link_sharing: LinkSharing,
     /// Minimum share of a link that a flow takes with `split`.
     #[serde(rename = "share-min", with = "crate::keys::milli")]
     #[schemars(with = "f64", range(min = 0.001, max = 1.0))]
@@ -84,7 +84,7 @@ pub struct CaptonConfig {
     /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
     /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub queue: Option<u32>,
+    pub switch_queue_packets: Option<u32>,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -117,7 +117,7 @@ impl CaptonConfig {
         Self {
             threshold: 10,
             window: None,
-            shares: Shares::Serial,
+            link_sharing: LinkSharing::Serial,
             share_min_milli: 100,
             controllers: 1,
             compute: None,
@@ -128,7 +128,7 @@ impl CaptonConfig {
             rack_hosts: None,
             rto_min_us: None,
             rack_quarters: 16,
-            queue: None,
+            switch_queue_packets: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -203,9 +203,9 @@ impl CaptonConfig {
             site.shortest_data_rtt(),
         )?;
         let share = MinShare::from_milli(config.share_min_milli);
-        let sharing = match (config.shares, share) {
-            (Shares::Split, Some(share)) => SharingPolicy::Split(share),
-            (Shares::Split, None) | (Shares::Serial, _) => SharingPolicy::Serial,
+        let sharing = match (config.link_sharing, share) {
+            (LinkSharing::Split, Some(share)) => SharingPolicy::Split(share),
+            (LinkSharing::Split, None) | (LinkSharing::Serial, _) => SharingPolicy::Serial,
         };
         Ok(Capton { config, settings, sharing, network })
     }

@@ -19,7 +19,7 @@
 //! * The limit of N grants (lines 2 to 4): kept. It only saves time: each grant takes a source, so
 //!   that after N grants no source is free.
 
-use rampmeter_core::{NodeId, Rate};
+use rampmeter_types::{NodeId, Rate};
 
 use super::network::Network;
 use crate::central::RemainingSize;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use rampmeter_core::{Rate, Time};
+use rampmeter_types::{Rate, Time};
 
 use crate::central::remaining::{RemainingLine, RemainingSize};
 

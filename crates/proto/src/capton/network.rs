@@ -10,8 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{NodeId, Rate};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{NodeId, Rate};
 use thiserror::Error;
 
 /// Levels of members, hosts included.

@@ -52,8 +52,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
+use rampmeter_types::{Bytes, Rate, Time};
 
 use super::link::{GrantedFlow, Link, Position, StoppedFlow};
 use super::network::{LinkId, Network, Path};

@@ -1,7 +1,7 @@
 //! The choice between the paper's scheduler and the one that splits rates.
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{Bytes, Rate, Time};
 
 use super::network::{LinkId, Network};
 use super::scheduler::Scheduler;

@@ -17,8 +17,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Bytes, Rate, Time};
 
 use super::figure6::PendingFlow;
 use super::network::{LinkId, Network};

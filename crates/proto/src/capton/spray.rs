@@ -1,7 +1,7 @@
 //! All-path transmission at switches: packets to a destination take its paths round robin (§IV.B).
 
-use rampmeter_core::collections::IdTable;
-use rampmeter_core::{Packet, SwitchProgram, TransitPacket, Verdict};
+use rampmeter_types::collections::IdTable;
+use rampmeter_types::{Packet, SwitchProgram, TransitPacket, Verdict};
 
 use super::wire::CaptonHeader;
 

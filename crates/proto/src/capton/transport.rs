@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, Rate, Stage, SwitchFacts, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::FabricNeeds;
+use rampmeter_types::{FabricFacts, Rate, Stage, SwitchFacts, Transport};
 
 use super::config::{Capton, CaptonConfig};
 use super::sharing::{AnyScheduler, SharingPolicy};
@@ -84,7 +84,7 @@ impl RegisteredTransport for CaptonTransport {
     /// They choose paths in turn, regardless of `spray`.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        needs(packet, keys.queue, keys.controllers, facts)
+        needs(packet, keys.switch_queue_packets, keys.controllers, facts)
     }
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {

@@ -2,8 +2,8 @@
 //!
 //! A header starts with a type byte. Types below 16 are TCP's.
 
-use rampmeter_core::wire::{Format, Formats, count, join};
-use rampmeter_core::{Bytes, NodeId, Rate, headers};
+use rampmeter_types::wire::{Format, Formats, count, join};
+use rampmeter_types::{Bytes, NodeId, Rate, headers};
 
 use crate::central::wire::OrderFormats;
 use crate::central::{CentralHeader, Control, Request};

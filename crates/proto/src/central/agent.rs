@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
 };
 

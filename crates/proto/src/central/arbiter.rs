@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::controller::{Controller, Order};
 use super::scheme::Central;

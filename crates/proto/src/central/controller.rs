@@ -71,8 +71,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 use super::flow::{Arrival, Change, FlowId, Schedule};
 use crate::toolkit::Timers;

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Bytes, NodeId, Rate, Time};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{Bytes, NodeId, Rate, Time};
 
 use super::remaining::RemainingSize;
 

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
     Time,
 };

@@ -4,8 +4,8 @@
 //! from one instant to the next. So sizes are counted in bits times picoseconds a second. A flow of
 //! `r` bit/s sends `r` of these units in a picosecond, and equation 1 has no remainder.
 
-use rampmeter_core::units::PS_PER_SECOND;
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::units::PS_PER_SECOND;
+use rampmeter_types::{Bytes, Rate, Time};
 
 /// Units of a byte.
 const PER_BYTE: i128 = 8 * PS_PER_SECOND as i128;

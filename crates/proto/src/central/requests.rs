@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Time};
+use rampmeter_types::{Bytes, MsgId, NodeId, Time};
 
 use super::controller::Request;
 use super::scheme::Central;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{
+use rampmeter_types::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
 };
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;

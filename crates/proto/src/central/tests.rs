@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 
 use super::{Controller, ControllerConfig, FlowGrant, Order, Request, Schedule};
 use crate::capton::tests::two_racks;

@@ -1,7 +1,7 @@
 //! Control messages, and the packets that carry them or TCP.
 
-use rampmeter_core::wire::{Format, Formats};
-use rampmeter_core::{Header, WireError};
+use rampmeter_types::wire::{Format, Formats};
+use rampmeter_types::{Header, WireError};
 
 use super::controller::Request;
 use crate::tcp::wire::TcpHeader;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
     Transport, fabric::LinksDown,
 };

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rampmeter_core::wire::{Reader, Writer};
-use rampmeter_core::{FabricFacts, Header, Packet, Priority, WireError};
+use rampmeter_types::wire::{Reader, Writer};
+use rampmeter_types::{FabricFacts, Header, Packet, Priority, WireError};
 
 use crate::keys::BadKey;
 use crate::registered::{RegisteredTransport, Site};

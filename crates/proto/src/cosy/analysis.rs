@@ -4,7 +4,7 @@
 //! (B). `packet` is the longest packet (p), `switches` are those on the longest path (#H). `slots`
 //! is the number of virtual links of a link (K).
 
-use rampmeter_core::{Bytes, Rate, Span};
+use rampmeter_types::{Bytes, Rate, Span};
 
 /// Returns the least delay bound of any design, delta* = 2 hRTT + s/B (theorem 3.1).
 pub fn delta_star(rtt: Span, size: Bytes, rate: Rate) -> Span {

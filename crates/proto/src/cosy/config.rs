@@ -1,6 +1,6 @@
 //! cosy's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, LatencyBound, Span};
+use rampmeter_types::{Bytes, FabricFacts, LatencyBound, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, LatencyBound, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
 };
 

@@ -38,9 +38,9 @@ pub use switch::CosySwitch;
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Interface, Need};
-use rampmeter_core::{Bytes, FabricFacts, NoArbiter, Stage, SwitchFacts, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Interface, Need};
+use rampmeter_types::{Bytes, FabricFacts, NoArbiter, Stage, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{

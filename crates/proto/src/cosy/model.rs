@@ -9,7 +9,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
     SwitchFacts, SwitchProgram, Time, TransitPacket, Transport, Verdict,
 };

@@ -1,7 +1,7 @@
 //! Receiver (cosy §3.2, §3.3, §4, §5.1): held requests, slots and the rsvps sent for them, and
 //! failures inferred from packets that do not arrive.
 
-use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_types::{Bytes, Event, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::config::Cosy;
 use super::stats::CosyStats;

@@ -8,8 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Event, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time};
 
 use super::config::Cosy;
 use super::wire::{CosyHeader, ReleaseReason, Route};

@@ -32,8 +32,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::packet::{Marks, Packet};
-use rampmeter_core::{
+use rampmeter_types::packet::{Marks, Packet};
+use rampmeter_types::{
     NodeId, PayloadRef, Priority, Rng, Span, SwitchFacts, SwitchProgram, Time, TransitPacket,
     Verdict,
 };

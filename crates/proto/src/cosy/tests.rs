@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use crate::test_packet::make_control;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
     Time, WireError,
 };

@@ -1,10 +1,10 @@
 //! cosy's packets.
 //!
 //! A header starts with a type byte; integers are big-endian. The message that a packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef).
+//! named by its [`PayloadRef`](rampmeter_types::PayloadRef).
 
-use rampmeter_core::wire::{Field, FieldInfo, Form, List, Reader, Writer};
-use rampmeter_core::{WireError, codes, headers};
+use rampmeter_types::wire::{Field, FieldInfo, Form, List, Reader, Writer};
+use rampmeter_types::{WireError, codes, headers};
 
 use super::config::SWITCHES_MAX;
 

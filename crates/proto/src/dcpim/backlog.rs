@@ -1,6 +1,6 @@
 //! Time for which a congested core, or the last port, holds up the data of a receiver.
 
-use rampmeter_core::{Receipt, Span, Time};
+use rampmeter_types::{Receipt, Span, Time};
 
 use super::config::{Dcpim, TokenWindow};
 use crate::toolkit::{TokenDelay, TokenId, UnscheduledTime};

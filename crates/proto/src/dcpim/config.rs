@@ -1,6 +1,6 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -141,7 +141,7 @@ pub struct DcpimConfig {
     /// Stages of a phase.
     pub phases: Phases,
     /// Treatment of messages out of their round.
-    pub round_view: Rounds,
+    pub stage_check: Rounds,
     /// Use of idle capacity.
     pub idle_capacity: IdleCapacity,
     /// Demand from which requests are derived.
@@ -199,7 +199,7 @@ impl DcpimConfig {
             fct_round: true,
             short_flow_max: None,
             phases: Phases::Paper,
-            round_view: Rounds::Local,
+            stage_check: Rounds::Local,
             idle_capacity: IdleCapacity::Unused,
             demand: Demand::Source,
             handshake: Handshake::Explicit,
@@ -220,7 +220,7 @@ impl DcpimConfig {
         Self {
             channel_packets_min: 1,
             phases: Phases::Overlapped,
-            round_view: Rounds::Strict,
+            stage_check: Rounds::Strict,
             idle_capacity: IdleCapacity::Prompt,
             demand: Demand::SmallestFlow,
             handshake: Handshake::Implicit,

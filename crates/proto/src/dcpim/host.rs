@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng,
     Time,
 };

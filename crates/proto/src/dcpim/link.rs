@@ -14,7 +14,7 @@
 //! carry the rank, and data has it as its priority. Packets of a channel are subtracted from demand
 //! once, whether they have arrived or not (`channels_promise_the_missing_packets_of_their_phase`).
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::{NodeId, Span, Time};
 
 /// Delay of a link's timer after its cause, so that other events of the same instant are handled
 /// first.

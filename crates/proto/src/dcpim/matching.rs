@@ -33,7 +33,7 @@
 //!   much. Then the sender counts no more than its channels, and with prompt channels it releases
 //!   the surplus.
 
-use rampmeter_core::{NodeId, Rng};
+use rampmeter_types::{NodeId, Rng};
 
 use super::config::Rounds;
 use super::wire::Match;

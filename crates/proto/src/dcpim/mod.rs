@@ -38,9 +38,9 @@ pub use config::{Dcpim, DcpimConfig};
 pub use host::DcpimHost;
 pub use stats::DcpimStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Need};
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -87,7 +87,7 @@ impl RegisteredTransport for DcpimTransport {
     /// Ports hold as many bandwidth-delay products as in the paper's study.
     fn needs(keys: &DcpimConfig, facts: &FabricFacts) -> FabricNeeds {
         let slack = keys.stage(facts).saturating_sub(facts.control_rtt / 2);
-        let clock_skew_max = (keys.round_view == Rounds::Strict).then_some(slack);
+        let clock_skew_max = (keys.stage_check == Rounds::Strict).then_some(slack);
         FabricNeeds {
             buffer: Need::Prefer(dcpim_study_buffer(facts)),
             control_class: true,

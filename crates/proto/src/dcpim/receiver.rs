@@ -2,7 +2,7 @@
 
 mod announcements;
 
-use rampmeter_core::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_types::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::backlog::Backlog;
 use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, TokenWindow};
@@ -181,7 +181,7 @@ impl Receiver {
     }
 
     pub(super) fn on_grant(&mut self, offer: Offer, dcpim: &Dcpim) {
-        self.grants.push(offer, self.next_accept, dcpim.config.round_view);
+        self.grants.push(offer, self.next_accept, dcpim.config.stage_check);
     }
 
     pub(super) fn on_release(&mut self, peer: NodeId, fields: Match) {
@@ -200,7 +200,7 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
-        self.grants.take(round, dcpim.config.round_view, &mut offers);
+        self.grants.take(round, dcpim.config.stage_check, &mut offers);
         // Grants for requests of an earlier phase are void.
         offers.retain(|o| o.fields.phase == round.0);
         self.next_accept = (round.0, round.1 + 1);

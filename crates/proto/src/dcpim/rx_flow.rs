@@ -29,7 +29,7 @@
 //! (`tokens_expire_a_grace_period_after_their_phase`), which this side only infers. At most a
 //! window is requested and missing (`a_matched_source_gets_a_token_a_packet_time_up_to_a_window`).
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::config::{Dcpim, Pair, TokenWindow};
 use super::stats::DcpimStats;

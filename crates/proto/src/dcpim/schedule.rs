@@ -5,7 +5,7 @@
 //! paper's schedule a phase has 2r + 1 stages. In the overlapped one it has 2r, and the last
 //! accepts coincide with the start of the next phase.
 
-use rampmeter_core::{ClockOrigin, Phase, Time};
+use rampmeter_types::{ClockOrigin, Phase, Time};
 
 use super::config::Dcpim;
 

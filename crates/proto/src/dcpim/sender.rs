@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::{IdMap, SeqSet};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
+use rampmeter_types::collections::{IdMap, SeqSet};
+use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
@@ -244,7 +244,7 @@ impl Sender {
     }
 
     pub(super) fn on_request(&mut self, offer: Offer, dcpim: &Dcpim) {
-        self.requests.push(offer, self.next_grant, dcpim.config.round_view);
+        self.requests.push(offer, self.next_grant, dcpim.config.stage_check);
     }
 
     /// Handles an accept. Only a late accept can exceed k channels. If idle capacity is used, and
@@ -256,7 +256,7 @@ impl Sender {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
-        let local = dcpim.config.round_view == Rounds::Local;
+        let local = dcpim.config.stage_check == Rounds::Local;
         let current = local || fields.phase == self.phase;
         let count = if current {
             &mut self.accepted
@@ -304,7 +304,7 @@ impl Sender {
         out: &mut Output<DcpimHeader>,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
-        self.requests.take(round, dcpim.config.round_view, &mut offers);
+        self.requests.take(round, dcpim.config.stage_check, &mut offers);
         self.next_grant = (round.0, round.1 + 1);
         if !offers.is_empty() {
             let k = dcpim.send_channels;

@@ -9,8 +9,8 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::{HeapPositions, IdTable};
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::collections::{HeapPositions, IdTable};
+use rampmeter_types::{NodeId, Time};
 
 use super::rx_flow::{Progress, RxFlow};
 use crate::toolkit::{ArrivingFlows, Candidates};

@@ -2,7 +2,7 @@
 
 mod wire {
     use super::super::wire::*;
-    use rampmeter_core::{Header, WireError};
+    use rampmeter_types::{Header, WireError};
 
     #[test]
     fn layout_is_type_byte_then_big_endian_fields() {
@@ -30,7 +30,7 @@ mod wire {
 
 mod config {
     use super::super::config::*;
-    use rampmeter_core::{FabricFacts, Rate, Span};
+    use rampmeter_types::{FabricFacts, Rate, Span};
 
     /// The paper's network (§3.4): 5.8 us and 5.2 us round trips at 100 Gbit/s.
     fn facts() -> FabricFacts {
@@ -68,7 +68,7 @@ mod config {
 mod schedule {
     use super::super::config::DcpimConfig;
     use super::super::schedule::*;
-    use rampmeter_core::{ClockOrigin, FabricFacts, Rate, Span, Time};
+    use rampmeter_types::{ClockOrigin, FabricFacts, Rate, Span, Time};
 
     fn all_duties(config: DcpimConfig, phases: u32) -> Vec<(Time, StageActions)> {
         let facts = FabricFacts {
@@ -122,7 +122,7 @@ mod matching {
     use super::super::matching::*;
     use super::super::wire::{Match, Step};
     use proptest::prelude::*;
-    use rampmeter_core::{NodeId, Purpose, Rng};
+    use rampmeter_types::{NodeId, Purpose, Rng};
 
     fn offer(peer: u32, channels: u8, remaining: u32) -> Offer {
         let (step, prompt, round, phase, announced) = (Step::Request, channels, 0, 0, peer.into());
@@ -334,7 +334,7 @@ mod tokens {
     use super::super::{Dcpim, DcpimConfig, DcpimHost};
     use crate::dcpim::sender::permission::{ANNOUNCEMENT, DATA_PHASE, MATCHING, TOKEN};
     use crate::test_packet::make_control;
-    use rampmeter_core::{
+    use rampmeter_types::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Permission, Purpose, Rate,
         Rng, Span, Time,
     };

@@ -1,10 +1,10 @@
 //! dcPIM's packets (§3.1, §3.2).
 //!
 //! A header starts with a type byte; integers are big-endian. The message of a packet is identified
-//! by its [`PayloadRef`](rampmeter_core::PayloadRef), which every driver carries alongside the
+//! by its [`PayloadRef`](rampmeter_types::PayloadRef), which every driver carries alongside the
 //! header. So headers hold only the fields that dcPIM adds.
 
-use rampmeter_core::{headers, layout};
+use rampmeter_types::{headers, layout};
 
 use crate::toolkit::{DataHeader, FlowKey};
 

@@ -28,7 +28,7 @@
 //! * Removed demand leaves its place in the queue until the next pass
 //!   (`a_source_that_withdraws_gets_nothing_more`).
 
-use rampmeter_core::collections::IdMap;
+use rampmeter_types::collections::IdMap;
 
 /// Slots that are filled together (Fastpass §3.2 has 16).
 pub const BATCH_MAX: u32 = 64;

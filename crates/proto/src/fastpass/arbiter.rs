@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{
     Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span,
     Time,
 };

@@ -1,7 +1,7 @@
 //! Fastpass's parameters and what they imply for one fabric.
 
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Bytes, FabricFacts, Header, Span};
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{Bytes, FabricFacts, Header, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

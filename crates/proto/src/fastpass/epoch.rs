@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId, Time};
 
 use super::config::Fastpass;
 use super::flows::Flows;

@@ -1,9 +1,9 @@
 //! Flows of a source: packets sent, acknowledged and lost. The timetable or the epochs decide when
 //! packets may be sent.
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Event, Message, MsgId, NodeId, Packet, Priority, Time};
 
 use super::config::Fastpass;
 use super::wire::FastpassHeader;

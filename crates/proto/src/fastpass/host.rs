@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
     Time,
 };

@@ -41,9 +41,9 @@ pub use stats::FastpassStats;
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate, FabricNeeds, Need};
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{

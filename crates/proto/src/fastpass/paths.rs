@@ -1,6 +1,6 @@
 //! The paths between racks, as far as an arbiter needs them.
 
-use rampmeter_core::fabric::RegularPaths;
+use rampmeter_types::fabric::RegularPaths;
 
 use super::allocate::Allocation;
 use super::colour::EdgeColourer;

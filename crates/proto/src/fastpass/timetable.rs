@@ -8,8 +8,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{ClockOrigin, MsgId, NodeId, Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{ClockOrigin, MsgId, NodeId, Span, Time};
 
 use super::config::Fastpass;
 use super::stats::FastpassStats;

@@ -1,12 +1,12 @@
 //! Fastpass's packets.
 //!
 //! A header starts with a type byte; integers are big-endian. The message of a data packet is
-//! identified by its [`PayloadRef`](rampmeter_core::PayloadRef). Requests and allocations hold
+//! identified by its [`PayloadRef`](rampmeter_types::PayloadRef). Requests and allocations hold
 //! lists. In memory these have room for the longest, so that headers stay `Copy`. On the wire they
 //! have only their elements.
 
-pub use rampmeter_core::wire::List;
-use rampmeter_core::{headers, items};
+pub use rampmeter_types::wire::List;
+use rampmeter_types::{headers, items};
 
 use crate::toolkit::{DataHeader, FlowKey};
 

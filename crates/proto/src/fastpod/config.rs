@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,7 @@ pub struct FastpodConfig {
     /// Charged length of last cells.
     pub padding: Padding,
     /// True if short packets to one destination share a scheduled cell, in the order of the queue
-    /// (§3.2). Last packets are then charged their length, but at least `control-bytes`. Otherwise
-    /// a cell has bytes of one message.
+    /// (§3.2). Last packets are then charged their length, at least `control-bytes`.
     pub packing: bool,
     /// Payload of a full cell.
     #[serde(rename = "payload-bytes")]

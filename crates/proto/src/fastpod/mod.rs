@@ -37,11 +37,11 @@ pub use topology::Pods;
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Forwarding, Need,
 };
-use rampmeter_core::{Bytes, FabricFacts, Stage, SwitchFacts, Transport, Wiring};
+use rampmeter_types::{Bytes, FabricFacts, Stage, SwitchFacts, Transport, Wiring};
 
 use crate::keys::BadKey;
 use crate::registered::{

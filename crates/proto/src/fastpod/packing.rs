@@ -5,7 +5,7 @@
 //! cell (next fit). All of them are within the time of the cell, so slots, gaps and the arbiter are
 //! not affected. Demands count cells, as without packing.
 
-use rampmeter_core::{Bytes, Span};
+use rampmeter_types::{Bytes, Span};
 
 use super::config::Fastpod;
 

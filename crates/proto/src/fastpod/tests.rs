@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 use super::{Fastpod, FastpodConfig, FastpodStats, Order};
 use pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod, pod};
@@ -366,7 +366,7 @@ fn messages_arrive_over_networks_that_lose_packets() {
 
 #[test]
 fn plans_that_no_arbiter_can_schedule_are_refused() {
-    let facts = rampmeter_core::FabricFacts {
+    let facts = rampmeter_types::FabricFacts {
         n_hosts: 16,
         access_rate: RATE,
         core_rate: None,
@@ -383,12 +383,12 @@ fn plans_that_no_arbiter_can_schedule_are_refused() {
     few.ports_to_rack.pop();
     assert_eq!(bad(config(), &few), "name");
     assert_eq!(bad(FastpodConfig { arbiters: 2, ..config() }, &of), "arbiters");
-    let payload = rampmeter_core::Bytes::new(80);
+    let payload = rampmeter_types::Bytes::new(80);
     assert_eq!(bad(FastpodConfig { payload, ..config() }, &of), "payload-bytes");
     let drifts = FastpodConfig { clock_ppb: 1_000_000, beacon_slots: 65_536, ..config() };
     assert_eq!(bad(drifts, &of), "clock-drift-ppm");
     let padding = crate::toolkit::Padding::Exact;
     assert_eq!(bad(FastpodConfig { padding, ..config() }, &of), "padding");
-    let slow = rampmeter_core::Bytes::new(46);
+    let slow = rampmeter_types::Bytes::new(46);
     assert_eq!(bad(FastpodConfig { control: slow, ..config() }, &of), "control-bytes");
 }

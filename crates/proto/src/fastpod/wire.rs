@@ -3,8 +3,8 @@
 //! A header starts with a type byte; integers are big-endian. RTS and SCHD fit an Ethernet frame of
 //! 64 bytes, of which 46 are payload; that bounds their lists.
 
-pub use rampmeter_core::wire::List;
-use rampmeter_core::{headers, items};
+pub use rampmeter_types::wire::List;
+use rampmeter_types::{headers, items};
 
 use crate::toolkit::{DataHeader, FlowKey};
 
@@ -201,8 +201,8 @@ impl DataHeader for FastpodHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rampmeter_core::wire::{Formats, Header};
-    use rampmeter_core::{Purpose, Rng};
+    use rampmeter_types::wire::{Formats, Header};
+    use rampmeter_types::{Purpose, Rng};
 
     #[test]
     fn control_packets_fit_a_frame_of_64_bytes_and_return_from_the_wire() {

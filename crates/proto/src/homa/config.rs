@@ -1,6 +1,6 @@
 //! Homa's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub enum FirstRound {
 /// Relation between messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum Exchange {
     /// Messages are independent. Each is acknowledged when all of it has arrived.
     Messages,
     /// A message for a host from which one has recently arrived answers that one, and acknowledges
@@ -73,7 +73,7 @@ pub struct HomaConfig {
     /// Treatment of unscheduled packets in switches.
     pub first_round: FirstRound,
     /// Relation between messages.
-    pub mode: Mode,
+    pub exchange: Exchange,
     /// Messages that a host may await before its peers must send fewer unscheduled bytes; 0 for no
     /// incast control.
     #[schemars(range(min = 0, max = 1_000_000))]
@@ -134,7 +134,7 @@ impl HomaConfig {
             overcommitment: None,
             grants: Grants::Window,
             first_round: FirstRound::Kept,
-            mode: Mode::Messages,
+            exchange: Exchange::Messages,
             // §3.6 has a threshold and "a few hundred bytes", which are less than a packet here.
             incast_messages: 25,
             incast_bytes: 400,

@@ -33,8 +33,8 @@
 //! (`the_last_grant_hands_over_to_the_next_sender`), and levels must be the lowest
 //! (`active_messages_take_the_lowest_levels`).
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
+use rampmeter_types::{Bytes, Rate, Time};
 
 use super::config::{Grants, Homa};
 use super::rx_flow::{Key, MessageProgress, RxFlow};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
-use super::config::{Homa, Mode};
+use super::config::{Exchange, Homa};
 use super::receiver::{CompleteMessage, MessageDescription, Receiver};
 use super::rpc::Requests;
 use super::sender::{Grant, Relation, Sender};
@@ -64,7 +64,7 @@ impl HomaHost {
         let (receipt, whole) = receiver.on_packet(now, slot, seq, packet, homa, out);
         match whole {
             Some(CompleteMessage { announcement, answers: 0 })
-                if self.homa.config.mode == Mode::Rpc =>
+                if self.homa.config.exchange == Exchange::Rpc =>
             {
                 self.requests.on_request(now + self.homa.answer_timeout, announcement);
             }
@@ -117,7 +117,7 @@ impl HomaHost {
     /// Closes a message that has ended and may have been a request.
     fn close(&mut self, over: Option<(NodeId, u32)>) {
         if let Some((dst, flow)) = over
-            && self.homa.config.mode == Mode::Rpc
+            && self.homa.config.exchange == Exchange::Rpc
         {
             self.requests.close(dst, flow);
         }
@@ -157,7 +157,7 @@ impl Endpoint for HomaHost {
     }
 
     fn submit(&mut self, now: Time, message: Message) {
-        if self.homa.config.mode == Mode::Messages {
+        if self.homa.config.exchange == Exchange::Messages {
             self.sender.submit(now, &message, Relation::default(), &self.homa);
             return;
         }
@@ -186,7 +186,7 @@ impl Endpoint for HomaHost {
             }
             HomaHeader::Unscheduled { flow, tx_slot, seq, size, unscheduled, answers, incast } => {
                 let message = self.describe(packet, flow, tx_slot, size, unscheduled, answers);
-                if self.homa.config.mode == Mode::Rpc {
+                if self.homa.config.exchange == Exchange::Rpc {
                     self.sender.on_incast(packet.src, incast);
                     self.on_answer(packet.src, answers);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
+use rampmeter_types::{Gauge, MsgId, NodeId, Packet, Rate, Receipt, Span, Time};
 
 use super::config::Homa;
 use super::grant_scheduler::{GrantContext, GrantScheduler};

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId, Time};
 
 use crate::toolkit::Announcement;
 

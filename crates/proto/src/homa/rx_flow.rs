@@ -1,6 +1,6 @@
 //! Messages that arrive, and what they have been granted.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::config::{Grants, Homa};
 use crate::toolkit::{ArrivingFlow, Retry};

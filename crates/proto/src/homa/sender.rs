@@ -31,9 +31,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, SeqSet};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
 };
 

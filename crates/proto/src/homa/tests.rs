@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Priority, Purpose, Rate,
     Receipt, Rng, Span, Time,
 };
@@ -303,11 +303,11 @@ mod receiving {
 }
 
 mod requests {
-    use super::super::config::Mode;
+    use super::super::config::Exchange;
     use super::*;
 
     fn rpc() -> HomaConfig {
-        HomaConfig { mode: Mode::Rpc, incast_messages: 1, ..HomaConfig::paper() }
+        HomaConfig { exchange: Exchange::Rpc, incast_messages: 1, ..HomaConfig::paper() }
     }
 
     fn deliver(to: &mut HomaHost, packets: &[Packet<HomaHeader>], now: Time) {
@@ -364,7 +364,7 @@ mod requests {
 
 mod aeolus {
     use super::*;
-    use rampmeter_core::packet::Marks;
+    use rampmeter_types::packet::Marks;
 
     #[test]
     fn unscheduled_packets_are_droppable_and_a_probe_follows_them() {

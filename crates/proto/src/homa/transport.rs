@@ -1,8 +1,8 @@
 //! Homa as transports of plans: as in its paper, and with Aeolus.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Stage, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, Overflow, Spray};
+use rampmeter_types::{Bytes, FabricFacts, ForwardOnly, Stage, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! HPCC's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,8 @@ pub struct HpccConfig {
     pub max_stage: u32,
     /// Flows that a link should carry: N. The additive step is W_init (1 - eta) / N.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub flows: u32,
-    /// The additive step in bytes, W_AI; from `flows` if left out.
+    pub flows_per_link: u32,
+    /// The additive step in bytes, W_AI; from `flows-per-link` if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub step_bytes: Option<u64>,
     /// The base round-trip time T; that of the longest path if left out.
@@ -88,7 +88,7 @@ impl HpccConfig {
         Self {
             eta: 0.95,
             max_stage: 5,
-            flows: 100,
+            flows_per_link: 100,
             step_bytes: None,
             base_rtt: None,
             recovery: Recovery::GoBackN,
@@ -179,7 +179,7 @@ impl HpccConfig {
     /// Returns the windows of a flow between hosts of which the slower has the rate `rate`.
     fn windows(&self, rate: Rate, rtt: Span) -> Windows {
         let max = rate.as_bps() as f64 * rtt.as_ps() as f64 / 8e12;
-        let share = (1.0 - self.eta) / f64::from(self.flows);
+        let share = (1.0 - self.eta) / f64::from(self.flows_per_link);
         let step = self.step_bytes.map_or(max * share, |bytes| bytes as f64);
         // A step below a byte would prevent the window from growing.
         Windows { max, step: step.max(1.0), rtt }

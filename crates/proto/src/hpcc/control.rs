@@ -25,7 +25,7 @@
 //! sequence of windows is checked against the algorithm as printed
 //! (`windows_are_those_of_the_algorithm_as_printed`).
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
 use super::config::{Hpcc, Windows};
 use super::int::Records;

@@ -4,8 +4,8 @@
 //! rate. This one has 14 and loses less. Time in units of 128 ps and bytes wrap at 2^32, after 0.55
 //! s and 4 GB. Rates have 12 significant bits. Packets are charged for the paper's.
 
-use rampmeter_core::wire::{Field, FieldInfo, Item, List, Reader, Writer};
-use rampmeter_core::{Rate, Span, Time, WireError};
+use rampmeter_types::wire::{Field, FieldInfo, Item, List, Reader, Writer};
+use rampmeter_types::{Rate, Span, Time, WireError};
 
 /// Switches that may write a record, at most (§4.1: five hops).
 pub const HOPS_MAX: usize = 5;

@@ -35,9 +35,9 @@ pub use config::{Hpcc, HpccConfig};
 pub use host::HpccHost;
 pub use stats::HpccStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
-use rampmeter_core::{Bytes, FabricFacts, Stage, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, PfcThreshold, Spray};
+use rampmeter_types::{Bytes, FabricFacts, Stage, Transport};
 
 use crate::keys::BadKey;
 use crate::registered::{

@@ -1,6 +1,6 @@
 //! The program of switches: telemetry on every data packet that departs (§4.1).
 
-use rampmeter_core::{Departure, Packet, SwitchProgram, TransitPacket, Verdict};
+use rampmeter_types::{Departure, Packet, SwitchProgram, TransitPacket, Verdict};
 
 use super::int::Record;
 use super::wire::HpccHeader;

@@ -4,7 +4,7 @@
 //! do. The first of them is answered by a NACK. Further ones are answered only after two base round
 //! trips, in which the requested packet should have arrived.
 
-use rampmeter_core::{Bytes, Packet, Receipt, Time};
+use rampmeter_types::{Bytes, Packet, Receipt, Time};
 
 use super::config::{Hpcc, Recovery};
 use super::stats::HpccStats;

@@ -4,8 +4,8 @@
 //! served in the order of the instants at which their pace allows a packet. This is round robin
 //! among flows of equal rate. A window below a packet still allows one, at its pace.
 
-use rampmeter_core::collections::{HeapPositions, KeyedHeap};
-use rampmeter_core::{
+use rampmeter_types::collections::{HeapPositions, KeyedHeap};
+use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rate, Span, Stage, Time,
 };
 

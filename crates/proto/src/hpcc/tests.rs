@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, FabricFacts, Rate, Span, Time};
+use rampmeter_types::{Bytes, FabricFacts, Rate, Span, Time};
 
 use super::config::{Hpcc, HpccConfig};
 use super::control::{AckTelemetry, Control};

@@ -1,10 +1,10 @@
 //! HPCC's packets.
 //!
 //! A header starts with a type byte; integers are big-endian. The message of a packet is identified
-//! by its [`PayloadRef`](rampmeter_core::PayloadRef). On the wire a list is a byte that counts its
+//! by its [`PayloadRef`](rampmeter_types::PayloadRef). On the wire a list is a byte that counts its
 //! items, and the items. Senders send that of a data packet empty, and switches fill it.
 
-use rampmeter_core::headers;
+use rampmeter_types::headers;
 
 pub use super::int::Records;
 

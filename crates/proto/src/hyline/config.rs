@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::units::PS_PER_SECOND;
-use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
+use rampmeter_types::units::PS_PER_SECOND;
+use rampmeter_types::{Bytes, FabricFacts, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +28,7 @@ pub struct HylineConfig {
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
     /// Largest window of messages that are not scheduled, in packets. If left out, a
-    /// bandwidth-delay product and a packet, so that a message alone fills its links. The study has
-    /// 50 of 72.
+    /// bandwidth-delay product and a packet. The study has 50 of 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
@@ -65,7 +64,7 @@ pub struct HylineConfig {
     /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
     /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub queue: Option<u32>,
+    pub switch_queue_packets: Option<u32>,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -107,7 +106,7 @@ impl HylineConfig {
             fallback_us: None,
             lease_us: None,
             rto_min_us: None,
-            queue: None,
+            switch_queue_packets: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),

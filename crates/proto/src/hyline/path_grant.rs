@@ -1,6 +1,6 @@
 //! Grants that name a path.
 
-use rampmeter_core::Rate;
+use rampmeter_types::Rate;
 
 use crate::central::FlowGrant;
 

@@ -3,8 +3,8 @@
 //! A path is a number, as in [`RegularPaths`]. In two tiers it is the core switch, in three the
 //! switch above the rack and the core switch above that.
 
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{NodeId, Rate};
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{NodeId, Rate};
 
 /// Links of a path at most: three up and three down.
 const LINKS_MAX: usize = 6;

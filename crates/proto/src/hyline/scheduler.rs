@@ -27,8 +27,8 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::{Bytes, NodeId, Rate, Time};
+use rampmeter_types::collections::{IdMap, Slab};
+use rampmeter_types::{Bytes, NodeId, Rate, Time};
 
 use super::path_grant::PathGrant;
 use super::paths::{Links, Paths};

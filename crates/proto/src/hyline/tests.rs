@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
 
 use super::paths::Paths;
 use super::scheduler::PathScheduler;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Need, Spray};
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Need, Spray};
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage, SwitchFacts, Transport};
 
 use super::config::{Hyline, HylineConfig};
 use super::path_grant::PathGrant;
@@ -80,7 +80,7 @@ impl RegisteredTransport for HylineTransport {
     /// give each message one path unless it has been chosen.
     fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        let needs = needs(packet, keys.queue, keys.controllers, facts);
+        let needs = needs(packet, keys.switch_queue_packets, keys.controllers, facts);
         FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
     }
 

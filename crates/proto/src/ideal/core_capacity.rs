@@ -1,7 +1,7 @@
 //! Capacity of a network between racks.
 
-use rampmeter_core::Rate;
-use rampmeter_core::fabric::RegularPaths;
+use rampmeter_types::Rate;
+use rampmeter_types::fabric::RegularPaths;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -42,7 +42,7 @@ mod tests;
 
 pub use self::core_capacity::{CoreCapacity, Reach};
 
-use rampmeter_core::{NodeId, Rate, Span, Time};
+use rampmeter_types::{NodeId, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Purpose, Rate, Rng};
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{Purpose, Rate, Rng};
 
 /// Runs jobs, in order of arrival, to the end. Completion times by number.
 fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {

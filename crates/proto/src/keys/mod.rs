@@ -80,7 +80,7 @@ parts_of_unit!(quarters, optional_quarters, u8, 4.0);
 
 /// A time that plans write in microseconds, if they do.
 pub(crate) mod micros {
-    use rampmeter_core::Span;
+    use rampmeter_types::Span;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(span: &Option<Span>, to: S) -> Result<S::Ok, S::Error> {

@@ -16,20 +16,30 @@ const fn renamed(old: &'static str, new: &'static str, parts: u32) -> RenamedKey
 }
 
 /// All renamed keys. Former names are unique among all transports.
-pub const RENAMED_KEYS: [RenamedKey; 13] = [
+pub const RENAMED_KEYS: [RenamedKey; 23] = [
     renamed("base-rtt-ns", "base-rtt-us", 1_000),
     renamed("clock-ppb", "clock-drift-ppm", 1_000),
     renamed("compute-ns", "compute-us", 1_000),
     renamed("control-milli", "control-share", 1_000),
+    renamed("early-growth", "fast-initial-growth", 1),
     renamed("epoch-milli", "epoch-length", 1_000),
+    renamed("flows", "flows-per-link", 1),
+    renamed("free-for", "free-tokens-for", 1),
+    renamed("free-hold", "token-suppression", 1),
     renamed("least-share-milli", "share-min", 1_000),
+    renamed("mode", "exchange", 1),
     renamed("pace-percent", "credit-rate", 100),
+    renamed("ports", "switch-ports", 1),
+    renamed("queue", "switch-queue-packets", 1),
     renamed("rack-quarters", "reordering-window-rtts", 4),
+    renamed("round-view", "stage-check", 1),
     renamed("rto-ns", "rto-us", 1_000),
+    renamed("shares", "link-sharing", 1),
     renamed("slot-milli", "slot-length", 1_000),
     renamed("timeout-max-ns", "timeout-max-us", 1_000),
     renamed("timeout-min-ns", "timeout-min-us", 1_000),
     renamed("token-life-milli", "token-lifetime", 1_000),
+    renamed("wake", "wake-event", 1),
 ];
 
 /// A key of a table of a plan or of a host's configuration that was renamed. Its unit and its
@@ -57,7 +67,8 @@ impl RenamedTableKey {
 }
 
 /// All renamed keys of plans outside of `transport`.
-pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 6] = [
+pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 7] = [
+    renamed_in("fabric", "slot-bytes", "buffer-cell-bytes"),
     renamed_in("run", "trace", "timeline"),
     renamed_in("run", "trace-events", "timeline-events"),
     renamed_in("run", "trace-from-us", "timeline-from-us"),

@@ -1,6 +1,6 @@
 //! The `transport` table of plans and of hosts' configurations.
 
-use rampmeter_core::{FabricFacts, Span};
+use rampmeter_types::{FabricFacts, Span};
 use toml::{Table, Value};
 
 use super::info::{BadKey, KeyInfo, Keys, key_infos};
@@ -128,9 +128,11 @@ fn check(given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
                 renamed.old == key && infos.iter().any(|info| info.name == renamed.new)
             };
             if let Some(RenamedKey { new, parts, .. }) = RENAMED_KEYS.iter().find(is_former) {
-                let expected = format!(
-                    "the key `{new}`, and its value divided by {parts} (`rampmeter migrate FILE`)"
-                );
+                let divided = match parts {
+                    1 => String::new(),
+                    parts => format!(", and its value divided by {parts}"),
+                };
+                let expected = format!("the key `{new}`{divided} (`rampmeter migrate FILE`)");
                 return Err(BadKey::new(key, expected, "a former name"));
             }
             let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();

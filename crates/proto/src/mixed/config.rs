@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::{NodeId, Queueing, Rng, SwitchProgram, Time};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::{NodeId, Queueing, Rng, SwitchProgram, Time};
 
 use super::erased::{AnyHost, ErasedEndpoint};
 use super::header::{MixedHeader, longest_header};

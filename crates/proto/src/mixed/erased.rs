@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::{
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::{
     Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng, Time,
 };
 

@@ -1,8 +1,8 @@
 //! Headers of several transports in one type.
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::wire::{FieldInfo, Form, Formats, Reader, Writer};
-use rampmeter_core::{Header, WireError};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::wire::{FieldInfo, Form, Formats, Reader, Writer};
+use rampmeter_types::{Header, WireError};
 
 /// The encoded header of a packet of one of the transports.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Priority, Receipt,
     Rng, TenantId, Time,
 };

@@ -15,7 +15,7 @@ pub use config::{Member, MixedConfig};
 pub use header::MixedHeader;
 pub use host::MixedHost;
 
-use rampmeter_core::ForwardOnly;
+use rampmeter_types::ForwardOnly;
 
 use crate::toolkit::transport;
 

@@ -1,6 +1,6 @@
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::wire::Formats;
-use rampmeter_core::{Header, Transport};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::wire::Formats;
+use rampmeter_types::{Header, Transport};
 
 use super::header::longest_header;
 use super::{Member, MixedHeader};

@@ -1,7 +1,7 @@
 //! NDP's parameters and what they imply for one fabric.
 
-use rampmeter_core::fabric::{HeaderOverflow, Trim, TrimChoice};
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_types::fabric::{HeaderOverflow, Trim, TrimChoice};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub enum PathPenalty {
 /// The ports that NDP needs of the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ports {
+pub enum SwitchPorts {
     /// Eight data packets are queued, and as many bytes of headers; ten headers are sent for one
     /// data packet. Headers that do not fit return to their sender (NDP, section 3).
     Paper,
@@ -43,7 +43,7 @@ pub enum Ports {
     Reference,
 }
 
-impl Ports {
+impl SwitchPorts {
     /// The memory of a port for data packets, and how it trims; `packet` is a full packet.
     pub(super) fn memory(self, packet: Bytes) -> (Bytes, Trim) {
         let paper = Trim::paper(packet);
@@ -75,10 +75,9 @@ pub struct NdpConfig {
     /// Reaction of senders to paths with many trimmed packets.
     pub path_penalty: PathPenalty,
     /// The ports that it needs of the fabric.
-    pub ports: Ports,
-    /// Time after which a packet is retransmitted that was neither acknowledged nor refused. Up to
-    /// four consecutive timeouts double it each. If left out, a millisecond, or 64 round trips if
-    /// these are longer.
+    pub switch_ports: SwitchPorts,
+    /// Time after which a packet is retransmitted that was neither acknowledged nor refused; doubled
+    /// up to four times. If left out, a millisecond, at least 64 round trips.
     #[serde(rename = "rto-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e7))]
     pub rto: Option<Span>,
@@ -131,7 +130,7 @@ impl NdpConfig {
             pull_bytes: None,
             pull_order: PullOrder::Fair,
             path_penalty: PathPenalty::Outliers,
-            ports: Ports::Paper,
+            switch_ports: SwitchPorts::Paper,
             rto: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -149,7 +148,7 @@ impl NdpConfig {
             window: Some(50),
             pull_bytes: Some(1_580),
             path_penalty: PathPenalty::None,
-            ports: Ports::Reference,
+            switch_ports: SwitchPorts::Reference,
             rto: Some(Span::from_us(50_000)),
             padding: Padding::Full,
             header: Bytes::new(104),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::Ndp;
 use super::receiver::{Arrival, Receiver};

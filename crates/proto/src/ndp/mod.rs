@@ -12,7 +12,7 @@
 //! * `path`: permutations of paths, and paths that are left out (section 3)
 //! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3)
 //!
-//! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_core::Queueing)).
+//! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_types::Queueing)).
 //! `docs/protocols/ndp.md` lists the packets, and what differs from the paper.
 
 pub mod config;
@@ -32,9 +32,9 @@ pub use config::{Ndp, NdpConfig};
 pub use host::NdpHost;
 pub use stats::NdpStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Need, Overflow};
-use rampmeter_core::{Bytes, FabricFacts, Stage, Transport, TrimmingProgram};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, Overflow};
+use rampmeter_types::{Bytes, FabricFacts, Stage, Transport, TrimmingProgram};
 
 use crate::keys::BadKey;
 use crate::registered::{
@@ -85,7 +85,7 @@ impl RegisteredTransport for NdpTransport {
 
     /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3).
     fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
-        let (data, trim) = keys.ports.memory(keys.payload + keys.header);
+        let (data, trim) = keys.switch_ports.memory(keys.payload + keys.header);
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(data)),
             overflow: Need::Prefer(Overflow::TailDrop),

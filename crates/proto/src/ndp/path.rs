@@ -5,7 +5,7 @@
 //! is left out of the next orders: a link on it has failed or is slower. It is retried, as if it
 //! were new, some orders later.
 
-use rampmeter_core::Rng;
+use rampmeter_types::Rng;
 
 use super::config::PathPenalty;
 
@@ -109,7 +109,7 @@ impl Paths {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::Purpose;
+    use rampmeter_types::Purpose;
 
     use super::*;
 

@@ -26,7 +26,7 @@
 //! arrived in full before, and is then acknowledged. A paused message collects pulls but sends none
 //! (`a_paused_message_is_not_pulled_until_it_is_resumed`).
 
-use rampmeter_core::{MsgId, NodeId, Receipt, Span, Time};
+use rampmeter_types::{MsgId, NodeId, Receipt, Span, Time};
 
 use super::config::Ndp;
 use super::pulls::{FlowPulls, PullQueue};

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::SeqSet;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::collections::SeqSet;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Rng, Span, Stage, Time,
 };
 

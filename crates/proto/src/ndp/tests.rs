@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::*;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::*;
 
 use super::config::{Ndp, NdpConfig, PathPenalty, PullOrder};
 use super::wire::NdpHeader;

@@ -1,6 +1,6 @@
 //! pFabric's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -11,7 +11,7 @@
 //!
 //! Destinations are [`AckReceiver`](crate::toolkit::AckReceiver)s.
 //!
-//! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_core::Queueing)).
+//! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_types::Queueing)).
 //! `docs/protocols/pfabric.md` lists the packets, and what differs from the paper.
 
 pub mod config;
@@ -28,9 +28,9 @@ pub use config::{Pfabric, PfabricConfig};
 pub use host::PfabricHost;
 pub use stats::PfabricStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
-use rampmeter_core::{FabricFacts, RankProgram, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Interface, Need, Spray};
+use rampmeter_types::{FabricFacts, RankProgram, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{

@@ -25,8 +25,8 @@
 //! (`packets_acknowledged_selectively_are_not_sent_again_after_a_timeout`). Long flows over a full
 //! network may time out many times in a row; too few attempts fail them.
 
-use rampmeter_core::collections::{HeapPositions, KeyedHeap};
-use rampmeter_core::{
+use rampmeter_types::collections::{HeapPositions, KeyedHeap};
+use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
 };
 

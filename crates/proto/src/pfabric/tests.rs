@@ -2,7 +2,7 @@
 
 mod wire {
     use super::super::wire::*;
-    use rampmeter_core::Header;
+    use rampmeter_types::Header;
 
     #[test]
     fn data_and_probes_rank_by_remaining_size_and_acknowledgements_first() {
@@ -19,7 +19,7 @@ mod sender {
     use super::super::wire::PfabricHeader;
     use super::super::{Pfabric, PfabricConfig, PfabricHost};
     use crate::test_packet::make_control;
-    use rampmeter_core::{
+    use rampmeter_types::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
         Time,
     };

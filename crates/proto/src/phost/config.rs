@@ -1,6 +1,6 @@
 //! pHost's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +82,7 @@ pub enum FreeExpiry {
 /// Reaction of a destination to free tokens that have been announced to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FreeHold {
+pub enum TokenSuppression {
     /// Nothing.
     Ignore,
     /// The destination sends a flow no tokens until its first free packet arrives, because its
@@ -97,7 +97,7 @@ pub enum FreeHold {
 /// Event at which a destination without a flow to serve resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wake {
+pub enum WakeEvent {
     /// Data that ends a flow's downgrading, the end of a wait, or the announcement of a flow.
     OnData,
     /// The same events, but data has no effect until then. The authors' simulator does this.
@@ -112,7 +112,7 @@ pub struct PhostConfig {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub free_tokens: Option<u32>,
     /// Flows that get free tokens.
-    pub free_for: FreeTokens,
+    pub free_tokens_for: FreeTokens,
     /// Lifetime of a token at its source, in times of a full packet. If left out, 1.5, and between
     /// real hosts at least a control round trip.
     #[serde(rename = "token-lifetime", with = "crate::keys::optional_milli")]
@@ -141,9 +141,9 @@ pub struct PhostConfig {
     /// Expiry of free tokens at their source. If left out, never, and between real hosts by pace.
     pub free_expiry: Option<FreeExpiry>,
     /// Suppression of tokens by announced free tokens.
-    pub free_hold: FreeHold,
+    pub token_suppression: TokenSuppression,
     /// Event that wakes a destination without a flow to serve.
-    pub wake: Wake,
+    pub wake_event: WakeEvent,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -180,7 +180,7 @@ impl PhostConfig {
     pub fn paper() -> Self {
         Self {
             free_tokens: None,
-            free_for: FreeTokens::EveryFlow,
+            free_tokens_for: FreeTokens::EveryFlow,
             token_lifetime_milli: None,
             downgrade_on: Downgrading::Expired,
             downgrade_threshold: None,
@@ -190,8 +190,8 @@ impl PhostConfig {
             data_priority: DataPriority::Size,
             free_repair: FreeRepair::Measured,
             free_expiry: None,
-            free_hold: FreeHold::UntilData,
-            wake: Wake::OnData,
+            token_suppression: TokenSuppression::UntilData,
+            wake_event: WakeEvent::OnData,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -202,13 +202,13 @@ impl PhostConfig {
     /// Returns the behaviour of the authors' simulator, with the same parameters.
     pub fn reference() -> Self {
         Self {
-            free_for: FreeTokens::ShortFlows,
+            free_tokens_for: FreeTokens::ShortFlows,
             downgrade_on: Downgrading::Unanswered,
             data_priority: DataPriority::Single,
             free_repair: FreeRepair::TwicePace,
             free_expiry: Some(FreeExpiry::Pace),
-            free_hold: FreeHold::Withhold,
-            wake: Wake::OnClock,
+            token_suppression: TokenSuppression::Withhold,
+            wake_event: WakeEvent::OnClock,
             padding: Padding::Full,
             ..Self::paper()
         }
@@ -373,8 +373,8 @@ impl Pair {
     }
 
     /// Returns the number of packets with free tokens in a flow of `packets`.
-    pub fn free_packets(&self, packets: u32, free_for: FreeTokens) -> u32 {
-        match free_for {
+    pub fn free_packets(&self, packets: u32, free_tokens_for: FreeTokens) -> u32 {
+        match free_tokens_for {
             FreeTokens::EveryFlow => packets.min(self.free_tokens),
             FreeTokens::ShortFlows if packets <= self.free_tokens => packets,
             FreeTokens::ShortFlows => 0,

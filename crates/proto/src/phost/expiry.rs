@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 /// Expired tokens of a flow, by the time since they were sent.
 #[derive(Debug, Default)]

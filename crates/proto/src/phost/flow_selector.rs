@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::{HeapPositions, KeyedHeap};
-use rampmeter_core::{Span, TenantId, Time};
+use rampmeter_types::collections::{HeapPositions, KeyedHeap};
+use rampmeter_types::{Span, TenantId, Time};
 
 use super::config::{Phost, Policy};
 use super::pacing::Pacing;

@@ -36,9 +36,9 @@ pub use config::{Phost, PhostConfig};
 pub use host::PhostHost;
 pub use stats::PhostStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{FabricNeeds, Need};
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{FabricNeeds, Need};
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage};
 
 use crate::keys::BadKey;
 use crate::registered::{

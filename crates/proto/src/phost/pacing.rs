@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::{NodeId, Time};
 
 use super::config::{Pair, Phost};
 
@@ -39,7 +39,7 @@ impl Pacing {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::{FabricFacts, Rate, Span};
+    use rampmeter_types::{FabricFacts, Rate, Span};
 
     use super::super::PhostConfig;
     use super::*;

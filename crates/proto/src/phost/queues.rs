@@ -8,8 +8,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::collections::{HeapPositions, KeyedHeap, Slab};
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::collections::{HeapPositions, KeyedHeap, Slab};
+use rampmeter_types::{NodeId, Time};
 
 use crate::toolkit::Candidates;
 

@@ -29,9 +29,9 @@
 
 mod announcements;
 
-use rampmeter_core::{MsgId, NodeId, Packet, Receipt, Time};
+use rampmeter_types::{MsgId, NodeId, Packet, Receipt, Time};
 
-use super::config::{FreeRepair, Phost, Policy, Wake};
+use super::config::{FreeRepair, Phost, Policy, WakeEvent};
 use super::flow_selector::FlowSelector;
 use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use super::stats::PhostStats;
@@ -213,7 +213,7 @@ impl Receiver {
             }
             _ => self.selector.on_packet(slot, flow, phost.config.policy),
         }
-        if phost.config.wake == Wake::OnData
+        if phost.config.wake_event == WakeEvent::OnData
             && let Clock::IdleUntil(until) = self.clock
         {
             let flow = &mut self.flows[slot];

@@ -22,7 +22,7 @@
 //! if nothing is in flight
 //! (`a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight`).
 
-use rampmeter_core::{Span, TenantId, Time};
+use rampmeter_types::{Span, TenantId, Time};
 
 use super::config::{Downgrading, FreeRepair, Pair, Phost};
 use super::expiry::Expiry;

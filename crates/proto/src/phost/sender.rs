@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Span, Stage, TenantId, Time,
 };
 
@@ -152,7 +152,7 @@ impl Sender {
         let Message { id: msg, dst, size, deadline, tenant } = message;
         let packets = phost.segmentation().packets(size);
         let pair = phost.pair_to(dst);
-        let free_end = pair.free_packets(packets, phost.config.free_for);
+        let free_end = pair.free_packets(packets, phost.config.free_tokens_for);
         let state = Tokens {
             deadline,
             tenant,

@@ -2,7 +2,7 @@
 
 mod wire {
     use super::super::wire::*;
-    use rampmeter_core::{Header, Span, WireError};
+    use rampmeter_types::{Header, Span, WireError};
 
     #[test]
     fn layout_is_type_byte_then_big_endian_fields() {
@@ -29,11 +29,11 @@ mod wire {
 mod tokens {
     use std::sync::Arc;
 
-    use super::super::config::{Downgrading, FreeExpiry, FreeHold};
+    use super::super::config::{Downgrading, FreeExpiry, TokenSuppression};
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::make_control;
-    use rampmeter_core::{
+    use rampmeter_types::{
         Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
         Time,
     };
@@ -120,8 +120,9 @@ mod tokens {
     /// expire; the next that expires does. Then there is one token a timeout.
     #[test]
     fn a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired() {
-        let free_hold = FreeHold::Ignore;
-        let (mut host, phost) = host_with(PhostConfig { free_hold, ..PhostConfig::paper() });
+        let token_suppression = TokenSuppression::Ignore;
+        let (mut host, phost) =
+            host_with(PhostConfig { token_suppression, ..PhostConfig::paper() });
         host.handle_packet(Time::ZERO, &rts());
         let expired = Time::ZERO
             + phost.pair_from(NodeId::new(0)).free_lifetime(phost.free_tokens)
@@ -325,7 +326,7 @@ mod slow_sources {
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::registered::Peers;
     use crate::test_packet::make_control;
-    use rampmeter_core::{
+    use rampmeter_types::{
         Endpoint, FabricFacts, NodeId, Packet, Pairs, Purpose, Rate, Rng, Span, Time,
     };
 

@@ -1,6 +1,6 @@
 //! PIAS's parameters: those of TCP, and the thresholds.
 
-use rampmeter_core::FabricFacts;
+use rampmeter_types::FabricFacts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ const UNIT: u64 = 1_460;
 #[serde(rename_all = "kebab-case", default)]
 pub struct PiasConfig {
     /// Packets of 1460 bytes. A packet falls a class for each of these numbers that the bytes of
-    /// its message before it exceed. Equal numbers leave the classes between them empty.
+    /// its message before it exceed. Equal numbers leave classes empty.
     #[schemars(inner(range(min = 0, max = 100_000_000)))]
     pub thresholds: Thresholds,
     /// The connections' parameters.

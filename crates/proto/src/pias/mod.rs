@@ -30,9 +30,9 @@ pub mod config;
 #[cfg(test)]
 mod tests;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::FabricNeeds;
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::FabricNeeds;
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage};
 
 pub use config::PiasConfig;
 

@@ -1,6 +1,6 @@
 //! The table of keys, and what thresholds mean.
 
-use rampmeter_core::{Bytes, FabricFacts, Priority, Rate, Span};
+use rampmeter_types::{Bytes, FabricFacts, Priority, Rate, Span};
 
 use super::PiasConfig;
 use crate::keys::{KeyKind, Keys, check_ranges, key_infos};

@@ -1,6 +1,6 @@
 //! SIRD's parameters and what they imply for one fabric.
 
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +86,7 @@ pub struct SirdConfig {
     #[schemars(with = "f64", range(min = 0.01, max = 1.0))]
     pub credit_rate_milli: u32,
     /// Timeout in control round trips, or in times of a full packet if these are longer. A receiver
-    /// then takes back the credit of missing packets, and a sender without a response repeats its
-    /// request.
+    /// then takes credit back, and a sender repeats its request.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
     /// Payload of a full packet.

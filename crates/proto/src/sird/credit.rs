@@ -32,8 +32,8 @@
 //! * A late timer must not slow the pace: a waiting CREDIT is due by the pace, not by the time of
 //!   its timer.
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
-use rampmeter_core::{Gauge, NodeId, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
+use rampmeter_types::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
 use super::control::{Limit, LimitConfigs};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::Sird;
 use super::receiver::Receiver;

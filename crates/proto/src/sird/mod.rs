@@ -33,9 +33,9 @@ pub use config::{Sird, SirdConfig};
 pub use host::SirdHost;
 pub use stats::SirdStats;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
-use rampmeter_core::{Bytes, FabricFacts, ForwardOnly, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, MarkingPorts, Need, Overflow, Spray};
+use rampmeter_types::{Bytes, FabricFacts, ForwardOnly, Stage};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;

@@ -9,8 +9,8 @@
 //! Packets behind the first do not defer the timer: a few that survive an outage would keep the
 //! message alive with a fraction of its window until its end.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Gauge, MsgId, NodeId, Packet, Receipt, Span, Time};
 
 use super::config::Sird;
 use super::credit::CreditBucket;

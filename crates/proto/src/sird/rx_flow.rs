@@ -1,6 +1,6 @@
 //! Messages that arrive, and their credit.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::config::Sird;
 use crate::toolkit::{ArrivingFlow, Retry};

@@ -6,9 +6,9 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Stage, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Stage, Time};
 
 use super::config::{SenderPolicy, Sird};
 use super::stats::SirdStats;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Priority, Purpose, Rate,
     Receipt, Rng, Span, Time,
 };

@@ -1,9 +1,9 @@
 //! SIRD's packets.
 //!
 //! A header starts with a type byte; integers are big-endian. The message that a packet is about is
-//! named by its [`PayloadRef`](rampmeter_core::PayloadRef).
+//! named by its [`PayloadRef`](rampmeter_types::PayloadRef).
 
-use rampmeter_core::headers;
+use rampmeter_types::headers;
 
 use crate::toolkit::{DataHeader, FlowKey};
 

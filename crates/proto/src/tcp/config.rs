@@ -1,7 +1,7 @@
 //! TCP's parameters and what they imply for one network.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Priority, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,11 +91,11 @@ pub struct TcpConfig {
     pub slow_start_exit: SlowStartExit,
     /// True if Cubic's window grows by at least 5 % a round trip before the first loss, as in Linux
     /// and ns-3.
-    pub early_growth: bool,
+    pub fast_initial_growth: bool,
     /// True if Cubic's window is at least that of NewReno (RFC 9438 §4.3).
     pub reno_friendly: bool,
-    /// True if the estimate of NewReno's window grows by a whole segment a round trip beyond the
-    /// window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a segment.
+    /// True if the estimate of NewReno's window grows by a segment a round trip beyond the window
+    /// before the loss (RFC 9438 §4.3). Linux has 9/17.
     pub reno_catch_up: bool,
     /// Measurement of round trips.
     pub round_trips: RoundTrips,
@@ -110,8 +110,8 @@ pub struct TcpConfig {
     #[serde(rename = "reordering-window-rtts", with = "crate::keys::optional_quarters")]
     #[schemars(with = "Option<f64>", range(min = 0.25, max = 16.0))]
     pub rack_quarters: Option<u8>,
-    /// Time that `rack-tlp` waits beyond two round trips before it probes the end of a flight, in
-    /// microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000 at 250 Hz.
+    /// Time in us that `rack-tlp` waits beyond two round trips before it probes the end of a flight.
+    /// RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub probe_slack_us: u64,
     /// Time for which a sender waits for an acknowledgement.
@@ -160,9 +160,9 @@ pub struct TcpConfig {
     /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     /// if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub queue: Option<u32>,
-    /// True if `queue` and `mark-above` count packets of any length, as in ns-3's queues. Otherwise
-    /// they mean the bytes of that number of full packets, as in switches.
+    pub switch_queue_packets: Option<u32>,
+    /// True if `switch-queue-packets` and `mark-above` count packets of any length, as in ns-3's
+    /// queues. Otherwise they mean the bytes of that number of full packets, as in switches.
     pub count_packets: bool,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -219,7 +219,7 @@ impl TcpConfig {
             window_initial: 10,
             window_max: 100_000,
             slow_start_exit: SlowStartExit::Never,
-            early_growth: true,
+            fast_initial_growth: true,
             reno_friendly: true,
             reno_catch_up: true,
             round_trips: RoundTrips::Exact,
@@ -241,7 +241,7 @@ impl TcpConfig {
             alpha: 1.0,
             pacing: false,
             receive_buffer: None,
-            queue: None,
+            switch_queue_packets: None,
             count_packets: false,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -266,7 +266,7 @@ impl TcpConfig {
             rto_min_us: Some(5_000),
             rto_max_us: Some(1_000_000),
             rto_initial_us: Some(5_000),
-            queue: Some(240),
+            switch_queue_packets: Some(240),
             idle_restart: false,
             payload: Bytes::new(1448),
             header: Bytes::new(54),
@@ -286,7 +286,7 @@ impl TcpConfig {
             ecn: true,
             ecn_control: true,
             mark_above: Some(65),
-            queue: Some(4_000),
+            switch_queue_packets: Some(4_000),
             slow_start_exit: SlowStartExit::Never,
             ..Self::reference()
         }
@@ -309,7 +309,7 @@ impl TcpConfig {
             ecn_control: true,
             alpha: 0.0,
             mark_above: Some(65),
-            queue: Some(142),
+            switch_queue_packets: Some(142),
             attempts_max: 60,
             ..Self::dctcp()
         }
@@ -338,7 +338,7 @@ impl TcpConfig {
             max,
             granted: max,
             slow_start_exit: self.slow_start_exit,
-            early_growth: self.early_growth,
+            fast_initial_growth: self.fast_initial_growth,
             reno_friendly: self.reno_friendly,
             reno_catch_up: self.reno_catch_up,
             gain: self.gain,

@@ -6,7 +6,7 @@ mod timers;
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
+use rampmeter_types::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
 use super::config::{Connections, RoundTrips, Tcp};
 use super::control::{AckEffect, CongestionControl, Control};

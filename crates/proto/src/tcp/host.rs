@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};

@@ -31,7 +31,7 @@
 //! (`a_flight_is_probed_once`). Others: `a_lost_retransmission_is_found_without_a_timeout`,
 //! `reordering_makes_it_more_patient`.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::scoreboard::{AckReport, Scoreboard};
 

@@ -5,8 +5,8 @@ mod incoming;
 mod paused_messages;
 mod pausing;
 
-use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::{Event, MsgId, NodeId, Priority, Receipt, Span, Time};
+use rampmeter_types::collections::{IdMap, Slab};
+use rampmeter_types::{Event, MsgId, NodeId, Priority, Receipt, Span, Time};
 
 use self::arrival::{Arrival, Syn};
 use self::incoming::{Entry, IncomingConnection};

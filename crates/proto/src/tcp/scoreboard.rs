@@ -31,7 +31,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::seq::Range;
 use super::wire::SACK_MAX;

@@ -3,9 +3,9 @@
 //! Connections that may send are served round robin, a packet each. With classes, those in higher
 //! classes are served first.
 
-use rampmeter_core::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
+use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Time};
 
 use super::config::{Connections, Tcp};
 use super::connection::{
@@ -282,7 +282,7 @@ impl Sender {
             if message.start < sent {
                 out.push_event(Event::Failed { msg: message.msg });
             } else {
-                let size = rampmeter_core::Bytes::new(message.size);
+                let size = rampmeter_types::Bytes::new(message.size);
                 self.submit(now, &Message::new(message.msg, dst, size), tcp, out);
             }
         }

@@ -1,8 +1,8 @@
 //! TCP as transports of plans: with the congestion control of hosts, and as DCTCP.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
-use rampmeter_core::{FabricFacts, ForwardOnly, Stage};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::fabric::{Buffer, FabricNeeds, Interface, Need, Overflow, Spray};
+use rampmeter_types::{FabricFacts, ForwardOnly, Stage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ impl TcpConfig {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports of one class with room for `queue` packets, a path for each message or, where
+    /// Ports of one class with room for `switch-queue-packets`, a path for each message or, where
     /// connections stay, for each pair of hosts. Interfaces request packets, as kernels keep the
     /// queues of their own interfaces short.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
@@ -80,7 +80,10 @@ impl TcpConfig {
         let or = |packets: Option<u32>, derived: u64| packet * packets.map_or(derived, u64::from);
         let mark_above = or(self.mark_above, (bdp * 78).div_ceil(100).max(MARK_ABOVE_MIN));
         FabricNeeds {
-            buffer: Need::Prefer(Buffer::PerPort(or(self.queue, (bdp * 5).max(QUEUE_MIN)))),
+            buffer: Need::Prefer(Buffer::PerPort(or(
+                self.switch_queue_packets,
+                (bdp * 5).max(QUEUE_MIN),
+            ))),
             overflow: Need::Prefer(Overflow::TailDrop),
             spray: Need::Prefer(match self.connections {
                 Connections::PerMessage => Spray::Ecmp,

@@ -3,10 +3,10 @@
 //! A header starts with a type byte; integers are big-endian. A connection carries messages one
 //! way, so that a packet is either data or an acknowledgement. Sequence numbers count bytes modulo
 //! 2^32: the SYN takes the first, the FIN the last (RFC 9293 §3.4). A segment has bytes of one
-//! message, which its [`PayloadRef`](rampmeter_core::PayloadRef) names.
+//! message, which its [`PayloadRef`](rampmeter_types::PayloadRef) names.
 
-pub use rampmeter_core::wire::List;
-use rampmeter_core::{headers, items};
+pub use rampmeter_types::wire::List;
+use rampmeter_types::{headers, items};
 
 /// Ranges in one acknowledgement: as many as fit next to timestamps (RFC 2018 §3).
 pub const SACK_MAX: usize = 3;

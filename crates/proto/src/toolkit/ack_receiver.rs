@@ -1,8 +1,8 @@
 //! A receiver that answers every packet with the set of arrived packets, for senders that
 //! retransmit.
 
-use rampmeter_core::collections::SeqSet;
-use rampmeter_core::{NodeId, Receipt, Span, Time};
+use rampmeter_types::collections::SeqSet;
+use rampmeter_types::{NodeId, Receipt, Span, Time};
 
 use super::{Announcement, ArrivingFlows, FlowStatus, Output};
 

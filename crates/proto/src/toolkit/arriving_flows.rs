@@ -7,8 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use rampmeter_core::collections::{IdMap, SeqSet, Slab};
-use rampmeter_core::{Event, MsgId, NodeId, Span, Time};
+use rampmeter_types::collections::{IdMap, SeqSet, Slab};
+use rampmeter_types::{Event, MsgId, NodeId, Span, Time};
 
 use super::message_set::MessageSet;
 use super::output::BACKLOG;

@@ -5,7 +5,7 @@
 //! bad in simulations, whose time scales with the network. So both limits must be exceeded, and
 //! simulations set the time to zero.
 
-use rampmeter_core::{FabricFacts, Span};
+use rampmeter_types::{FabricFacts, Span};
 
 /// Maximum number of attempts where the time decides.
 const ATTEMPTS_MAX: u32 = 10_000;
@@ -70,7 +70,7 @@ impl AttemptLimit {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::Rate;
+    use rampmeter_types::Rate;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Flows of which the most preferred is served next, while others wait.
 
-use rampmeter_core::Time;
-use rampmeter_core::collections::{HeapPositions, KeyedHeap};
+use rampmeter_types::Time;
+use rampmeter_types::collections::{HeapPositions, KeyedHeap};
 
 /// Flows by slot: those that may be served, with the lowest key first, and those that wait until an
 /// instant. Several of these may share one [`HeapPositions`]; a flow is in one of them at most. A

@@ -2,10 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, FabricFacts, Span};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use rampmeter_types::fabric::Buffer;
+use rampmeter_types::{Bytes, FabricFacts, Span};
 
 use crate::keys::BadKey;
 
@@ -75,19 +73,9 @@ pub fn dcpim_study_buffer(facts: &FabricFacts) -> Buffer {
 /// Packets that a port holds in the CAPTON study: two bandwidth-delay products of 71 packets.
 pub const CAPTON_PORT_PACKETS: u64 = 142;
 
-/// Charging of data packets to links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Padding {
-    /// The last packet of a flow is as long as its payload and header.
-    Exact,
-    /// Every data packet is as long as a full one, as in the simulators of pHost and dcPIM.
-    Full,
-}
-
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::Rate;
+    use rampmeter_types::Rate;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Flows of data packets, as their headers name them.
 
-use rampmeter_core::{Packet, Time};
+use rampmeter_types::{Packet, Time};
 
 use super::arriving_flows::ArrivingFlows;
 
@@ -32,7 +32,7 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// Returns the result of [`Endpoint::is_duplicate`](rampmeter_core::Endpoint::is_duplicate).
+    /// Returns the result of [`Endpoint::is_duplicate`](rampmeter_types::Endpoint::is_duplicate).
     pub fn is_duplicate<H: DataHeader>(&mut self, packet: &Packet<H>) -> bool {
         match packet.header.flow() {
             Some((FlowKey::Slot(slot), seq)) => {

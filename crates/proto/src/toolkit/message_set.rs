@@ -1,7 +1,7 @@
 //! Messages that a driver holds back because it has no room for them.
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId};
 
 /// A set of messages, by sender and its number. Usually it is empty, and then a lookup costs a
 /// comparison.

@@ -30,7 +30,6 @@ mod outgoing_flows;
 mod output;
 mod retransmit_queue;
 mod retry;
-mod segmentation;
 mod sides;
 mod slot_set;
 mod stream;
@@ -46,7 +45,7 @@ pub use arriving_flows::{Announcement, ArrivingFlow, ArrivingFlowId, ArrivingFlo
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
-    CAPTON_PORT_PACKETS, Padding, check_range, dcpim_study_buffer, forget_after, keepalive,
+    CAPTON_PORT_PACKETS, check_range, dcpim_study_buffer, forget_after, keepalive,
     paused_probe_interval, phost_study_buffer, timeout_of, two_bdps,
 };
 pub(crate) use counters::counters;
@@ -54,10 +53,10 @@ pub use data_header::{DataHeader, FlowKey};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing_flows::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
+pub use rampmeter_types::segmentation::{OutgoingMessage, Padding, Segmentation};
 pub(crate) use retransmit_queue::RetransmitQueue;
 pub use retransmit_queue::retransmit_gap;
 pub use retry::Retry;
-pub use segmentation::{OutgoingMessage, Segmentation};
 pub(crate) use sides::sides;
 pub use slot_set::SlotSet;
 pub use stream::{Ack, AckEffect, Limit, RttEstimator, Stream, Window};

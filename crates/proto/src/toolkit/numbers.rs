@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rampmeter_core::NodeId;
-use rampmeter_core::collections::IdTable;
+use rampmeter_types::NodeId;
+use rampmeter_types::collections::IdTable;
 
 /// The sender's side: the next number for each destination.
 #[derive(Clone, Debug, Default)]

@@ -3,11 +3,12 @@
 //! Answers name a flow by its slot and its message, as the slot may have another flow by then. The
 //! slot freed last is used first. Each flow has one [`Retry`] timer.
 
-use rampmeter_core::collections::{IdMap, Slab};
-use rampmeter_core::{Event, Gauge, Message, MsgId, NodeId, Span, Time};
+use rampmeter_types::collections::{IdMap, Slab};
+use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Span, Time};
 
 use super::retransmit_queue::RetransmitQueue;
-use super::{NextNumber, OutgoingMessage, Output, Retry, Timers};
+use super::{NextNumber, Output, Retry, Timers};
+use rampmeter_types::OutgoingMessage;
 
 /// A flow that is sent.
 #[derive(Clone, Debug)]

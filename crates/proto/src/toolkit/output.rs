@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Event, MsgId, NodeId, Packet, PayloadRef, Priority};
 
 /// Maximum number of queued control packets with repetitions: more than any network needs at once.
 pub(super) const BACKLOG: u32 = 1_024;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{Bytes, FabricFacts, Span, Time};
+use rampmeter_types::{Bytes, FabricFacts, Span, Time};
 
 /// Number of repetitions that may be sent at once, after a pause. So a host with few flows repeats
 /// without delay.

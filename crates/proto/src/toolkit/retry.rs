@@ -4,7 +4,7 @@
 //! it expires. So a packet costs nothing regardless of the number of flows. An entry that is later
 //! than the timer is due, as after a timeout that had grown, is replaced by an earlier one.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::{AttemptLimit, Timers};
 

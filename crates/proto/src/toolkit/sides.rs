@@ -1,4 +1,4 @@
-//! Methods of [`Endpoint`](rampmeter_core::Endpoint) that hosts delegate to their two sides.
+//! Methods of [`Endpoint`](rampmeter_types::Endpoint) that hosts delegate to their two sides.
 
 /// Expands to methods of an endpoint that has the fields `sender`, `receiver` and `out`, and a
 /// method `stats`. Hosts list the methods that do nothing special.
@@ -16,20 +16,20 @@ macro_rules! sides {
         }
     };
     (@ gauges) => {
-        fn gauges(&self, each: &mut dyn FnMut(rampmeter_core::Gauge)) {
+        fn gauges(&self, each: &mut dyn FnMut(rampmeter_types::Gauge)) {
             self.sender.gauges(each);
         }
     };
     (@ permission) => {
         fn permission(
             &self,
-            now: rampmeter_core::Time,
-            msg: rampmeter_core::MsgId,
-        ) -> Option<rampmeter_core::Permission> {
+            now: rampmeter_types::Time,
+            msg: rampmeter_types::MsgId,
+        ) -> Option<rampmeter_types::Permission> {
             self.sender.permission(now, msg)
         }
 
-        fn permission_deadline(&self) -> rampmeter_core::Time {
+        fn permission_deadline(&self) -> rampmeter_types::Time {
             self.sender.deadline()
         }
     };
@@ -50,20 +50,20 @@ macro_rules! sides {
     (@ data) => {
         fn touch_if_delivered(
             &mut self,
-            now: rampmeter_core::Time,
-            packet: &rampmeter_core::Packet<Self::Header>,
+            now: rampmeter_types::Time,
+            packet: &rampmeter_types::Packet<Self::Header>,
         ) -> bool {
             self.receiver.flows.touch_if_delivered(now, packet)
         }
 
-        fn is_duplicate(&mut self, packet: &rampmeter_core::Packet<Self::Header>) -> bool {
+        fn is_duplicate(&mut self, packet: &rampmeter_types::Packet<Self::Header>) -> bool {
             self.receiver.flows.is_duplicate(packet)
         }
     };
     (@ reconfigure $field:ident) => {
         fn reconfigure(
             &mut self,
-            _now: rampmeter_core::Time,
+            _now: rampmeter_types::Time,
             config: std::sync::Arc<Self::Config>,
         ) -> bool {
             self.$field = config;
@@ -73,8 +73,8 @@ macro_rules! sides {
     (@ poll_control) => {
         fn poll_control(
             &mut self,
-            _now: rampmeter_core::Time,
-        ) -> Option<rampmeter_core::Packet<Self::Header>> {
+            _now: rampmeter_types::Time,
+        ) -> Option<rampmeter_types::Packet<Self::Header>> {
             self.out.next_control()
         }
     };
@@ -86,13 +86,13 @@ macro_rules! sides {
     };
     (@ poll_timeout) => {
         #[inline]
-        fn poll_timeout(&self) -> rampmeter_core::Time {
+        fn poll_timeout(&self) -> rampmeter_types::Time {
             self.receiver.deadline().min(self.sender.deadline())
         }
     };
     (@ poll_event) => {
         #[inline]
-        fn poll_event(&mut self) -> Option<rampmeter_core::Event> {
+        fn poll_event(&mut self) -> Option<rampmeter_types::Event> {
             self.out.next_event()
         }
     };

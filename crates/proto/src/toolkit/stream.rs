@@ -13,8 +13,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::SeqSet;
-use rampmeter_core::{Rate, Span, Time};
+use rampmeter_types::collections::SeqSet;
+use rampmeter_types::{Rate, Span, Time};
 
 /// Quantity that a window limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ impl<W: Window> Stream<W> {
             self.timed.get_or_insert((seq, now));
         }
         if let Some(rate) = self.window.pacing() {
-            let time = rate.tx_time(rampmeter_core::Bytes::new(wire_bytes.into()));
+            let time = rate.tx_time(rampmeter_types::Bytes::new(wire_bytes.into()));
             self.paced_until = self.paced_until.max(now) + time;
         }
     }

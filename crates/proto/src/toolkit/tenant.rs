@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::TenantId;
+use rampmeter_types::TenantId;
 
 /// Tenants with numbers below this have their counters in a table, which a header can make 8 KB
 /// long at most.

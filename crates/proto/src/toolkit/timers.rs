@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 /// A queue of (deadline, key), earliest first. Entries are not removed early: the owner notes which
 /// deadline of a key is valid and ignores the others when they are popped.

@@ -1,6 +1,6 @@
 //! Time from a token to its data at a receiver (RFC 6298), on which repairs depend.
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::{NodeId, Span, Time};
 
 use super::RttEstimator;
 

@@ -3,8 +3,8 @@
 //! Tokens are numbered. Data names the token that it answers. So the highest number seen gives the
 //! number of later tokens that are unanswered, regardless of losses in between.
 
-use rampmeter_core::Time;
-use rampmeter_core::collections::SeqSet;
+use rampmeter_types::Time;
+use rampmeter_types::collections::SeqSet;
 
 /// The tokens of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Transports without arbiters.
 
-/// Defines a [`Transport`](rampmeter_core::Transport) of hosts alone. The programs of its switches
+/// Defines a [`Transport`](rampmeter_types::Transport) of hosts alone. The programs of its switches
 /// have no state.
 macro_rules! transport {
     (
@@ -17,17 +17,17 @@ macro_rules! transport {
         #[derive(Clone, Copy, Debug)]
         pub struct $transport;
 
-        impl rampmeter_core::Transport for $transport {
+        impl rampmeter_types::Transport for $transport {
             const NAME: &'static str = $name;
             type Config = $config;
             type Header = $header;
             type Host = $host;
-            type Arbiter = rampmeter_core::NoArbiter<$header, $config>;
+            type Arbiter = rampmeter_types::NoArbiter<$header, $config>;
             type SwitchProgram = $program;
 
             fn switch_program(
                 _config: &std::sync::Arc<Self::Config>,
-                _switch: rampmeter_core::SwitchFacts,
+                _switch: rampmeter_types::SwitchFacts,
             ) -> $program {
                 $program
             }

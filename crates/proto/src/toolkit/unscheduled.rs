@@ -1,6 +1,6 @@
 //! Packets that arrive at a receiver without its request, and wait at its link.
 
-use rampmeter_core::{Bytes, Span, Time};
+use rampmeter_types::{Bytes, Span, Time};
 
 use super::Announcement;
 

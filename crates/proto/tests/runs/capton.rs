@@ -1,10 +1,10 @@
 //! CAPTON in whole simulations: the cost of scheduling, the order of messages, a dead controller.
 
-use rampmeter_core::{Span, Time};
 use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
+use rampmeter_types::{Span, Time};
 
 type Capton = TestNetwork<CaptonTransport>;
 

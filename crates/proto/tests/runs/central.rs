@@ -1,6 +1,5 @@
 //! Transports with a controller that starts and stops flows, when it crashes.
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
 use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
@@ -8,6 +7,7 @@ use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 /// The controller crashes, with and without a standby; in half of the runs it returns, knowing
 /// nothing. Hosts do without it, and return. `keys` are those for a number of controllers.

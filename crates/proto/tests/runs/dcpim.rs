@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::config::Handshake;
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::bodies::assert_all_finish_with_loss;
 use rampmeter_testkit::{arrival, facts, leaf_spine, spec};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 fn presets() -> [DcpimConfig; 2] {
     [DcpimConfig::paper(), DcpimConfig::reference()]

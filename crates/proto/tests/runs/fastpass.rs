@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::Keys;
 use rampmeter_proto::fastpass::{FastpassConfig, FastpassTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::*;
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 type Fastpass = TestNetwork<FastpassTransport>;
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::Buffer;
-use rampmeter_core::{Bytes, Purpose, Rng, Span, Time};
 use rampmeter_proto::fastpod::{Fastpod, FastpodConfig, FastpodTransport, Pods};
 use rampmeter_proto::{Keys, RegisteredTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
+use rampmeter_types::fabric::Buffer;
+use rampmeter_types::{Bytes, Purpose, Rng, Span, Time};
 
 const HEADER: Bytes = Bytes::new(64);
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
 use rampmeter_proto::fastpod::{FastpodConfig, FastpodTransport, Order};
 use rampmeter_sim::{
     Arrival, ClockSpec, LinkFault, Node, Outage, Sim, SimSpec, Status, Target, Topology,
     TopologySpec,
 };
 use rampmeter_testkit::{Records, TestNetwork, arrival, spec};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 /// Returns a pod of some size, with cables that may differ.
 fn one_pod(rng: &mut Rng) -> Topology {

@@ -1,7 +1,6 @@
 //! Messages that a driver holds back because it has no space for them. Receivers that request
 //! packets request none of theirs; the others notify the senders, which probe now and then.
 
-use rampmeter_core::{Bytes, Span};
 use rampmeter_proto::Keys;
 use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
@@ -15,6 +14,7 @@ use rampmeter_proto::pias::{PiasConfig, PiasTransport};
 use rampmeter_proto::sird::{SirdConfig, SirdTransport};
 use rampmeter_proto::tcp::{DctcpConfig, DctcpTransport, TcpConfig, TcpTransport};
 use rampmeter_testkit::wire::holds_back;
+use rampmeter_types::{Bytes, Span};
 
 /// Long for all of them: most of it needs tokens or grants.
 const SIZE: Bytes = Bytes::new(400_000);

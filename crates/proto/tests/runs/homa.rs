@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Header, Packet, Transport};
 use rampmeter_proto::RegisteredTransport;
-use rampmeter_proto::homa::config::Mode;
+use rampmeter_proto::homa::config::Exchange;
 use rampmeter_proto::homa::cutoffs::split_priorities;
 use rampmeter_proto::homa::{AeolusConfig, HomaAeolusTransport, HomaConfig, HomaTransport};
 use rampmeter_sim::fabric::{Buffer, DropReason, PortChange, PortEvent};
 use rampmeter_sim::*;
 use rampmeter_testkit::{TestNetwork, arrival, spec, star};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, Header, Packet, Transport};
 use rampmeter_workload::size::named;
 
 /// Returns a transport on 40 hosts at one switch whose ports never fill: a port of 500 KB overflows
@@ -56,9 +56,9 @@ impl Probe for Deliveries {
         self.flows.push((r.id.get(), (r.delivered.unwrap() - r.arrival).as_ps()));
     }
 
-    fn on_end<H: Header, P: rampmeter_core::SwitchProgram<H>>(
+    fn on_end<H: Header, P: rampmeter_types::SwitchProgram<H>>(
         &mut self,
-        _now: rampmeter_core::Time,
+        _now: rampmeter_types::Time,
         fabric: &mut fabric::Fabric<H, P>,
     ) {
         let tiers = fabric.tier_stats().into_iter().filter(|tier| !tier.is_of_hosts);
@@ -152,7 +152,7 @@ mod incast {
     /// each server. Without incast control it holds a window for each server.
     #[test]
     fn incast_control_bounds_the_queue_by_the_grants() {
-        let paper = HomaConfig { mode: Mode::Rpc, ..HomaConfig::paper() };
+        let paper = HomaConfig { exchange: Exchange::Rpc, ..HomaConfig::paper() };
         let queue = |incast_messages| {
             let config = HomaConfig { incast_messages, ..paper.clone() };
             let requests = (1..=30).map(|server| arrival(0, 0, server, 100));
@@ -283,7 +283,8 @@ mod requests {
 
     #[test]
     fn every_request_and_answer_is_delivered_once_or_reported() {
-        let config = HomaConfig { mode: Mode::Rpc, incast_messages: 2, ..HomaConfig::paper() };
+        let config =
+            HomaConfig { exchange: Exchange::Rpc, incast_messages: 2, ..HomaConfig::paper() };
         let name = "requests::every_request_and_answer_is_delivered_once_or_reported";
         each_seed(here!(), name, 0..300, |seed| {
             let place = TestNetwork::<HomaTransport>::simulated(&config, leaf_spine(2, 3, 2));

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, MsgId, Rate, Span, SwitchProgram, Time};
 use rampmeter_proto::hpcc::config::Recovery;
 use rampmeter_proto::hpcc::int::Record;
 use rampmeter_proto::hpcc::wire::HpccHeader;
@@ -11,11 +9,13 @@ use rampmeter_proto::hpcc::{HpccConfig, HpccTransport};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::*;
 use rampmeter_testkit::{arrival, leaf_spine, star};
+use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_types::{Bytes, Header, MsgId, Rate, Span, SwitchProgram, Time};
 
 /// A full packet of the paper: 1000 bytes, headers, and telemetry.
 const FULL: u64 = 1_000 + 40 + 42;
 
-fn facts(topology: &Topology) -> rampmeter_core::FabricFacts {
+fn facts(topology: &Topology) -> rampmeter_types::FabricFacts {
     topology.facts(Bytes::new(FULL), Bytes::new(82))
 }
 
@@ -187,7 +187,7 @@ mod steady {
         spec.sample = Some(Span::from_us(1));
         let arrivals =
             vec![arrival(0, 1, 0, 1_000_000_000), arrival(1_000_000_000, 2, 0, 1_000_000_000)];
-        let config = HpccConfig { flows: 10, ..HpccConfig::paper() };
+        let config = HpccConfig { flows_per_link: 10, ..HpccConfig::paper() };
         let mut sim = sim(config, spec, arrivals, Queues::default());
         let sent = |sim: &Sim<HpccTransport, _, Queues>| {
             let to_first = sim.fabric().n_interfaces() as usize;
@@ -238,7 +238,7 @@ mod steady {
             switch_ns: 450.0,
             host_ns: 450.0,
         });
-        let config = HpccConfig { flows: 20, ..HpccConfig::paper() };
+        let config = HpccConfig { flows_per_link: 20, ..HpccConfig::paper() };
         for n in [10u32, 40, 60] {
             let topology = topology.build().unwrap();
             let bdp = 12.5e-3 * facts(&topology).data_rtt.as_ps() as f64;
@@ -263,7 +263,7 @@ mod steady {
     fn sixteen_flows_and_a_late_one_share_within_a_factor_of_two() {
         let mut arrivals: Vec<Arrival> = (1..17).map(|n| arrival(0, n, 0, 1_000_000_000)).collect();
         arrivals.push(arrival(5_000_000_000, 17, 0, 1_000_000_000));
-        let config = HpccConfig { flows: 20, ..HpccConfig::paper() };
+        let config = HpccConfig { flows_per_link: 20, ..HpccConfig::paper() };
         let mut sim = sim(config, spec(star(18).build().unwrap()), arrivals, NoProbe);
         while sim.now() < Time::ZERO + Span::from_us(25_000) {
             sim.run(10_000);

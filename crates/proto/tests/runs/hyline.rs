@@ -1,9 +1,9 @@
 //! Hyline in whole simulations: the cost of scheduling, the order of messages, and their paths.
 
-use rampmeter_core::{Rate, Span};
 use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
+use rampmeter_types::{Rate, Span};
 
 type Hyline = TestNetwork<HylineTransport>;
 
@@ -34,7 +34,7 @@ fn all_scheduled() -> HylineConfig {
 
 /// Returns the time of a message of full packets at 10 Gbit/s, headers included, in microseconds.
 fn at_line_rate(bytes: u64) -> f64 {
-    let tx = Rate::from_gbps(10).tx_time(rampmeter_core::Bytes::new(1_500));
+    let tx = Rate::from_gbps(10).tx_time(rampmeter_types::Bytes::new(1_500));
     (tx * bytes.div_ceil(1_460)).as_us_f64()
 }
 

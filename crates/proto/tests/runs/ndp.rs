@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{Need, Trim};
-use rampmeter_core::{Bytes, Rate, Span, Time};
 use rampmeter_proto::ndp::{NdpConfig, NdpTransport};
 use rampmeter_proto::registered::RegisteredTransport;
 use rampmeter_sim::fabric::{DropReason, TierStats};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
+use rampmeter_types::fabric::{Need, Trim};
+use rampmeter_types::{Bytes, Rate, Span, Time};
 
 type Runs = (Status, Vec<FlowRecord>, Vec<TierStats>);
 

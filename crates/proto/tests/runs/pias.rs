@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Header, NodeId, Priority};
 use rampmeter_proto::pias::config::Thresholds;
 use rampmeter_proto::pias::{PiasConfig, PiasTransport};
 use rampmeter_proto::tcp::TcpConfig;
 use rampmeter_sim::{Direction, InterfacePacket, Probe, Sim};
 use rampmeter_testkit::*;
+use rampmeter_types::{Header, NodeId, Priority};
 
 const PACKET: u64 = 1_460;
 /// All packets in the highest class.

@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Header};
 use rampmeter_proto::sird::{Sird, SirdConfig, SirdTransport};
 use rampmeter_sim::fabric::TierStats;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
+use rampmeter_types::{Bytes, Header};
 
 /// A byte at 100 Gbit/s, in picoseconds.
 const BYTE: u64 = 80;
@@ -139,7 +139,7 @@ fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
 
 mod queues {
     use super::*;
-    use rampmeter_core::{Purpose, Rng};
+    use rampmeter_types::{Purpose, Rng};
 
     const HOSTS: u32 = 12;
 

@@ -1,8 +1,8 @@
 //! The packets of every transport: what encodes decodes, what decodes encodes, and nothing panics.
 
 use proptest::prelude::*;
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_proto::{Builtin, formats};
+use rampmeter_types::{Purpose, Rng};
 
 proptest! {
     #[test]

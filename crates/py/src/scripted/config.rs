@@ -1,8 +1,8 @@
 //! Keys of transports in Python.
 
 use pyo3::prelude::*;
-use rampmeter_core::FabricFacts;
-use rampmeter_proto::Segmentation;
+use rampmeter_types::FabricFacts;
+use rampmeter_types::Segmentation;
 
 /// The class, and the facts about the network for its objects.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::panic;
 
 use pyo3::PyErr;
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::{NodeId, Time};
 
 /// An exception, and the call that raised it.
 pub(crate) struct Failure {

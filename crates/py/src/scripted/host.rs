@@ -7,8 +7,8 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use rampmeter_core::collections::SeqSet;
-use rampmeter_core::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::collections::SeqSet;
+use rampmeter_types::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
 
 use super::ScriptedConfig;
 use super::failure;

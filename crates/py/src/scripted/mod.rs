@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Bytes, ForwardOnly, NoArbiter, SwitchFacts, Transport};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_proto::{BadKey, Keys, Padding, RegisteredTransport, Segmentation};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{Bytes, ForwardOnly, NoArbiter, SwitchFacts, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Event, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
-use rampmeter_proto::Segmentation;
 use rampmeter_proto::toolkit::OutgoingMessage;
+use rampmeter_types::Segmentation;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, Event, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
 
 use super::ScriptedConfig;
 use super::wire::ScriptedHeader;
@@ -101,7 +101,7 @@ impl Host {
     }
 
     /// Records a message that is submitted, and returns it as Python's object.
-    pub(super) fn open(&self, message: &rampmeter_core::Message) -> MessageToSend {
+    pub(super) fn open(&self, message: &rampmeter_types::Message) -> MessageToSend {
         let (id, dst, size) = (message.id, message.dst, message.size);
         let outgoing =
             OutgoingMessage { src: NodeId::new(self.node), dst, msg: id, size: size.get() };

@@ -1,6 +1,6 @@
 //! The packets. The Python class defines the meaning of the words.
 
-use rampmeter_core::headers;
+use rampmeter_types::headers;
 
 headers! {
     /// A header of the transport `python`.

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-use rampmeter_core::{Bytes, MsgId, Rate, Span, Time};
 use rampmeter_gate::{Order, Slot, open_gate};
 use rampmeter_proto::capton::CaptonAgent;
 use rampmeter_proto::central::agent::SendPermission;
+use rampmeter_types::{Bytes, MsgId, Rate, Span, Time};
 use tracing::debug;
 
 use super::event::{Burst, ProgramEvent};

@@ -1,9 +1,9 @@
 //! Events of programs on a host.
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
-use rampmeter_core::{MsgId, Rate, Time};
 use rampmeter_gate::Slot;
+use rampmeter_types::{MsgId, Rate, Time};
 
 /// Time without progress after which a burst ends.
 pub(super) const STALL: Span = Span::from_us(200_000);

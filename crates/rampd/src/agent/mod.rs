@@ -21,7 +21,6 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, NodeId, Span, Time, Transport};
 use rampmeter_gate::Settings;
 use rampmeter_proto::Catalogue;
 use rampmeter_proto::capton::{Capton, CaptonAgent, CaptonTransport};
@@ -29,6 +28,7 @@ use rampmeter_ring::AcceptorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, SecureDatapath, Submission, Ticket, drive};
+use rampmeter_types::{Endpoint, NodeId, Span, Time, Transport};
 use tracing::info;
 
 use self::bursts::Bursts;

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rampmeter_core::{NodeId, Span, Time};
 use rampmeter_gate::{NOTE_LEN, Region, Settings, SlotNote, Tuple};
 use rampmeter_ring::Listener;
+use rampmeter_types::{NodeId, Span, Time};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{Timespec, epoll::CreateFlags};

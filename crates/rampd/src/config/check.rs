@@ -6,13 +6,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use nix::ifaddrs::getifaddrs;
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, WaitMode};
+use rampmeter_types::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 
 use super::error::ConfigError;
 use super::setup::Keys;

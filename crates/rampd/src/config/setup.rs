@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Span};
 use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, PublicKey, WaitMode};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 
 use crate::host::HostTransport;
 

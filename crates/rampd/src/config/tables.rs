@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use rampmeter_core::TypeError;
 use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedTableKey};
 use rampmeter_runtime::{BusyPoll, NodeConfig};
+use rampmeter_types::TypeError;
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
@@ -50,7 +50,7 @@ pub(crate) struct NodeTable {
     #[serde(default)]
     pub(crate) wait_mode: WaitKey,
     /// Time in us before a paced packet from which a blocking node polls and does not sleep. By
-    /// default 60 us if full packets follow one another faster than that, and otherwise 0.
+    /// default 60 us if full packets follow faster, and otherwise 0.
     pub(crate) pacing_spin_us: Option<f64>,
     /// Interval in us between polls under load, in which packets are batched; at most 10000, and 0
     /// for none.

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use rampmeter_core::NodeId;
 use rampmeter_ring::{Completion, Outcome, Port, PortConfig};
+use rampmeter_types::NodeId;
 
 pub(crate) const SERVICE: u16 = 7;
 const TIMEOUT: Duration = Duration::from_secs(20);

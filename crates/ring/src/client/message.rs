@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::NodeId;
 use rampmeter_runtime::Ticket;
+use rampmeter_types::NodeId;
 
 use super::error::SubmitError;
 use super::options::Options;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rampmeter_core::{Bytes, LatencyBound, NodeId, Span, TenantId};
 use rampmeter_runtime::{BusyPoll, Ticket};
+use rampmeter_types::{Bytes, LatencyBound, NodeId, Span, TenantId};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
@@ -53,7 +53,7 @@ pub struct Submission {
 /// Applications with a custom event loop watch [`Port::fd`]; the others [`wait`](Port::wait).
 ///
 /// ```no_run
-/// use rampmeter_core::NodeId;
+/// use rampmeter_types::NodeId;
 /// use rampmeter_ring::{Completion, Port, PortConfig};
 ///
 /// let port = Port::attach("/run/rampd.sock", 7, PortConfig::default())?;

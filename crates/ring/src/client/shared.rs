@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rampmeter_core::NodeId;
-use rampmeter_core::collections::IdMap;
 use rampmeter_runtime::Ticket;
+use rampmeter_types::NodeId;
+use rampmeter_types::collections::IdMap;
 
 use super::error::{NodeGone, SubmitError};
 use super::options::Options;

@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use ports::addresses;
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
-use rampmeter_core::{Bytes, FabricFacts, NodeId, Rate, Span};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::phost::PhostTransport;
 use rampmeter_proto::registered::{Deployment, Site};
@@ -22,6 +20,8 @@ use rampmeter_runtime::wire::Incarnation;
 use rampmeter_runtime::{
     BusyPoll, Clock, ClockSource, Node, NodeConfig, NodeStats, Signals, WaitMode, drive,
 };
+use rampmeter_types::envelope::{HostPacket, IPV4_UDP, Protection};
+use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 
 /// Running nodes.
 pub(crate) struct Bed {
@@ -133,7 +133,7 @@ fn run<T: RegisteredTransport>(
         incarnation: Incarnation::new(1_000 + node as u32),
         rate: Rate::from_bps(bed.mbps * 1_000_000).unwrap(),
         burst: Bytes::new(15_000),
-        spray: rampmeter_core::fabric::Spray::Random,
+        spray: rampmeter_types::fabric::Spray::Random,
         run: 1,
         coalescing: Span::ZERO,
         busy_poll: BusyPoll::BUDGET_MAX,

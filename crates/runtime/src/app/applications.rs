@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::{LatencyBound, NodeId, TenantId, Time};
+use rampmeter_types::{LatencyBound, NodeId, TenantId, Time};
 
 /// Number of a message at the application that submitted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TryRecvError, TrySendE
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rampmeter_core::{NodeId, TenantId, Time};
+use rampmeter_types::{NodeId, TenantId, Time};
 use rustix::event::{EventfdFlags, eventfd};
 use thiserror::Error;
 

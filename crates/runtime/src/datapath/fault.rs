@@ -4,8 +4,8 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{ArrivedPacket, Counts, Datapath, RailSet, Route};
 

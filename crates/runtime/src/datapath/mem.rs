@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::rc::Rc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{ArrivedPacket, Datapath, Route};
 

@@ -18,7 +18,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::{NodeId, Time};
 
 use super::{ArrivedPacket, Counts, Datapath, RAILS_MAX, Rail, RailSet, Report, Route};
 

@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Add;
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Time};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Time};
 
 /// Maximum number of networks of a node.
 pub const RAILS_MAX: usize = 8;

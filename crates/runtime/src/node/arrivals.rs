@@ -4,7 +4,7 @@
 //! each with a datagram. Under load it is cheaper to batch packets first, as interfaces coalesce
 //! interrupts. Requests that are answered one by one are too few for that, and are handled at once.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 /// Length of the period over which packets are counted.
 const PERIOD: Span = Span::from_us(100);

@@ -9,12 +9,12 @@
 //! later iterations, for at most `coalescing`. Hazard: the packets of a bundle are lost, or marked
 //! by switches, together.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::wire::Writer;
-use rampmeter_core::{Header, MsgId, NodeId, Priority, Time, WireError};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::wire::Writer;
+use rampmeter_types::{Header, MsgId, NodeId, Priority, Time, WireError};
 
 use crate::datapath::{Rail, Route};
-use rampmeter_core::envelope::{Envelope, Incarnation, Kind};
+use rampmeter_types::envelope::{Envelope, Incarnation, Kind};
 
 /// Control packets that are sent together.
 #[derive(Debug)]
@@ -135,8 +135,8 @@ fn put<H: Header>(bytes: &mut Vec<u8>, msg: MsgId, header: &H) -> Result<(), Wir
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rampmeter_core::envelope::for_each_bundled;
     use rampmeter_proto::phost::wire::PhostHeader;
+    use rampmeter_types::envelope::for_each_bundled;
 
     const ROOM: usize = 200;
 

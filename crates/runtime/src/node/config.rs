@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Bytes, NodeId, Rate, Span};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::{Bytes, NodeId, Rate, Span};
 
 use crate::agreement::SettingDigests;
-use rampmeter_core::envelope::{Incarnation, TransportId};
+use rampmeter_types::envelope::{Incarnation, TransportId};
 
 /// Configuration of a node.
 #[derive(Clone, Debug)]

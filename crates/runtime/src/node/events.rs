@@ -1,10 +1,10 @@
 //! Events of the endpoint, and the end of every message.
 
-use rampmeter_core::{Bytes, Endpoint, Event, MsgId};
+use rampmeter_types::{Bytes, Endpoint, Event, MsgId};
 
 use super::state::State;
 use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
-use rampmeter_core::envelope::Kind;
+use rampmeter_types::envelope::Kind;
 
 impl<E: Endpoint, A: Applications> State<E, A> {
     /// Handles the endpoint's events. `failure` is the reason for messages that it reports as

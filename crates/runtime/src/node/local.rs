@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::Endpoint;
+use rampmeter_types::Endpoint;
 
 use super::state::State;
 use crate::app::{

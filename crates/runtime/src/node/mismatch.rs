@@ -6,7 +6,7 @@
 //!    longer than any packet of the receiver. The transport of the sender may retransmit forever,
 //!    because short packets pass and are answered.
 //! 2. A receiver that can read packets but not reassemble the message reports this
-//!    ([`Kind::Corrupt`](rampmeter_core::envelope::Kind::Corrupt)), and the message fails at once.
+//!    ([`Kind::Corrupt`](rampmeter_types::envelope::Kind::Corrupt)), and the message fails at once.
 //!    It cannot do so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
@@ -14,8 +14,8 @@
 //!    parameters differ, with which most messages arrive.
 //! 4. Hazard: a message that its receiver pauses for lack of memory fails as well.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{Endpoint, NodeId, Span, Time};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{Endpoint, NodeId, Span, Time};
 
 use super::state::State;
 use crate::app::{Applications, Failure, Outcome};

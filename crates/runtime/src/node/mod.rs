@@ -42,8 +42,8 @@ mod verify;
 use std::io;
 use std::sync::Arc;
 
-use rampmeter_core::envelope::LINK_OVERHEAD;
-use rampmeter_core::{ClockOrigin, Endpoint, Span, Time};
+use rampmeter_types::envelope::LINK_OVERHEAD;
+use rampmeter_types::{ClockOrigin, Endpoint, Span, Time};
 
 use self::arrivals::Arrivals;
 pub use self::config::NodeConfig;

@@ -5,8 +5,8 @@
 //! incarnations, header, memory, and for the rest of a message the digest. A packet that fails a
 //! check is counted and dropped.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
 };
 
@@ -18,7 +18,7 @@ use crate::digest::ReceiveDigest;
 use crate::inbox::{FragmentState, HeldMessage, RefusalReason};
 use crate::outbox::OutgoingMessage;
 use crate::peer::HelloOutcome;
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, for_each_bundled};
+use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, for_each_bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
 const ROOM_EVERY: Span = Span::from_us(100);

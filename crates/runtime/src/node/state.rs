@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use rampmeter_core::{Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Time};
+use rampmeter_types::{Endpoint, MsgId, NodeId, Purpose, Rate, Rng, Time};
 
 use super::bundles::Bundles;
 use super::config::NodeConfig;

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use rampmeter_core::{Bytes, Endpoint, Message, MsgId, Time};
+use rampmeter_types::{Bytes, Endpoint, Message, MsgId, Time};
 
 use super::state::{BATCH, State};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::rng::mix;
-use rampmeter_core::{
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::rng::mix;
+use rampmeter_types::{
     Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Time, WireError,
 };
 
@@ -14,7 +14,7 @@ use super::state::{BATCH, State};
 use crate::app::{Applications, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection};
+use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection};
 
 /// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to abort
 /// a message.

@@ -5,13 +5,13 @@
 //! message is corrupt. The endpoint never receives a packet that would complete such a message, so
 //! that it is neither delivered nor acknowledged.
 
-use rampmeter_core::{Endpoint, MsgId, NodeId, Packet, Time};
+use rampmeter_types::{Endpoint, MsgId, NodeId, Packet, Time};
 
 use super::state::State;
 use crate::app::Applications;
 use crate::digest::ReceiveDigest;
 use crate::inbox::RefusalReason;
-use rampmeter_core::envelope::Fragment;
+use rampmeter_types::envelope::Fragment;
 
 /// Part of its message that a new data packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

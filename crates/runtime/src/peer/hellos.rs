@@ -1,11 +1,11 @@
 //! Hellos: greetings, probes of networks and paths, and their answers.
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::{NodeId, Span, Time};
 
 use super::{HelloOutcome, HelloState, Peers, Traffic};
 use crate::app::{Failure, Submission};
 use crate::datapath::{Rail, RailSet};
-use rampmeter_core::envelope::Incarnation;
+use rampmeter_types::envelope::Incarnation;
 
 /// First pause between hellos; each later one is twice as long, up to [`HELLO_MAX`].
 const HELLO_MIN: Span = Span::from_us(5_000);

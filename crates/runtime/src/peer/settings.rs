@@ -1,7 +1,7 @@
 //! Settings of peers, and those that differ from this node's.
 
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{NodeId, Span, Time};
 
 use super::{Peer, Peers};
 use crate::agreement::{Differences, Setting, SettingDigests};

@@ -1,7 +1,7 @@
-use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
+use rampmeter_types::{NodeId, Purpose, Rng, Span, Time};
 
 use super::{HelloOutcome, Peers};
-use rampmeter_core::envelope::Incarnation;
+use rampmeter_types::envelope::Incarnation;
 
 const SELF: NodeId = NodeId::new(0);
 const OTHER: NodeId = NodeId::new(1);

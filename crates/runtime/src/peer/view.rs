@@ -1,8 +1,8 @@
 //! Views of peers for users.
 
-use rampmeter_core::envelope::Incarnation;
-use rampmeter_core::envelope::TransportId;
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::envelope::Incarnation;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{NodeId, Span, Time};
 
 use crate::agreement::{Differences, SettingDigests};
 

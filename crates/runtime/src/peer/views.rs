@@ -1,6 +1,6 @@
 //! Views of peers: for the node's owner, and for its datapath.
 
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 
 pub use super::view::{PeerView, Traffic};
 use super::{Peer, Peers};

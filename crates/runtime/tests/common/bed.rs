@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig, SettingDigests};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};

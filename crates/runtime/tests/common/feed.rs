@@ -6,16 +6,16 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
-    Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Rate, Span, Time,
-};
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{
     Envelope, Fragment, Incarnation, Kind, Protection, TransportId, for_each_bundled,
 };
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
+    Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Rate, Span, Time,
+};
 
 use super::SERVICE;
 
@@ -162,7 +162,7 @@ impl<E: Endpoint> FedNode<E> {
             incarnation: MY_LIFE,
             rate,
             burst: Bytes::new(BURST),
-            spray: rampmeter_core::fabric::Spray::Random,
+            spray: rampmeter_types::fabric::Spray::Random,
             run: 1,
             coalescing,
             busy_poll: Span::ZERO,

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::app::{Completion, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::fault::{Faults, FaultyDatapath};
@@ -18,6 +17,7 @@ use rampmeter_runtime::{
     BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey,
     SealConfig, SecureDatapath, Security, Signals, WaitMode, drive,
 };
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
 
 use rampmeter_testkit::network::promises;
 
@@ -65,7 +65,7 @@ where
         incarnation: Incarnation::new(1_000 + node as u32),
         rate: facts.access_rate,
         burst: Bytes::new(3_000),
-        spray: rampmeter_core::fabric::Spray::Random,
+        spray: rampmeter_types::fabric::Spray::Random,
         run: 1,
         coalescing: NodeConfig::COALESCING,
         busy_poll: BusyPoll::BUDGET_MAX,

@@ -10,7 +10,6 @@ pub(crate) mod ports;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Hub, HubHandle, Port, PortConfig};
@@ -19,6 +18,7 @@ use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig};
 pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_message};
 pub(crate) use rampmeter_testkit::network::{host_facts as facts, on_hosts};
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 
 /// Payload of a full packet: 1500 bytes without all headers.
 pub(crate) const PAYLOAD: u64 = 1_356;
@@ -144,7 +144,7 @@ impl<E: Endpoint> MemBed<E> {
             incarnation: Incarnation::new(self.n_incarnations),
             rate: self.rate,
             burst: Bytes::new(3_000),
-            spray: rampmeter_core::fabric::Spray::Random,
+            spray: rampmeter_types::fabric::Spray::Random,
             run: 1,
             coalescing: Span::ZERO,
             busy_poll: Span::ZERO,

@@ -6,12 +6,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, NodeId, Rate, Rng, Span, TenantId, Time};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::Envelope;
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, NodeId, Rate, Rng, Span, TenantId, Time};
 
 /// Delay from a node to any other.
 pub(crate) const DELAY: Span = Span::from_us(20);

@@ -3,11 +3,11 @@
 
 use crate::common::feed::*;
 use crate::common::*;
-use rampmeter_core::{Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
+use rampmeter_types::{Header, MsgId, Span};
 
 const COALESCING: Span = Span::from_us(30);
 

@@ -2,10 +2,10 @@
 //! transport of hosts. They behave like nodes whose clocks count from the same instant.
 
 use crate::bed::{Bed, Shape};
-use rampmeter_core::{ClockOrigin, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::fastpod::FastpodTransport;
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_types::{ClockOrigin, Span, Time};
 
 const DAY: Span = Span::from_us(86_400_000_000);
 /// Start of the simulation: a day of 2025 and a fraction, in nanoseconds since 1970.
@@ -31,7 +31,7 @@ impl Visitor for ClockOrigins {
         let expected = run(|_| 1);
         assert!(expected.2.len() > 50, "{}: {expected:?}", T::NAME);
         let of_hosts = run(|node| [1, 184, 30, 212][node as usize % 4]);
-        if T::NAME == <FastpodTransport as rampmeter_core::Transport>::NAME {
+        if T::NAME == <FastpodTransport as rampmeter_types::Transport>::NAME {
             // Hosts follow the clock of the arbiter, which counts slots from its own start.
             let (n, n_expected) = (of_hosts.2.len(), expected.2.len());
             assert_eq!((of_hosts.0, of_hosts.1), (MESSAGES, 0));

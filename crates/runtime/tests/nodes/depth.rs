@@ -3,12 +3,12 @@
 
 use crate::bed::{Outcome, Shape, run};
 use crate::net::Fates;
-use rampmeter_core::{Span, Transport};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_proto::fastpod::FastpodTransport;
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
+use rampmeter_types::{Span, Transport};
 
 /// More messages than a pair of nodes may have in flight.
 const MESSAGES: u64 = NodeConfig::ARRIVING_MAX as u64 + 4_096;

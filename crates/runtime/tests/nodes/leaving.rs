@@ -2,10 +2,10 @@
 
 use crate::bed::{Bed, Shape};
 use crate::net::Fates;
-use rampmeter_core::{Span, Time, Transport};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_types::{Span, Time, Transport};
 
 const MESSAGES: u64 = 300;
 /// Time for which nodes wait for programs (`docs/howto/operate.md`), and for the last answers.

@@ -3,7 +3,6 @@
 mod restarts;
 
 use crate::common::*;
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::cosy::{CosyConfig, CosyHost, CosyTransport};
 use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
@@ -15,6 +14,7 @@ use rampmeter_proto::tcp::TcpTransport;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Impairments;
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
 
 const RTT: Span = Span::from_us(200);
 
@@ -301,9 +301,9 @@ fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     let mut bed = MemBed::<PhostHost>::new(protocol::<PhostTransport>(&facts), &facts, fair(), 1);
     (0..20).for_each(|n| assert!(bed.submit(0, 1, 50_000, n)));
     bed.run_until(bed.now + Span::from_us(2_000));
-    bed.net.set_up(rampmeter_core::NodeId::new(1), false);
+    bed.net.set_up(rampmeter_types::NodeId::new(1), false);
     bed.run_until(bed.now + Span::from_us(100_000));
-    bed.net.set_up(rampmeter_core::NodeId::new(1), true);
+    bed.net.set_up(rampmeter_types::NodeId::new(1), true);
     bed.run_until(bed.now + Span::from_us(2_000_000));
     assert_eq!(bed.seen.delivered.len(), 20);
     assert!(bed.seen.outcomes.values().all(|o| *o == Outcome::Completed));

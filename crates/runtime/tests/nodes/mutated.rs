@@ -3,9 +3,9 @@
 
 use crate::bed::{Bed, Shape};
 use crate::net::Mutations;
-use rampmeter_core::{NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_types::{NodeId, Purpose, Rng, Span, Time};
 
 /// Time with mutated packets, and time until pings must complete again.
 const MUTATED: Span = Span::from_us(30_000);

@@ -2,12 +2,12 @@
 //! completes has been delivered, once.
 
 use crate::common::{MemBed, facts, protocol};
-use rampmeter_core::Span;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::Outcome;
 use rampmeter_runtime::datapath::mem::Impairments;
 use rampmeter_testkit::network::n_arbiters;
+use rampmeter_types::Span;
 
 const RTT: Span = Span::from_us(200);
 const BEFORE: u64 = 40;

@@ -16,12 +16,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::common::ports::addresses;
 use crate::common::*;
 use netns::Net;
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite, TestNetwork, run, spec};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 const HOSTS: usize = 4;
 const LOSSES: [f64; 4] = [0.0, 0.001, 0.01, 0.05];

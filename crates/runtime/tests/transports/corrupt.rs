@@ -10,9 +10,6 @@ use std::sync::Arc;
 
 use crate::common::feed::*;
 use crate::common::*;
-use rampmeter_core::{
-    Bytes, Endpoint, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time, Transport,
-};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
@@ -21,6 +18,9 @@ use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId
 use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite};
+use rampmeter_types::{
+    Bytes, Endpoint, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time, Transport,
+};
 
 /// Changed messages.
 type ChangedMessages = Rc<RefCell<BTreeSet<MsgId>>>;
@@ -120,7 +120,7 @@ impl<T: RegisteredTransport> Pair<T> {
                 incarnation: Incarnation::new(LIFE),
                 rate: facts.access_rate,
                 burst: Bytes::new(3_000),
-                spray: rampmeter_core::fabric::Spray::Random,
+                spray: rampmeter_types::fabric::Spray::Random,
                 run: 1,
                 coalescing: Span::ZERO,
                 busy_poll: Span::ZERO,

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::common::feed::*;
 use crate::common::*;
-use rampmeter_core::{
-    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
-};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
 use rampmeter_testkit::{Body, Case, Suite};
+use rampmeter_types::{
+    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
+};
 
 const SIZE: u64 = 1_000;
 const MSG: MsgId = MsgId::new(3);

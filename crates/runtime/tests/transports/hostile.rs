@@ -4,7 +4,6 @@
 use crate::common::feed::*;
 use crate::common::*;
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, Endpoint, Header, MsgId, Span};
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
@@ -13,6 +12,7 @@ use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
 use rampmeter_testkit::bodies::any_of;
 use rampmeter_testkit::{Body, Case, Suite};
+use rampmeter_types::{Bytes, Endpoint, Header, MsgId, Span};
 
 /// An action of the peer.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Causes and blockers, and the facts on which they depend.
 
-use rampmeter_core::{MsgId, Span, Stage, Time};
+use rampmeter_types::{MsgId, Span, Stage, Time};
 
 use crate::engine::Handle;
 

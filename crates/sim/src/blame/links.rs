@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{NodeId, Span, Time};
 
 use crate::engine::Handle;
 

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Span, Time};
 
 use super::cause::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, PortFacts};
 use super::links::{CONTROL, LinkLogs};

@@ -13,7 +13,7 @@
 //!
 //! * its packet was on the link,
 //! * it had permission and the link was busy,
-//! * it waited for permission at a [`Stage`](rampmeter_core::Stage) of its transport,
+//! * it waited for permission at a [`Stage`](rampmeter_types::Stage) of its transport,
 //! * or all had been sent and a loss was not yet repaired.
 //!
 //! Each instant has one state, so the parts sum to the time.
@@ -24,7 +24,7 @@
 //! Hazards: the completing packet is known only when it arrives. So logs are kept as far back as
 //! the departure of the oldest packet in the fabric (the *horizon*), and older times are added up.
 //! Permissions of endpoints are read only after certain inputs
-//! ([`Endpoint::permission`](rampmeter_core::Endpoint::permission)); a transport that changes them
+//! ([`Endpoint::permission`](rampmeter_types::Endpoint::permission)); a transport that changes them
 //! at other times has wrong stages, though exact sums.
 
 mod cause;
@@ -34,8 +34,8 @@ mod timeline;
 
 use std::collections::VecDeque;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Time};
 
 pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
 pub(crate) use cause::{CompletingPacket, PermissionInput, PortFacts};

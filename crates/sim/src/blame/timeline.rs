@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
+use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 use super::cause::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
 use super::links::{CONTROL, LinkLogs, Transits};

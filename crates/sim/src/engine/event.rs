@@ -12,7 +12,7 @@
 //! of the time in the order would let links take turns. But then slowdowns would depend on the unit
 //! of time.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::handle::{HANDLE_BITS, HANDLES_END, Handle};
 use super::key::EventKey;

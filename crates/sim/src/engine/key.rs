@@ -1,6 +1,6 @@
 //! Keys of pending events.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 /// An event: when, and what for the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

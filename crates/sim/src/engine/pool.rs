@@ -3,7 +3,7 @@
 //! Ports hold packets in doubly linked lists of handles, so that queueing, dropping from the back
 //! and forwarding touch no memory but the packet's links. The slot freed last is used first.
 
-use rampmeter_core::{Packet, Time};
+use rampmeter_types::{Packet, Time};
 
 use super::handle::{HANDLES_END, Handle, NIL};
 use super::prefetch::prefetch;

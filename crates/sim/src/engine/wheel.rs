@@ -24,7 +24,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::event::rank;
 use super::key::{EventKey, EventLimit};

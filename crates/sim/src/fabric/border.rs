@@ -1,6 +1,6 @@
 //! The border of a partition: packets that cross it, and the ports by which they leave.
 
-use rampmeter_core::{Packet, Time};
+use rampmeter_types::{Packet, Time};
 
 use crate::engine::PacketTimes;
 

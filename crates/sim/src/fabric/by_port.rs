@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rampmeter_core::{Bytes, Rate};
+use rampmeter_types::{Bytes, Rate};
 
 /// A group of ports.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,8 @@
 //! stump, is forwarded, and the links ahead are busy for the stump only. The end that it reaches
 //! drops it, as does a switch that waits for more bytes than the stump has.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, MsgId, NodeId, Packet, SwitchProgram, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Header, MsgId, NodeId, Packet, SwitchProgram, Time};
 
 use super::config::{FabricConfig, PacketFate, Switching};
 use super::stats::DropReason;

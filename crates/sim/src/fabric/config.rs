@@ -1,9 +1,9 @@
 //! The settings of a fabric.
 
 use super::by_port::{Marking, PortBytes};
-pub use rampmeter_core::fabric::{Buffer, Interface, Overflow, Spray};
-use rampmeter_core::fabric::{MarkingPorts, PfcClasses, PfcThreshold, Trim};
-use rampmeter_core::{Bytes, Rate, Span};
+pub use rampmeter_types::fabric::{Buffer, Interface, Overflow, Spray};
+use rampmeter_types::fabric::{MarkingPorts, PfcClasses, PfcThreshold, Trim};
+use rampmeter_types::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +86,8 @@ pub struct FabricConfig {
     pub mark_share: f64,
     /// Ports that mark.
     pub marking_ports: MarkingPorts,
-    /// Drops packets marked [`Marks::UNSCHEDULED`](rampmeter_core::packet::Marks::UNSCHEDULED) that
-    /// find more than this many bytes queued at a switch's port (selective dropping, Aeolus). The
+    /// Drops packets marked [`UNSCHEDULED`](rampmeter_types::packet::Marks::UNSCHEDULED) that find
+    /// more than this many bytes queued at a switch's port (selective dropping, Aeolus). The
     /// packet on the link does not count, nor do express packets, which are never dropped so.
     /// `None` never drops them.
     pub drop_unscheduled_above: Option<Bytes>,
@@ -95,7 +95,7 @@ pub struct FabricConfig {
     /// are counted in packets. Queue lengths in results are in such bytes too.
     pub buffer_cell: u16,
     /// Trimming at ports, if the transport's ports trim
-    /// ([`Queueing::Trimming`](rampmeter_core::Queueing)).
+    /// ([`Queueing::Trimming`](rampmeter_types::Queueing)).
     pub trim: Trim,
     /// Keep account of queued bytes by the port at which they arrived, as PFC's thresholds need:
     /// [`Fabric::waiting_from`](super::Fabric::waiting_from). Programs that need it in any case set

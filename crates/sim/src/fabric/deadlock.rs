@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::{Header, SwitchProgram, Time};
+use rampmeter_types::{Header, SwitchProgram, Time};
 
 use super::Fabric;
 use super::config::PfcConfig;

@@ -1,6 +1,6 @@
 //! Faults: packets lost, doubled and delayed on links, and links and switches that fail.
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 
 use crate::topo::{LinkChange, Node, Routes, Target, Topology};
 

@@ -1,6 +1,6 @@
 //! Ports at which the queued packets of a switch arrived.
 
-use rampmeter_core::{Header, SwitchProgram};
+use rampmeter_types::{Header, SwitchProgram};
 
 use super::Fabric;
 use crate::engine::Handle;

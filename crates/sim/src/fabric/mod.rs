@@ -22,7 +22,7 @@
 //! decided ahead, so a later pause would not stop it. PFC that pauses the highest class thus needs
 //! `express` to be 0. Only queueing by classes has express packets, and bufferless fabrics have
 //! none (`express_packets_are_dropped_too`). Programs receive a departure time later than now
-//! ([`Departure`](rampmeter_core::Departure)).
+//! ([`Departure`](rampmeter_types::Departure)).
 //!
 //! The functions of an arrival are always inlined. Simulators with and without a view of packets
 //! share them, and a compiler that sees two callers would emit calls.
@@ -75,10 +75,10 @@ use fault::Faults;
 use ingress::Ingress;
 use pfc::Pfc;
 use port::{Port, Queues};
-use rampmeter_core::SourceRoute;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::rng::mix;
-use rampmeter_core::{
+use rampmeter_types::SourceRoute;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::rng::mix;
+use rampmeter_types::{
     Header, Packet, Planes, Priority, Rate, Rng, SwitchProgram, Time, TransitPacket, Verdict,
 };
 use stats::PathDigit;

@@ -1,7 +1,7 @@
 //! Effects of faults on the packets of a fabric.
 
-use rampmeter_core::fabric::LinksDown;
-use rampmeter_core::{Header, SwitchProgram, Time};
+use rampmeter_types::fabric::LinksDown;
+use rampmeter_types::{Header, SwitchProgram, Time};
 
 use super::Fabric;
 

@@ -5,7 +5,7 @@
 //! same everywhere. It uses those of its own stations and switches. A port that leads to another
 //! partition is irregular: its packets are posted instead of scheduled.
 
-use rampmeter_core::{Header, Packet, SwitchFacts, SwitchProgram, Time};
+use rampmeter_types::{Header, Packet, SwitchFacts, SwitchProgram, Time};
 
 use super::border::{Border, Crossing};
 use super::config::Scheduling;

@@ -19,8 +19,8 @@
 //!
 //! Pause frames take no time on the link and are never lost.
 
-use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, Rate, Span, SwitchProgram, Time};
+use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_types::{Bytes, Header, Rate, Span, SwitchProgram, Time};
 
 use super::Fabric;
 use super::config::{Buffer, FabricConfig, PfcConfig, Switching};

@@ -23,7 +23,7 @@
 //! `queued_priorities` must agree with the lists, because `has_sendable` reads these bits alone.
 
 use crate::engine::{Handle, Links, NIL, PacketPool};
-use rampmeter_core::{Bytes, Priority, Rate, Span, Time};
+use rampmeter_types::{Bytes, Priority, Rate, Span, Time};
 
 /// The hot part of a port: one cache line.
 #[derive(Clone, Debug)]

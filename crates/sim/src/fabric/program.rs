@@ -1,7 +1,7 @@
 //! The programs of switches: their facts, their packets, their timers, and new ones for switches
 //! that restart.
 
-use rampmeter_core::{Departure, Header, Packet, Purpose, Rng, SwitchFacts, SwitchProgram, Time};
+use rampmeter_types::{Departure, Header, Packet, Purpose, Rng, SwitchFacts, SwitchProgram, Time};
 
 use super::{Fabric, PortChange};
 use crate::engine::event::{PROGRAM, event};

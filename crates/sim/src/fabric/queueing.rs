@@ -1,7 +1,7 @@
 //! Packets that wait: admission to a port's queue, and departure from it.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Packet, SwitchProgram, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Header, Packet, SwitchProgram, Time};
 
 use super::discipline::{self, PortQueue};
 use super::stats::DropReason;

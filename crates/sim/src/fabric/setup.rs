@@ -1,7 +1,7 @@
 //! Creation of an idle fabric.
 
-use rampmeter_core::fabric::MarkingPorts;
-use rampmeter_core::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Time};
+use rampmeter_types::fabric::MarkingPorts;
+use rampmeter_types::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Time};
 
 use super::border::Border;
 use super::by_port::Marking;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::topo::{Node, Topology};
-use rampmeter_core::{Bytes, Header, Rate, SwitchProgram, Time};
+use rampmeter_types::{Bytes, Header, Rate, SwitchProgram, Time};
 
 use super::collide::Collisions;
 use super::port::Port;

@@ -5,9 +5,9 @@
 //! limits, so that data never takes the room of headers. A header that does not fit either is
 //! returned to its sender (section 3), or is dropped.
 
-use rampmeter_core::fabric::{HeaderOverflow, TrimChoice};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Header, Priority, SwitchProgram, Time};
+use rampmeter_types::fabric::{HeaderOverflow, TrimChoice};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Header, Priority, SwitchProgram, Time};
 
 use super::Fabric;
 use super::stats::DropReason;

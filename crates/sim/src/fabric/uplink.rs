@@ -1,9 +1,9 @@
 //! The interfaces of hosts and arbiters: how packets enter the fabric.
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, Header, NodeId, Packet, SwitchProgram, Time};
+use rampmeter_types::SourceRoute;
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{Bytes, Header, NodeId, Packet, SwitchProgram, Time};
 
 use super::stats::DropReason;
 use super::{Fabric, flow_hash};

@@ -4,7 +4,7 @@
 //! simulated time, and the simulation passes the notes to its probe after each event. If it is not
 //! set, all of this compiles to nothing.
 
-use rampmeter_core::{Header, Packet, SwitchProgram, Time};
+use rampmeter_types::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric, Switching};
 use crate::blame::{Cause, HostPorts, PortFacts, Transits};

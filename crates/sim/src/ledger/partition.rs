@@ -7,7 +7,7 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::{Bytes, Event, MsgId};
+use rampmeter_types::{Bytes, Event, MsgId};
 
 use super::report::{EndBytes, Instant, PlacedReport, Report, ReportLog};
 use super::{Ledger, MessageEntry};

@@ -5,7 +5,7 @@
 //! the event itself is not enough: the queue returns the event of the lowest rank first, and an
 //! event that is pushed later may have a lower rank.
 
-use rampmeter_core::{Bytes, Event, MsgId, Span, Time};
+use rampmeter_types::{Bytes, Event, MsgId, Span, Time};
 
 /// A time, and the highest rank of the events of this time that have been dispatched.
 pub(crate) type Instant = (Time, u64);

@@ -14,7 +14,7 @@
 //! change nothing, so results do not depend on them. An event that is added to a bucket later is
 //! not seen.
 
-use rampmeter_core::{Header, SwitchProgram, Transport};
+use rampmeter_types::{Header, SwitchProgram, Transport};
 
 use super::stations::Stations;
 use crate::engine::event::{ARRIVE, parts};

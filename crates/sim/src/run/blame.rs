@@ -1,6 +1,6 @@
 //! Causes of messages' times: what the run loop notes for them.
 
-use rampmeter_core::{
+use rampmeter_types::{
     Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Time, Transport,
 };
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{NodeId, Purpose, Rng, Time, Transport};
+use rampmeter_types::{NodeId, Purpose, Rng, Time, Transport};
 
 use super::{OUTAGE, Sim};
 use crate::probe::Probe;

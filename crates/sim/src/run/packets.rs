@@ -1,6 +1,6 @@
 //! Packets at interfaces: what probes see, and what paranoid runs check.
 
-use rampmeter_core::{Header, NodeId, Packet, Receipt, Time};
+use rampmeter_types::{Header, NodeId, Packet, Receipt, Time};
 
 use crate::ledger::Ledger;
 use crate::probe::{Direction, InterfacePacket, Probe};

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::{SwitchProgram, Time, Transport};
+use rampmeter_types::{SwitchProgram, Time, Transport};
 
 use super::ahead::LookAhead;
 use super::setup::bucket_width;

@@ -1,6 +1,6 @@
 //! Progress of messages at intervals, for probes that record rates.
 
-use rampmeter_core::{NodeId, Time, Transport};
+use rampmeter_types::{NodeId, Time, Transport};
 
 use super::{PROGRESS, Sim};
 use crate::probe::Probe;

@@ -1,7 +1,7 @@
 //! Interfaces that queue, hosts with several links, and hosts whose links may be paused. The others
 //! are served in the run loop itself.
 
-use rampmeter_core::Transport;
+use rampmeter_types::Transport;
 
 use super::Sim;
 use super::packets::{check_codec, leaving};

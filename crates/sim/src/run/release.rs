@@ -17,7 +17,7 @@
 //! (`a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported`). No flow may start before
 //! those that it depends on (`no_flow_starts_before_what_it_waits_for_is_known_and_computed`).
 
-use rampmeter_core::{Event, Time, Transport};
+use rampmeter_types::{Event, Time, Transport};
 
 use super::{RELEASE, Sim};
 use crate::engine::EventLimit;

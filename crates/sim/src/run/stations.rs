@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use rampmeter_core::{Time, Transport};
+use rampmeter_types::{Time, Transport};
 
 use crate::clock::HostClock;
 use crate::role::Role;

@@ -1,6 +1,6 @@
 //! Results that a simulation exposes.
 
-use rampmeter_core::{SwitchProgram, Time, Transport};
+use rampmeter_types::{SwitchProgram, Time, Transport};
 
 use super::{Sim, WindowTotals};
 use crate::fabric::Fabric;

@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 
-use rampmeter_core::{Bytes, MsgId, Rate, Time, Transport};
+use rampmeter_types::{Bytes, MsgId, Rate, Time, Transport};
 
 use super::{SAMPLE, SUBMIT, Sim, Status};
 use crate::arrival::Arrival;

@@ -7,8 +7,8 @@ use super::error::TopologyError;
 use super::kinds::{delay, rate};
 use super::routes::SharedRoutes;
 use super::{Link, Node, Topology};
-use rampmeter_core::wiring::Wiring;
-use rampmeter_core::{Rate, Span};
+use rampmeter_types::wiring::Wiring;
+use rampmeter_types::{Rate, Span};
 
 /// Rates and delays that the builders of this module share.
 #[derive(Clone, Copy, Debug)]

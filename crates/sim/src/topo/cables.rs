@@ -1,6 +1,6 @@
 //! Propagation delays of cables in a pod.
 
-use rampmeter_core::{Purpose, Rng, Span};
+use rampmeter_types::{Purpose, Rng, Span};
 
 /// Propagation delays of the cables of a pod's hosts and arbiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::fabric::Racks;
-use rampmeter_core::{NodeId, Planes, Rate};
+use rampmeter_types::fabric::Racks;
+use rampmeter_types::{NodeId, Planes, Rate};
 
 use super::{Link, Node, Topology};
 

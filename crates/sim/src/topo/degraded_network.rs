@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::{Rate, Span};
+use rampmeter_types::{Rate, Span};
 
 use super::{FullLink, LinkChange, Node, Paths, Target, Topology};
 

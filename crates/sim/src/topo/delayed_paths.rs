@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Span};
+use rampmeter_types::{Bytes, Span};
 
 use super::{Paths, Topology};
 

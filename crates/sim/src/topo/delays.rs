@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span, Wiring};
+use rampmeter_types::{Bytes, FabricFacts, Rate, RoundTrip, RoundTrips, Span, Wiring};
 
 use super::{Node, PathHop, Paths, Topology};
 
@@ -304,7 +304,7 @@ impl Topology {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::NodeId;
+    use rampmeter_types::NodeId;
 
     use super::*;
     use crate::topo::TopologySpec;

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use rampmeter_core::wiring::Node;
+use rampmeter_types::wiring::Node;
 
 /// Reason why a topology cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]

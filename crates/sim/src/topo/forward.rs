@@ -6,7 +6,7 @@
 //! packet is stored there and takes its time at that rate. The host's own packets and those that it
 //! forwards share the queues of its switch.
 
-use rampmeter_core::{Rate, Span};
+use rampmeter_types::{Rate, Span};
 
 use super::{Link, Node};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{HostLink, Pairs};
+use rampmeter_types::{HostLink, Pairs};
 
 use super::port_wiring::{PortWiring, SwitchGraph};
 use super::{Node, Topology, distances};

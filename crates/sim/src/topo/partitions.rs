@@ -5,7 +5,7 @@
 //! the least delay of a link between partitions, none can affect another (conservative parallel
 //! simulation; R. Fujimoto, "Parallel discrete event simulation", CACM 33, 1990, section 2).
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
 use super::{Node, Topology};
 

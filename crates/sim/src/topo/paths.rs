@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{Bytes, Rate, Span};
+use rampmeter_types::{Bytes, Rate, Span};
 
 use super::{Link, Node, PathHop, PathLink, Routes, Topology};
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::wiring::{Link, Node, Wiring};
+use rampmeter_types::wiring::{Link, Node, Wiring};
 
 /// The ports of all nodes.
 pub(super) struct PortWiring {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rampmeter_core::fabric::LinksDown;
-pub use rampmeter_core::fabric::RegularPaths;
+use rampmeter_types::fabric::LinksDown;
+pub use rampmeter_types::fabric::RegularPaths;
 
 use super::{Link, Node, Topology};
 

@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use rampmeter_core::wiring::{Node, Wiring};
+use rampmeter_types::wiring::{Node, Wiring};
 
 use crate::engine::prefetch;
 
@@ -365,7 +365,7 @@ pub(crate) fn distances(
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+    use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
 
     use super::{Routes, push_weighted};
     use crate::TopologySpec;

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rampmeter_core::{Rate, Span};
+use rampmeter_types::{Rate, Span};
 
 use super::{Link, Node, Topology};
 

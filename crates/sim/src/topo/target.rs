@@ -1,6 +1,6 @@
 //! Links and nodes that fail or change.
 
-use rampmeter_core::{Rate, Span, Time};
+use rampmeter_types::{Rate, Span, Time};
 
 /// Link or node that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace};
-pub use rampmeter_core::wiring::{Link, Node};
-use rampmeter_core::{Rate, Span, Wiring};
+use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace};
+pub use rampmeter_types::wiring::{Link, Node};
+use rampmeter_types::{Rate, Span, Wiring};
 
 use super::cables::CableDelays;
 use super::routes::{Routes, SharedRoutes};

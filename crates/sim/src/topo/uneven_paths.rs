@@ -1,6 +1,6 @@
 //! Paths of several rates between the same hosts, and the links that uniform traffic fills first.
 
-use rampmeter_core::Rate;
+use rampmeter_types::Rate;
 
 use super::{Node, Paths, Topology};
 
@@ -314,7 +314,7 @@ fn narrow_link(paths: &Paths, src: u32, dst: u32) -> Option<NarrowLink> {
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::Bytes;
+    use rampmeter_types::Bytes;
 
     use super::*;
     use crate::topo::TopologySpec;
@@ -422,7 +422,7 @@ mod tests {
     /// leads to it.
     #[test]
     fn delays_are_those_of_the_slower_interface_and_of_arbiters() {
-        use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+        use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
         let fast = [("h0 s1", 100.0), ("h1 s1", 100.0)];
         let slow = [("h0 s0", 0.1), ("h1 s0", 0.1)];
         let one = build(2, 2, &[&fast[..], &slow].concat());

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::collections::{IdMap, SeqSet};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::collections::{IdMap, SeqSet};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId, Packet, PayloadRef,
     Priority, RankProgram, Receipt, Rng, SwitchFacts, Time, Transport, WireError,
 };
@@ -51,7 +51,7 @@ impl Header for BlastHeader {
     }
 
     fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
-        let mut w = rampmeter_core::wire::Writer::new(out);
+        let mut w = rampmeter_types::wire::Writer::new(out);
         match self {
             Self::Data { packets } => w.u8(0)?.u32(*packets)?,
             Self::Ack => w.u8(1)?,
@@ -60,7 +60,7 @@ impl Header for BlastHeader {
     }
 
     fn decode(bytes: &[u8]) -> Result<(Self, usize), WireError> {
-        let mut r = rampmeter_core::wire::Reader::new(bytes);
+        let mut r = rampmeter_types::wire::Reader::new(bytes);
         let header = match r.u8()? {
             0 => Self::Data { packets: r.u32()? },
             1 => Self::Ack,

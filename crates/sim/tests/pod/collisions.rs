@@ -1,7 +1,7 @@
 //! Drops of packets that meet, and the reports of these collisions.
 
-use rampmeter_core::{MsgId, NodeId};
 use rampmeter_sim::fabric::{CollidingPacket, CollisionKind, Violation};
+use rampmeter_types::{MsgId, NodeId};
 
 use super::*;
 

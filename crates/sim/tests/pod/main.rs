@@ -8,10 +8,10 @@ mod cuts;
 mod random;
 mod script;
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
-use rampmeter_core::wiring::Port;
-use rampmeter_core::{Bytes, SourceRoute, Span, Time};
 use rampmeter_sim::*;
+use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+use rampmeter_types::wiring::Port;
+use rampmeter_types::{Bytes, SourceRoute, Span, Time};
 
 use script::{ReceivedPacket, ScriptSim, Send, run};
 

@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_sim::*;
+use rampmeter_types::SourceRoute;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Event, ForwardOnly, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
     Receipt, Rng, Span, SwitchFacts, Time, Transport,
 };
-use rampmeter_sim::*;
 
 use crate::ARBITER;
 use crate::common::BlastHeader;

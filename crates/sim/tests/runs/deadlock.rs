@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::common::{Blast, RankedBlast, Segmentation};
-use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time, Transport};
 use rampmeter_sim::fabric::Deadlock;
 use rampmeter_sim::*;
 use rampmeter_testkit::{leaf_spine, star};
+use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time, Transport};
 
 /// Two hosts at each of `n` switches, which are in a ring with further links between them.
 fn ring(n: u32, chords: &[(u32, u32)]) -> Topology {

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::common::{Blast, Segmentation};
-use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, NodeId, Priority, Span};
 use rampmeter_sim::*;
 use rampmeter_testkit::{Records, arrival, star};
+use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_types::{Bytes, NodeId, Priority, Span};
 
 /// The records of messages to host 0 of a star, by number, and the packets that were dropped.
 fn records(fabric: FabricConfig, arrivals: &[Arrival]) -> (Vec<FlowRecord>, u64) {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::common::Blast;
-use rampmeter_core::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_sim::*;
+use rampmeter_types::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 
 fn build(
     hosts: u32,

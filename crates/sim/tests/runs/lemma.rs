@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::common::{Blast, Segmentation};
-use rampmeter_core::{Bytes, NodeId, Span, Time};
 use rampmeter_sim::*;
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 const PAYLOAD: Bytes = Bytes::new(1_460);
 /// Time of a packet on a link.

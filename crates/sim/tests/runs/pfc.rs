@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use crate::common::{Blast, RankedBlast, Segmentation};
-use rampmeter_core::fabric::{PfcClasses, PfcThreshold};
-use rampmeter_core::{Bytes, Header, NodeId, Priority, Span, SwitchProgram, Time};
 use rampmeter_sim::fabric::Fabric;
 use rampmeter_sim::*;
 use rampmeter_testkit::{leaf_spine, star};
+use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
+use rampmeter_types::{Bytes, Header, NodeId, Priority, Span, SwitchProgram, Time};
 
 const PACKET: Bytes = Bytes::new(1_500);
 
@@ -149,7 +149,7 @@ mod incast {
         packets: u64,
     ) -> Sim<F, std::vec::IntoIter<Arrival>, NoProbe>
     where
-        F: rampmeter_core::Transport<Config = Segmentation>,
+        F: rampmeter_types::Transport<Config = Segmentation>,
     {
         let from = |flow: u32| message(0, (1 + flow % (hosts - 1), 0), packets);
         let arrivals: Vec<Arrival> = (0..flows).map(from).collect();

@@ -53,7 +53,7 @@ fn a_rack_has_a_leaf_switch_a_rail_and_hosts_a_link_to_each() {
 #[test]
 fn a_host_is_as_fast_as_its_links_together() {
     let rate = |rails| {
-        let (data, control) = (rampmeter_core::Bytes::new(1500), rampmeter_core::Bytes::new(40));
+        let (data, control) = (rampmeter_types::Bytes::new(1500), rampmeter_types::Bytes::new(40));
         by_rails(rails).facts(data, control).access_rate.as_bps()
     };
     assert_eq!(rate(3), 3 * rate(1));

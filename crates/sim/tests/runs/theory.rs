@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::common::{Blast, RankedBlast, Segmentation};
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use rampmeter_sim::*;
 use rampmeter_testkit::star;
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 fn spec(topology: TopologySpec) -> SimSpec {
     let mut spec = rampmeter_testkit::spec(topology.build().unwrap(), 1);

@@ -12,15 +12,15 @@ mod watched;
 use std::sync::Arc;
 
 use common::{Blast, BlastHeader, BlastHost, Segmentation};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_sim::fabric::{DropReason, Fabric};
+use rampmeter_sim::*;
+use rampmeter_testkit::star;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Departure, Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId,
     Packet, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, SwitchProgram, Time,
     TransitPacket, Transport, Verdict,
 };
-use rampmeter_sim::fabric::{DropReason, Fabric};
-use rampmeter_sim::*;
-use rampmeter_testkit::star;
 
 /// A star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.
 fn spec(hosts: u64) -> SimSpec {

@@ -1,6 +1,6 @@
 //! Flows that start when others end.
 
-use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
 
 use super::call::Call;
 use super::error::GraphError;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::{NodeId, Time};
 
 use super::Graph;
 use crate::flow::Flow;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Operation};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 use super::{Graph, GraphBuilder, GraphError, Releases};
 use crate::flow::Flow;

@@ -3,7 +3,7 @@
 //! All-reduces, all-gathers and reduce-scatters use a ring, all-to-alls are direct. Broadcasts and
 //! reductions to one host use a binomial tree. The pattern `collective` has the same defaults.
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 
 use crate::graph::Round;
 use crate::pattern::HostSet;

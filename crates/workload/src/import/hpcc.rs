@@ -15,7 +15,7 @@
 //! numbers too. They are mapped to hosts if the network is read from such a file; otherwise they
 //! are numbers of hosts.
 
-use rampmeter_core::units::PS_PER_SECOND;
+use rampmeter_types::units::PS_PER_SECOND;
 
 use super::{Line, count};
 use crate::trace::{HostNames, Import, OptionalFields, RawRow, Source, TraceError, parse_ps};

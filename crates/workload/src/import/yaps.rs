@@ -66,4 +66,4 @@ fn parse_flow(line: Line<'_>, fields: &[&str]) -> Result<(u64, RawRow), TraceErr
 }
 
 /// The clock of these simulators starts at one second.
-const CLOCK_START_PS: u64 = rampmeter_core::units::PS_PER_SECOND;
+const CLOCK_START_PS: u64 = rampmeter_types::units::PS_PER_SECOND;

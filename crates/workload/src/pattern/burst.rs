@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time};
 
 use super::HostSet;
 use super::draw::DrawState;

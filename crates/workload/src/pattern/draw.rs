@@ -1,6 +1,6 @@
 //! Draws of hosts and sizes.
 
-use rampmeter_core::Rng;
+use rampmeter_types::Rng;
 
 /// Randomness and scratch of a run.
 #[derive(Debug)]

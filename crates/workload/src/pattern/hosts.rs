@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 
 /// Hosts in their order, each once.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::Rng;
+use rampmeter_types::Rng;
 
 /// The law of pairs.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, Time};
+use rampmeter_types::{Bytes, Purpose, Rate, Rng, Span, Time};
 
 use super::HostSet;
 use super::pairs::{PairSource, Pairs};

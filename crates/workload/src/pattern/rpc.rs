@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Purpose, Rng, Time};
+use rampmeter_types::{Purpose, Rng, Time};
 
 use super::HostSet;
 use super::burst::Rounds;

@@ -1,6 +1,6 @@
 //! An all-to-all with popular receivers, at fixed instants.
 
-use rampmeter_core::{Bytes, Time};
+use rampmeter_types::{Bytes, Time};
 
 use super::HostSet;
 use super::draw::DrawState;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
 
 use super::HostSet;
 use super::burst::{BatchPattern, Bursts, Direction, Fan, FlowVolume, Grid, PoissonIncast, Rounds};

@@ -1,6 +1,6 @@
 //! Distributions of message sizes.
 
-use rampmeter_core::{Bytes, Rng};
+use rampmeter_types::{Bytes, Rng};
 use thiserror::Error;
 
 use super::names::NAMES;

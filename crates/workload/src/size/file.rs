@@ -13,7 +13,7 @@
 use std::fs;
 use std::path::Path;
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 
 use super::{SizeDist, SizeError, SizeInterpolation};
 use crate::trace::without_mark;

@@ -1,6 +1,6 @@
 //! The published distributions, by name.
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 
 use super::{SizeDist, SizeError, SizeInterpolation, homa};
 

@@ -1,6 +1,6 @@
 //! Means, quantiles and samples against the published points.
 
-use rampmeter_core::{Bytes, Purpose, Rng};
+use rampmeter_types::{Bytes, Purpose, Rng};
 
 use super::published::PACKET;
 use super::{NAMES, SizeDist, SizeInterpolation, named};

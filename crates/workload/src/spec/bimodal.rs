@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use rampmeter_core::{Purpose, Rng, Span, Time};
+use rampmeter_types::{Purpose, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -242,7 +242,7 @@ impl PhaseState {
 mod tests {
     use std::path::Path;
 
-    use rampmeter_core::{Bytes, Rate};
+    use rampmeter_types::{Bytes, Rate};
 
     use super::*;
     use crate::spec::{ValidWorkload, WorkloadContext, WorkloadSpec};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Time};
+use rampmeter_types::{Bytes, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

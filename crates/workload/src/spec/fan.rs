@@ -1,6 +1,6 @@
 //! Incasts and outcasts: keys and checks.
 
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -224,7 +224,7 @@ impl Pattern for StaggeredSpec {
             let expected = format!("a multiple of the {rack} hosts of a rack");
             return checker.wrong("hosts-per-pod", &expected, pod);
         }
-        let mut numbers: Vec<u32> = hosts.iter().map(rampmeter_core::NodeId::get).collect();
+        let mut numbers: Vec<u32> = hosts.iter().map(rampmeter_types::NodeId::get).collect();
         numbers.sort_unstable();
         let staggered = StaggeredPairs::new(&numbers, (rack, pod), (self.rack_share, pod_share));
         match staggered {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Rate};
+use rampmeter_types::{Bytes, Rate};
 use thiserror::Error;
 
 use crate::flow::Limit;

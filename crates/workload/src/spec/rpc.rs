@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use rampmeter_core::Bytes;
+use rampmeter_types::Bytes;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

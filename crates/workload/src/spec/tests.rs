@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rampmeter_core::{Bytes, Rate, Time};
+use rampmeter_types::{Bytes, Rate, Time};
 
 use super::{WorkloadContext, WorkloadSpec};
 use crate::ValidWorkload;

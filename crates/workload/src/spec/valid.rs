@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Span, TenantId, Time};
+use rampmeter_types::{Span, TenantId, Time};
 
 use crate::flow::{Flow, FlowSource, Limit};
 use crate::graph::{Graph, GraphBuilder};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::quantity::Unit;
-use rampmeter_core::units::PS_PER_SECOND;
+use rampmeter_types::quantity::Unit;
+use rampmeter_types::units::PS_PER_SECOND;
 
 use super::{Options, TraceError};
 use crate::import::count;

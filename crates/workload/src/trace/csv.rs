@@ -8,8 +8,8 @@ use csv::StringRecord;
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use rampmeter_core::NodeId;
-use rampmeter_core::quantity::Unit;
+use rampmeter_types::NodeId;
+use rampmeter_types::quantity::Unit;
 
 use super::columns::TimeColumn;
 use super::decimal::{parse_bytes, parse_time, parse_whole};
@@ -56,7 +56,7 @@ pub fn write_reference_csv(
     let sheet = TraceRows::of_flows(rows.iter().map(|row| row.flow));
     let header = format!("flow,{},fct_ps,ideal_ps", header(&sheet));
     let text = |span: Option<_>| {
-        span.map(rampmeter_core::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
+        span.map(rampmeter_types::Span::as_ps).map_or(String::new(), |ps| ps.to_string())
     };
     let lines = rows.iter().zip(&sheet.rows).enumerate().map(|(idx, (row, flow))| {
         format!("{idx},{},{},{}", line(&sheet, flow, names), text(row.fct), text(row.ideal))

@@ -1,6 +1,6 @@
 //! Times in decimal notation, parsed without floating point, and quantities with units.
 
-use rampmeter_core::quantity::Unit;
+use rampmeter_types::quantity::Unit;
 
 use super::number::{Number, PS_MAX};
 
@@ -64,7 +64,7 @@ fn digit_of(byte: u8) -> Option<u64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rampmeter_core::units::PS_PER_SECOND;
+    use rampmeter_types::units::PS_PER_SECOND;
 
     #[test]
     fn decimals_are_exact_and_round_below_a_picosecond() {

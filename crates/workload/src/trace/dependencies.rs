@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 use super::SIZE_MAX;
 use super::{Order, RawRow, TraceError, TraceRequirements, host, tenant};

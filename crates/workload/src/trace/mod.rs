@@ -40,7 +40,7 @@ mod write;
 
 use std::path::Path;
 
-use rampmeter_core::{Bytes, NodeId, Span, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
 
 pub use self::contents::without_mark;
 pub use self::csv::{write_csv, write_graph_csv, write_reference_csv};

@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
-use rampmeter_core::quantity::Unit;
+use rampmeter_types::quantity::Unit;
 
 use super::arrays::{Column, DependencyRows, Ids, after, numbers, texts};
 use super::columns::TimeColumn;

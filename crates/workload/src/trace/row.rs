@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 use thiserror::Error;
 
 use super::hosts::HostNames;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, NodeId, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{

@@ -1,6 +1,6 @@
 //! Rows to write, and the columns that they need.
 
-use rampmeter_core::{Span, TenantId};
+use rampmeter_types::{Span, TenantId};
 
 use crate::flow::Flow;
 use crate::graph::Graph;

@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use rampmeter_core::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::wire::{Format, PacketKind, WireFormat, Writer};
-use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
 use rampmeter_sim::Direction;
+use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::wire::{Format, PacketKind, WireFormat, Writer};
+use rampmeter_types::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
 use serde_json::{Map, Value};
 
 use super::frame::{FRAME_MAX, Frame};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rampmeter_core::{Rate, Span};
 use rampmeter_proto::registered::{DerivedValue, Quantity, SharedTime};
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{ClockSpec, LinkChange, Node, SimSpec, Target, Topology};
+use rampmeter_types::{Rate, Span};
 
 use super::link_states::NetworkState;
 use crate::plan::tables::FaultsSpec;

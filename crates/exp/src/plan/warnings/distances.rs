@@ -1,7 +1,7 @@
 //! Warnings of hosts and paths that are much farther than others.
 
-use rampmeter_core::Bytes;
 use rampmeter_sim::{Delays, Node, Target, Topology};
+use rampmeter_types::Bytes;
 
 use crate::topology::names::NamesSpec;
 use crate::warning::{Warning, warning};

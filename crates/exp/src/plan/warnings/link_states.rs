@@ -1,9 +1,9 @@
 //! Warnings of a network while `faults` has links slower or faster, or links and nodes down.
 
-use rampmeter_core::{Rate, Time};
 use rampmeter_proto::registered::Assumptions;
 use rampmeter_sim::topo::{DisconnectedHosts, FullLink};
 use rampmeter_sim::{FaultSpec, LinkChange, Node, SimSpec, Target, Topology};
+use rampmeter_types::{Rate, Time};
 use rampmeter_workload::import::count;
 
 use crate::topology::names::NamesSpec;

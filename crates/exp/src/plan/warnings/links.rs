@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rampmeter_core::{NodeId, Planes, Rate};
 use rampmeter_sim::topo::ReturnPath;
 use rampmeter_sim::{Interface, Node, SimSpec, Target, Topology};
+use rampmeter_types::{NodeId, Planes, Rate};
 
 use crate::topology::names::NamesSpec;
-use crate::traffic::segmentation::Segmentation;
 use crate::warning::{Warning, warning};
 
 /// Returns a warning if links of several rates serve the same peers: links between two switches,
@@ -58,17 +57,14 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Wa
 }
 
 /// Returns a warning if links are too slow for the control packets that return for the data of the
-/// other direction. `fastest` bounds the rate of data.
+/// other direction. The transport has a name and the share of control packets in data. `fastest`
+/// bounds the rate of data.
 pub(crate) fn slow_returns(
     topology: &Topology,
     names: &NamesSpec,
-    transport: &str,
-    cuts: &[Segmentation],
+    (transport, share): (&str, f64),
     fastest: Option<Rate>,
 ) -> Option<Warning> {
-    let share =
-        |cut: &Segmentation| cut.reply.get() as f64 / (cut.payload + cut.header).get() as f64;
-    let share = cuts.iter().map(share).fold(0.0, f64::max);
     let data =
         |found: &ReturnPath| found.data_bps.min(fastest.map_or(u64::MAX, Rate::as_bps)) as f64;
     let needed = |found: &ReturnPath| share * data(found);

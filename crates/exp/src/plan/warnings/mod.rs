@@ -7,10 +7,10 @@ mod links;
 mod overload;
 mod path_choice;
 
-use rampmeter_core::Rate;
-use rampmeter_core::fabric::Spray;
 use rampmeter_proto::registered::Assumptions;
 use rampmeter_sim::SimSpec;
+use rampmeter_types::Rate;
+use rampmeter_types::fabric::Spray;
 use rampmeter_workload::ValidWorkload;
 
 use super::network::PlanNetwork;
@@ -19,9 +19,9 @@ use super::valid::ValidPlan;
 use super::{Plan, by_port};
 use crate::record::sampling;
 use crate::topology::names::NamesSpec;
-use crate::traffic::segmentation::Segmentation;
 use crate::transport::ValidTransport;
 use crate::warning::{Warning, warning};
+use rampmeter_types::Segmentation;
 
 /// Parts of a plan whose keys have been checked.
 pub(super) struct PlanFacts<'a> {
@@ -128,7 +128,8 @@ impl PlanFacts<'_> {
             let unequal = links::unequal_links(topology, names);
             warnings.extend(unequal.map(|_| assumptions::unequal_slots(name)));
         }
-        let slow_returns = links::slow_returns(topology, names, name, self.segmentations, slots);
+        let share = self.plan.transport.reply_share();
+        let slow_returns = links::slow_returns(topology, names, (name, share), slots);
         warnings.extend(slow_returns);
     }
 

@@ -1,7 +1,7 @@
 //! Loads that the links cannot carry, seen before anything runs.
 
-use rampmeter_core::Rate;
 use rampmeter_sim::{HostCut, Target, Topology};
+use rampmeter_types::Rate;
 use rampmeter_workload::WorkloadSpec;
 
 use crate::topology::names::NamesSpec;

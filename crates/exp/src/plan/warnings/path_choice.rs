@@ -1,9 +1,9 @@
 //! Warnings of networks whose paths are not alike, which follow from the choice of paths.
 
-use rampmeter_core::Rate;
-use rampmeter_core::fabric::Spray;
 use rampmeter_sim::topo::{NarrowLink, NarrowPath, UnevenPaths};
 use rampmeter_sim::{FabricConfig, Node, SimSpec, Target, Topology};
+use rampmeter_types::Rate;
+use rampmeter_types::fabric::Spray;
 
 use super::link_states::NetworkState;
 use crate::topology::names::NamesSpec;

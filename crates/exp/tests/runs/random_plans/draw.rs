@@ -1,8 +1,8 @@
 //! Random plans, drawn from a seed over the whole schema and every transport.
 
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_exp::TransportInfo;
 use rampmeter_proto::keys::KeyKind;
+use rampmeter_types::{Purpose, Rng};
 use toml::{Table, Value};
 
 /// Largest numbers that are drawn for keys of `fabric`, where 100 000 is too few or too many.
@@ -12,7 +12,7 @@ const LARGEST: [(&str, f64); 10] = [
     ("cut-through-bytes", 1e3),
     ("shaper-burst-us", 100.0),
     ("express-bytes", 1e4),
-    ("slot-bytes", 1e4),
+    ("buffer-cell-bytes", 1e4),
     ("trim-bytes", 200.0),
     ("header-ratio", 300.0),
     ("alpha", 2.0),

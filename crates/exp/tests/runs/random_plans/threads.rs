@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rampmeter_core::{Purpose, Rng};
 use rampmeter_exp::{
     NullObserver, Observer, Plan, PlanError, Registry, RunStatus, Summary, plan_schema, run,
 };
 use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
+use rampmeter_types::{Purpose, Rng};
 
 use super::draw::random_plan;
 use super::{Limit, with_run_key};

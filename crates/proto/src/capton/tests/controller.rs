@@ -1,6 +1,6 @@
 //! The controller by example. Rates are 10 Gbit/s: 1.25 kB in a microsecond.
 
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::sharing::{AnyScheduler, SharingPolicy};
 use super::super::split::MinShare;

@@ -1,6 +1,6 @@
 //! Figure 6 on flows whose outcome a reader can work out.
 
-use rampmeter_core::{Bytes, Rate, Span, Time};
+use rampmeter_types::{Bytes, Rate, Span, Time};
 
 use super::super::figure6::{PendingFlow, schedule_by_figure6};
 use super::super::network::{Member, NarrowCorePolicy, Network};

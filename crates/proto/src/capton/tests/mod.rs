@@ -7,7 +7,7 @@ mod network;
 mod scheduler;
 mod split;
 
-use rampmeter_core::{Bytes, NodeId, Rate};
+use rampmeter_types::{Bytes, NodeId, Rate};
 
 use super::network::{Member, NarrowCorePolicy, Network};
 use crate::central::{Arrival, FlowId};

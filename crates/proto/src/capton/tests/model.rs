@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
 
 use super::super::figure6::{PendingFlow, schedule_by_figure6};
 use super::super::network::Network;

@@ -1,7 +1,7 @@
 //! Networks and paths.
 
-use rampmeter_core::NodeId;
-use rampmeter_core::fabric::LinksDown;
+use rampmeter_types::NodeId;
+use rampmeter_types::fabric::LinksDown;
 
 use super::super::network::*;
 use super::{gbps, two_racks};
@@ -101,7 +101,7 @@ fn levels_that_do_not_fit_together_are_refused_with_the_place() {
         as_numbers(&[hosts, vec![member(0); 2]]),
         "member 1 of level 0: expected a group below 2, got 2"
     );
-    let fast = Member { up: rampmeter_core::Rate::from_bps(1 << 57), ..member(0) };
+    let fast = Member { up: rampmeter_types::Rate::from_bps(1 << 57), ..member(0) };
     assert_eq!(
         as_numbers(&[vec![fast]]),
         "member 0 of level 0: expected at most 72057594037927936 bit/s, got 144115188075855872"

@@ -1,6 +1,6 @@
 //! The incremental scheduler by example.
 
-use rampmeter_core::{Bytes, Rate, Span, Time};
+use rampmeter_types::{Bytes, Rate, Span, Time};
 
 use super::super::scheduler::Scheduler;
 use super::{flow, gbps, two_racks};

@@ -1,6 +1,6 @@
 //! Announced flows: by a notification, a packet of a short flow, or a sender that has finished.
 
-use rampmeter_core::{Receipt, Time};
+use rampmeter_types::{Receipt, Time};
 
 use super::{Receiver, ack};
 use crate::dcpim::config::{Dcpim, Handshake, ShortFlows};

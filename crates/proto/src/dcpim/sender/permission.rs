@@ -1,6 +1,6 @@
 //! Permission to send: the stages at which messages wait for it, and the expiry of tokens.
 
-use rampmeter_core::{MsgId, NodeId, Permission, Stage, Time};
+use rampmeter_types::{MsgId, NodeId, Permission, Stage, Time};
 
 use super::{AwaitedResponse, Sender};
 use crate::dcpim::config::{Dcpim, Rounds};
@@ -75,7 +75,7 @@ impl Sender {
             _ => Time::from_ps(self.phase_end.as_ps().saturating_sub(away.as_ps())),
         };
         let is_apart = end.saturating_add(dcpim.grace) < now || ahead > 1;
-        let end = match dcpim.config.round_view {
+        let end = match dcpim.config.stage_check {
             Rounds::Local if is_apart => self.phase_end,
             Rounds::Local | Rounds::Strict => end,
         };

@@ -6,7 +6,7 @@ use super::super::wire::{Demand, FastpassHeader, List, Slot};
 use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allocation_bytes};
 use crate::test_packet::make_control;
 use crate::toolkit::AttemptLimit;
-use rampmeter_core::{
+use rampmeter_types::{
     Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
     TenantId, Time,
 };

@@ -4,7 +4,7 @@ use super::super::flows::Flows;
 use super::super::{Fastpass, FastpassConfig};
 use crate::toolkit::Output;
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, FabricFacts, Message, MsgId, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, FabricFacts, Message, MsgId, NodeId, Rate, Span, Time};
 
 fn fastpass() -> Fastpass {
     let facts = FabricFacts {

@@ -3,8 +3,8 @@
 use super::super::allocate::Allocation;
 use super::super::paths::Paths;
 use proptest::prelude::*;
-use rampmeter_core::fabric::RegularPaths;
-use rampmeter_core::{Purpose, Rng};
+use rampmeter_types::fabric::RegularPaths;
+use rampmeter_types::{Purpose, Rng};
 
 fn choose(plan: &RegularPaths, slot: &[Allocation]) -> Vec<u16> {
     let mut paths = vec![0; slot.len()];

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Packet, SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Packet, SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict};
 
 use super::port::PodPort;
 use super::stats::CoreStats;

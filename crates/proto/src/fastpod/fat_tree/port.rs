@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::{Bytes, Packet, Span, Time};
+use rampmeter_types::{Bytes, Packet, Span, Time};
 
 use super::routes;
 use super::stats::CoreStats;

@@ -1,6 +1,6 @@
 //! Source routes between hosts, arbiters and core switches (§3.4).
 
-use rampmeter_core::Packet;
+use rampmeter_types::Packet;
 
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::pod::routes::{host, set};

@@ -6,9 +6,9 @@ mod memory;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::SourceRoute;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, FabricFacts, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rate, Rng, Span,
     SwitchFacts, SwitchProgram, Time, TransitPacket, Verdict,
 };

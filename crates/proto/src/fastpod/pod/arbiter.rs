@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use rampmeter_core::{
+use rampmeter_types::{
     Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
 };
 

@@ -3,8 +3,8 @@
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasherDefault, Hash};
 
-use rampmeter_core::collections::IdHasher;
-use rampmeter_core::wire::List;
+use rampmeter_types::collections::IdHasher;
+use rampmeter_types::wire::List;
 
 /// Maximum length of the queue. A message whose acknowledgement does not fit is retransmitted, and
 /// acknowledged then.

@@ -1,6 +1,6 @@
 //! Drift between clocks, and the guard bands that allow for it (Fastpod §4).
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
 use super::slots::Slots;
 use super::timing::Instant;

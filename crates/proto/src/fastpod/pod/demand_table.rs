@@ -3,8 +3,8 @@
 
 mod give;
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{NodeId, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{NodeId, Time};
 
 use super::backlog::Backlog;
 use super::slot_grant::SlotGrant;

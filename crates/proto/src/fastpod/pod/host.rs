@@ -6,8 +6,8 @@ mod transmit;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage, Time,
 };
 

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
 use super::timing::Instant;
 use crate::fastpod::config::{Fastpod, Order};

@@ -1,7 +1,7 @@
 //! Arrivals at a host. Cells may arrive more than once: unscheduled, scheduled, and retransmitted
 //! if no acknowledgement has arrived.
 
-use rampmeter_core::{NodeId, Receipt, Time};
+use rampmeter_types::{NodeId, Receipt, Time};
 
 use super::backlog::Backlog;
 use crate::fastpod::config::Fastpod;

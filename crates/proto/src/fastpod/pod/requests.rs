@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::collections::{IdMap, SeqSet};
-use rampmeter_core::{Span, Time};
+use rampmeter_types::collections::{IdMap, SeqSet};
+use rampmeter_types::{Span, Time};
 
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::wire::{Demand, List};
@@ -294,7 +294,7 @@ pub(crate) enum Outcome {
 mod tests {
     use super::*;
     use crate::fastpod::FastpodConfig;
-    use rampmeter_core::{FabricFacts, Rate};
+    use rampmeter_types::{FabricFacts, Rate};
 
     fn fastpod() -> Fastpod {
         let facts = FabricFacts {

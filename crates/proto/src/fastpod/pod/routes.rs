@@ -1,9 +1,9 @@
 //! The ways of packets through pods: the sender names every port (§3.2). Other networks route by
 //! themselves.
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, NodeId, Packet, PayloadRef, Priority};
+use rampmeter_types::SourceRoute;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{MsgId, NodeId, Packet, PayloadRef, Priority};
 
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::topology::{Pod, PodHost};

@@ -5,7 +5,7 @@
 //! a gap before cell j. In it the arbiter's SCHD reaches the receiver. If i = j, the RTS is first.
 //! Positions are times from the start of the slot, at the racks' switches.
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 
 /// Structure of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! and of core switches pass aggregation switches one switch later, and their receivers' racks two
 //! switches later. So do SCHDs, at the receiver's switch.
 
-use rampmeter_core::{FabricFacts, Span, Time};
+use rampmeter_types::{FabricFacts, Span, Time};
 
 use super::slots::Slots;
 

@@ -220,7 +220,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use proptest::prelude::*;
-    use rampmeter_core::{Purpose, Rng};
+    use rampmeter_types::{Purpose, Rng};
 
     use super::*;
 

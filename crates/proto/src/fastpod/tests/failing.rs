@@ -81,8 +81,9 @@ fn a_rack_without_one_link_sends_with_the_others() {
         run.run(END);
         assert_all_arrived(&run);
         assert_eq!(run.count("links_failed") - run.count("links_restored"), 1, "{port:?}");
-        let took =
-            |message: usize| run.delivered[&rampmeter_core::MsgId::new(message as u32)] - us(1_000);
+        let took = |message: usize| {
+            run.delivered[&rampmeter_types::MsgId::new(message as u32)] - us(1_000)
+        };
         let slowest = (first..first + 16).map(took).max().unwrap();
         let least = after(&fastpod, slots * 4 / 3);
         // Each probe takes a slot of two hosts.

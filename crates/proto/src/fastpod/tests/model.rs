@@ -7,8 +7,8 @@
 
 use std::hash::{Hash, Hasher};
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{MsgId, Span, Time};
 use stateright::{Checker, Model, Property};
 
 use super::pod::{Run, What};

@@ -1,6 +1,6 @@
 //! The numbers by which acknowledgements name messages.
 
-use rampmeter_core::{Bytes, Event, Message, MsgId, NodeId, Time};
+use rampmeter_types::{Bytes, Event, Message, MsgId, NodeId, Time};
 
 use super::*;
 use crate::fastpod::packing::CellTime;

@@ -1,7 +1,7 @@
 //! Cells that several packets share (§3.2).
 
 use proptest::prelude::*;
-use rampmeter_core::{Bytes, Message, MsgId, NodeId, Span, Time};
+use rampmeter_types::{Bytes, Message, MsgId, NodeId, Span, Time};
 
 use super::pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod};
 use super::{ONE_MS, alike, assert_all_fine, config, us};

@@ -7,9 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::SourceRoute;
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Receipt,
     Rng, Span, Time,
 };

@@ -1,9 +1,9 @@
 //! Fat-trees of pods: racks and aggregation switches of several pods, and core switches that join
 //! them (§3.4).
 
-use rampmeter_core::fabric::ArbiterPlace;
-use rampmeter_core::wiring::{Link, Node};
-use rampmeter_core::{Bytes, SourceRoute, Wiring};
+use rampmeter_types::fabric::ArbiterPlace;
+use rampmeter_types::wiring::{Link, Node};
+use rampmeter_types::{Bytes, SourceRoute, Wiring};
 
 use super::one_pod::is_schedulable_pod;
 use super::pods::{CoreSwitch, Pod, PodHost, Pods};

@@ -1,8 +1,8 @@
 //! One pod: two tiers in which every rack's switch has a link to every switch above, with arbiters
 //! at all racks.
 
-use rampmeter_core::wiring::Node;
-use rampmeter_core::{Bytes, SourceRoute, Wiring};
+use rampmeter_types::wiring::Node;
+use rampmeter_types::{Bytes, SourceRoute, Wiring};
 
 use super::pods::{Pod, PodHost};
 use super::ports::{Ports, cables, numbers, switches};

@@ -1,6 +1,6 @@
 //! Pods of a network, with the ports and cables from which routes and instants follow.
 
-use rampmeter_core::{Bytes, Rate, Span};
+use rampmeter_types::{Bytes, Rate, Span};
 
 /// Pods of a network: one, or several of equal numbers of racks and hosts, joined by core switches
 /// (§3.4). Arbiters are numbered pod by pod.

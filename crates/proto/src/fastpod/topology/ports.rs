@@ -1,7 +1,7 @@
 //! Ports of switches by the nodes that they lead to.
 
-use rampmeter_core::wiring::{Node, Port};
-use rampmeter_core::{Span, Wiring};
+use rampmeter_types::wiring::{Node, Port};
+use rampmeter_types::{Span, Wiring};
 
 /// Ports of all switches, in the order of their links.
 pub(super) struct Ports(Vec<Vec<Port>>);

@@ -1,9 +1,9 @@
 //! Recognition of pods, by their ports and cables.
 
-use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
-use rampmeter_core::wiring::Node;
-use rampmeter_core::{Bytes, Wiring};
 use rampmeter_sim::{Topology, TopologySpec};
+use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+use rampmeter_types::wiring::Node;
+use rampmeter_types::{Bytes, Wiring};
 
 use super::arbiter_places;
 use super::one_pod::is_schedulable_pod;

@@ -1,9 +1,9 @@
 //! Announced flows: by a RTS, or by a free packet that arrives before it.
 
-use rampmeter_core::{Receipt, TenantId, Time};
+use rampmeter_types::{Receipt, TenantId, Time};
 
 use super::Receiver;
-use crate::phost::config::{Downgrading, FreeHold, FreeRepair, Phost, Policy};
+use crate::phost::config::{Downgrading, FreeRepair, Phost, Policy, TokenSuppression};
 use crate::phost::expiry::Expiry;
 use crate::phost::rx_flow::{PendingFlow, Wait};
 use crate::phost::wire::PhostHeader;
@@ -22,7 +22,7 @@ impl Receiver {
     ) -> Option<u32> {
         let SizedFlow { announcement, size } = flow;
         let pair = phost.pair_from(announcement.src);
-        let free = pair.free_packets(announcement.packets, phost.config.free_for);
+        let free = pair.free_packets(announcement.packets, phost.config.free_tokens_for);
         let free_time = pair.mtu_time * u64::from(free);
         let wait = match phost.config.free_repair {
             FreeRepair::Measured => {
@@ -38,7 +38,7 @@ impl Receiver {
         if phost.config.downgrade_on == Downgrading::Expired && has_more {
             expiry.push(late, free);
         }
-        let waits = phost.config.free_hold == FreeHold::UntilData && has_more;
+        let waits = phost.config.token_suppression == TokenSuppression::UntilData && has_more;
         let state = PendingFlow {
             expiry,
             downgraded: None,
@@ -58,7 +58,7 @@ impl Receiver {
         self.arrivals.free.announce(now, time);
         self.arrivals.latest = now;
         self.selector.insert(slot, &self.flows[slot], phost.config.policy);
-        if phost.config.free_hold == FreeHold::Withhold {
+        if phost.config.token_suppression == TokenSuppression::Withhold {
             self.withheld = free;
         }
         self.start(now);

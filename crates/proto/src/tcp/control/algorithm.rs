@@ -1,6 +1,6 @@
 //! Interface of congestion control, and the window that all algorithms have in common.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct ControlParams {
     /// Event that ends slow start before the first loss.
     pub slow_start_exit: SlowStartExit,
     /// True if Cubic's window grows by at least 5 % a round trip before the first loss.
-    pub early_growth: bool,
+    pub fast_initial_growth: bool,
     /// True if Cubic's window is at least that of NewReno.
     pub reno_friendly: bool,
     /// True if that grows as NewReno's once it has reached the window before the loss.

@@ -21,7 +21,7 @@
 //! here and of whole bytes in `reno`. Each change of one must be copied to the other
 //! (`store_window`, `sync_from_reno`).
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 use super::hystart::{Growth, HyStart};
@@ -47,7 +47,7 @@ pub struct Cubic {
     /// The window before the last loss (cwnd_prior).
     cwnd_prior: f64,
     /// True if the window grows by at least 5 % a round trip before the first loss.
-    early_growth: bool,
+    fast_initial_growth: bool,
     /// True if the window is at least that of NewReno.
     reno_friendly: bool,
     /// True if that grows by a whole segment a round trip beyond the window before the loss.
@@ -74,7 +74,7 @@ impl Cubic {
         let reno = Reno::new(start);
         let cwnd = reno.cwnd as f64 / reno.mss as f64;
         let hystart = HyStart::new(start.slow_start_exit);
-        let &ControlParams { early_growth, reno_friendly, reno_catch_up, .. } = start;
+        let &ControlParams { fast_initial_growth, reno_friendly, reno_catch_up, .. } = start;
         let (w_max, cwnd_prior, epoch) = (0.0, 0.0, None);
         Self {
             reno,
@@ -82,7 +82,7 @@ impl Cubic {
             cwnd,
             w_max,
             cwnd_prior,
-            early_growth,
+            fast_initial_growth,
             reno_friendly,
             reno_catch_up,
             epoch,
@@ -116,7 +116,7 @@ impl Cubic {
             let ahead = Self::target(&epoch, since + rtt).clamp(self.cwnd, 1.5 * self.cwnd);
             self.cwnd += (ahead - self.cwnd) / self.cwnd * segments;
         }
-        if self.early_growth && self.w_max == 0.0 {
+        if self.fast_initial_growth && self.w_max == 0.0 {
             self.cwnd = self.cwnd.max(before + segments * EARLY_GROWTH);
         }
         self.epoch = Some(epoch);

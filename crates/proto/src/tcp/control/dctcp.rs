@@ -20,7 +20,7 @@
 //! flows. A cut leaves at least two segments, so a large incast fills the queue anyway.
 //! Acknowledgements during recovery count for alpha but do not cut the window again.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 

@@ -1,7 +1,7 @@
 //! End of slow start before the first loss: HyStart++ (RFC 9406) and HyStart (Ha, Rhee: *Taming the
 //! Elephants: New TCP Slow Start*, Computer Networks 2011).
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::algorithm::{AckEffect, SlowStartExit};
 

@@ -10,7 +10,7 @@ mod dctcp;
 mod hystart;
 mod reno;
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

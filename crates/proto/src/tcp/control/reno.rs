@@ -1,6 +1,6 @@
 //! NewReno (RFC 5681, RFC 6582; with selective acknowledgements RFC 6675).
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use super::algorithm::{AckEffect, CongestionControl, ControlParams, Reno};
 

@@ -1,7 +1,7 @@
 //! Segments of messages as they arrive.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{MsgId, NodeId, Packet};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{MsgId, NodeId, Packet};
 
 use crate::tcp::wire::TcpHeader;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rampmeter_core::{MsgId, NodeId, Priority, Time};
+use rampmeter_types::{MsgId, NodeId, Priority, Time};
 
 use super::super::config::Tcp;
 use super::super::control::Algorithm;

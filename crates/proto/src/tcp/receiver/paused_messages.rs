@@ -1,7 +1,7 @@
 //! Record of the messages that the driver does not accept yet.
 
-use rampmeter_core::collections::IdMap;
-use rampmeter_core::{MsgId, NodeId};
+use rampmeter_types::collections::IdMap;
+use rampmeter_types::{MsgId, NodeId};
 
 use super::arrival::Arrival;
 use super::incoming::IncomingConnection;

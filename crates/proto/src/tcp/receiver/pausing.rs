@@ -2,7 +2,7 @@
 //! them starts, so that messages before it still arrive. Its sender probes now and then with one
 //! segment, as it does a closed window (RFC 9293 §3.8.6.1).
 
-use rampmeter_core::{MsgId, NodeId, Time};
+use rampmeter_types::{MsgId, NodeId, Time};
 
 use super::Receiver;
 use super::arrival::Arrival;

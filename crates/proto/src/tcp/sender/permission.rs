@@ -1,6 +1,6 @@
 //! Stages at which messages wait for permission to send.
 
-use rampmeter_core::{MsgId, Permission, Stage, Time};
+use rampmeter_types::{MsgId, Permission, Stage, Time};
 
 use super::{Grant, Sender};
 

@@ -13,7 +13,7 @@ fn start() -> ControlParams {
         max: 1 << 40,
         granted: 1 << 40,
         slow_start_exit: SlowStartExit::Never,
-        early_growth: false,
+        fast_initial_growth: false,
         reno_friendly: true,
         reno_catch_up: true,
         gain: 0.0625,
@@ -121,8 +121,9 @@ fn cubic_converges_fast() {
 
 #[test]
 fn cubic_grows_by_a_twentieth_before_the_first_loss_if_configured() {
-    let exit = |early_growth| {
-        let mut cubic = Cubic::new(&ControlParams { early_growth, initial: 400 * MSS, ..start() });
+    let exit = |fast_initial_growth| {
+        let mut cubic =
+            Cubic::new(&ControlParams { fast_initial_growth, initial: 400 * MSS, ..start() });
         cubic.on_idle(400 * MSS);
         cubic
     };

@@ -16,8 +16,8 @@ mod window;
 
 use std::sync::Arc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{
     Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
     Purpose, Rate, Receipt, Rng, Span, Time,
 };

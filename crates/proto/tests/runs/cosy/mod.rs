@@ -4,7 +4,6 @@ mod theorems;
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time, Transport};
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig};
 use rampmeter_proto::cosy::config::PathFacts;
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyTransport, analysis};
@@ -14,6 +13,7 @@ use rampmeter_testkit::suite::each_seed;
 use rampmeter_testkit::{
     Records, Scenario, arrival, facts, here, leaf_spine, leaf_spine_of, scenario, spec, star,
 };
+use rampmeter_types::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time, Transport};
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
     let delays = topology.delays(config.payload + config.header, config.header);

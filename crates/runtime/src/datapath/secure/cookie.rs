@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::{NodeId, Span, Time};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};

@@ -4,13 +4,13 @@
 //! than before, so that a recorded initiation is useless. The response carries the responder's
 //! number of the session.
 
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 use snow::{Builder, HandshakeState};
 use zeroize::Zeroizing;
 
 use super::keys::{PrivateKey, PublicKey};
 use super::session::SessionKeys;
-use rampmeter_core::envelope::TransportId;
+use rampmeter_types::envelope::TransportId;
 
 const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_SHA256";
 /// Bytes of a tag.

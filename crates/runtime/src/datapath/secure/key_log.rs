@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
-use rampmeter_core::NodeId;
-use rampmeter_core::envelope::{Envelope, Protection};
+use rampmeter_types::NodeId;
+use rampmeter_types::envelope::{Envelope, Protection};
 use thiserror::Error;
 use zeroize::Zeroizing;
 

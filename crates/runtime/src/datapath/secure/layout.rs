@@ -1,6 +1,6 @@
 //! Places and lengths of the fields of protection.
 
-use rampmeter_core::envelope::Protection;
+use rampmeter_types::envelope::Protection;
 
 /// Byte of the envelope that names the protection.
 pub(super) const PROTECTION_AT: usize = 5;

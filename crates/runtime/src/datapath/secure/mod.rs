@@ -2,7 +2,7 @@
 //!
 //! [`SecureDatapath`] is between a node and its datapath. It appends a trailer to each datagram and
 //! drops received datagrams whose trailer is wrong. The trailer's format is in
-//! [`rampmeter_core::envelope`].
+//! [`rampmeter_types::envelope`].
 //!
 //! * The problem: UDP's checksum misses some damage, and any host can forge packets.
 //! * [`Security::Checksum`], the simple way: a CRC32C over the datagram. It detects damage, but any
@@ -30,8 +30,8 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Time};
 
 use self::key_log::KeyLog;
 pub use self::key_log::{BadKeyLine, Decryption, DecryptionKeys};
@@ -40,7 +40,7 @@ pub use self::pairs::SealConfig;
 use self::pairs::{HandshakeRefusal, Pairs};
 use self::session::Trailer;
 use super::{ArrivedPacket, Counts, Datapath, RailSet, Report, Route};
-use rampmeter_core::envelope::{Envelope, Kind, Protection};
+use rampmeter_types::envelope::{Envelope, Kind, Protection};
 
 /// Protection of a node's datagrams.
 #[derive(Debug)]

@@ -29,8 +29,8 @@ mod answers;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use rampmeter_core::rng::mix;
-use rampmeter_core::{NodeId, Span, Time};
+use rampmeter_types::rng::mix;
+use rampmeter_types::{NodeId, Span, Time};
 use ring::rand::SystemRandom;
 
 use super::cookie::{self, CODE, CookieMac, CookieStore};
@@ -40,7 +40,7 @@ use super::keys::{PrivateKey, PublicKey};
 use super::session::{Session, SessionKeys};
 use super::token_bucket::TokenBucket;
 use crate::datapath::{Rail, Report, Route};
-use rampmeter_core::envelope::{Envelope, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{Envelope, Incarnation, Kind, Protection, TransportId};
 
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Span = Span::from_us(20_000);

@@ -1,10 +1,10 @@
 //! A session: the two keys that both ends derive from a handshake.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 
 use super::layout::{PROTECTION_AT, SEALED};
-use rampmeter_core::envelope::Envelope;
+use rampmeter_types::envelope::Envelope;
 
 /// Age at which the end that began a session begins the next; the other end waits for
 /// [`RENEW_LATE`] more.

@@ -8,11 +8,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rampmeter_core::{MsgId, NodeId, Span};
+use rampmeter_types::{MsgId, NodeId, Span};
 
 use super::*;
 use crate::datapath::Rail;
-use rampmeter_core::envelope::{Fragment, Incarnation, TransportId};
+use rampmeter_types::envelope::{Fragment, Incarnation, TransportId};
 
 /// Datagrams in flight to each of two nodes.
 type Wires = Rc<RefCell<[Vec<Vec<u8>>; 2]>>;

@@ -1,6 +1,6 @@
 //! Token bucket: limits the rate of computations with keys.
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 /// A token bucket. A full one holds `most` tokens, and one token is added per `every`.
 #[derive(Clone, Copy, Debug)]

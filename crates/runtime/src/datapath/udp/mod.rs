@@ -16,9 +16,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rampmeter_core::envelope::{IPV4_UDP, IPV6_UDP, LINK_OVERHEAD};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Time};
+use rampmeter_types::envelope::{IPV4_UDP, IPV6_UDP, LINK_OVERHEAD};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{ArrivedPacket, Counts, Datapath, Report, Route};

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use libc::{c_int, c_void, cmsghdr, iovec, mmsghdr, sockaddr_storage, socklen_t};
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 use socket2::{SockAddr, Socket};
 
 /// Buffer for two control messages of up to an int each, aligned for their headers.

@@ -52,8 +52,8 @@ use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::Duration;
 
-use rampmeter_core::envelope::{IPV4_UDP, LINK_OVERHEAD};
-use rampmeter_core::{Priority, Span, Time};
+use rampmeter_types::envelope::{IPV4_UDP, LINK_OVERHEAD};
+use rampmeter_types::{Priority, Span, Time};
 use xdp::nic::NicIndex;
 
 pub use self::bpf::{Attach, Steering};

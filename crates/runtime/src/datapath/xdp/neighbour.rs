@@ -9,7 +9,7 @@
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 
-use rampmeter_core::{Span, Time};
+use rampmeter_types::{Span, Time};
 
 use super::frame::Mac;
 use super::netlink::{Link, Netlink};

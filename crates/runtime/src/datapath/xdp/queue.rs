@@ -1,7 +1,7 @@
 //! Queue of the interface: the socket that receives its packets, and packets that are not delivered
 //! yet.
 
-use rampmeter_core::packet::Marks;
+use rampmeter_types::packet::Marks;
 
 use super::frame;
 use super::socket::{Frame, Frames, Xsk};

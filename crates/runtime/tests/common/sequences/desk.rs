@@ -6,12 +6,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Span, TenantId, Time};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{Envelope, Kind};
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Span, TenantId, Time};
 
 use super::HOSTILE;
 use super::counting::uncounted;

@@ -1,8 +1,8 @@
 //! Conversion of arbitrary bytes to packets.
 
-use rampmeter_core::MsgId;
-use rampmeter_core::wire::{Formats, PacketKind};
 use rampmeter_runtime::wire::{Fragment, Kind};
+use rampmeter_types::MsgId;
+use rampmeter_types::wire::{Formats, PacketKind};
 
 /// Bytes that are read one after the other; zeros follow them.
 #[derive(Clone, Copy, Debug)]

@@ -26,13 +26,13 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rampmeter_core::fabric::Spray;
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
 use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, SettingDigests};
+use rampmeter_types::fabric::Spray;
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rustix::time::ClockId;
 
 pub(crate) use counting::CountingAllocator;

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use rampmeter_core::{MsgId, NodeId, Span};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::wire::{Envelope, Kind};
+use rampmeter_types::{MsgId, NodeId, Span};
 
 use super::desk::Wire;
 use super::input::{Input, Template};

@@ -1,10 +1,10 @@
 //! Nodes that are killed and restarted: messages before, meanwhile and afterwards.
 
-use rampmeter_core::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
 use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::Failure;
+use rampmeter_types::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
 
 use super::{fair, foul, net};
 use crate::common::*;

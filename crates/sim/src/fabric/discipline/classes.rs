@@ -1,7 +1,7 @@
 //! Strict priority: the oldest packet of the highest class, or the one that
 //! [fair queueing](super::fair) chooses in that class.
 
-use rampmeter_core::Header;
+use rampmeter_types::Header;
 
 use super::super::config::Overflow;
 use super::queue::{Discipline, PortQueue};

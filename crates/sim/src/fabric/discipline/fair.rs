@@ -24,7 +24,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use rampmeter_core::{Packet, Priority};
+use rampmeter_types::{Packet, Priority};
 
 use crate::engine::{Handle, PacketPool};
 
@@ -193,8 +193,8 @@ fn flow_of<H>(packet: &Packet<H>) -> Flow {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use rampmeter_core::packet::{Marks, PayloadRef};
-    use rampmeter_core::{MsgId, NodeId, Time};
+    use rampmeter_types::packet::{Marks, PayloadRef};
+    use rampmeter_types::{MsgId, NodeId, Time};
 
     use super::*;
 

@@ -9,7 +9,7 @@
 //! in eight places.
 //!
 //! The present way: a discipline is a type in a separate file. The constant
-//! [`QUEUEING`](rampmeter_core::SwitchProgram) names it at compile time. So the matches below
+//! [`QUEUEING`](rampmeter_types::SwitchProgram) names it at compile time. So the matches below
 //! vanish, and code of other disciplines is not generated. All disciplines keep packets in the
 //! lists of [`Queues`](super::port::Queues). Faults, pauses and the search for deadlocks walk these
 //! lists. A discipline may have an index of them in addition, as [fair queueing](fair) has.
@@ -23,7 +23,7 @@ mod queue;
 mod ranks;
 mod trimming;
 
-use rampmeter_core::{Header, Queueing};
+use rampmeter_types::{Header, Queueing};
 
 use crate::engine::Handle;
 use classes::Classes;

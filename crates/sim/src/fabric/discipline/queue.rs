@@ -1,6 +1,6 @@
 //! The queued packets of a port, and what a discipline decides about them.
 
-use rampmeter_core::Header;
+use rampmeter_types::Header;
 
 use super::fair::FairIndex;
 use crate::engine::{Handle, PacketPool};

@@ -1,7 +1,7 @@
 //! Order by rank (pFabric §4.1, §4.2). All packets are in one list, in order of arrival, and it is
 //! searched: pFabric's buffers hold two dozen full packets (§4.2 searches them in hardware).
 
-use rampmeter_core::{Header, Packet};
+use rampmeter_types::{Header, Packet};
 
 use super::queue::{Discipline, PortQueue};
 use crate::engine::{Handle, NIL};

@@ -1,7 +1,7 @@
 //! NDP's ports (section 3.1): one queue of data packets, and one of headers and control packets,
 //! which is the list of the highest class.
 
-use rampmeter_core::{Header, Priority};
+use rampmeter_types::{Header, Priority};
 
 use super::classes::lowest_class;
 use super::queue::{Discipline, PortQueue};

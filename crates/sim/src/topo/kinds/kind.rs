@@ -1,6 +1,6 @@
 //! Kinds of topologies, and defaults and units of the keys that they share.
 
-use rampmeter_core::{Rate, Span};
+use rampmeter_types::{Rate, Span};
 
 use crate::topo::error::TopologyError;
 use crate::topo::topology::Topology;

@@ -1,6 +1,6 @@
 //! A pod of a fat-tree.
 
-use rampmeter_core::Span;
+use rampmeter_types::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ fn pod(k: u32, spread: Span, wires: &LinkParameters) -> Result<Topology, Topolog
 
 #[cfg(test)]
 mod tests {
-    use rampmeter_core::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
+    use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
 
     use super::*;
     use crate::TopologySpec;

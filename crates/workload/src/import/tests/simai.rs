@@ -1,6 +1,6 @@
 //! Workloads of ASTRA-sim's first versions; those of SimAI are among the tests of traces.
 
-use rampmeter_core::NodeId;
+use rampmeter_types::NodeId;
 
 use super::*;
 use crate::pattern::HostSet;

@@ -1,7 +1,7 @@
 //! Senders, receivers and sizes of the flows of a round, by algorithm. Each function adds the flows
 //! and returns the bytes from which bandwidths are computed.
 
-use rampmeter_core::{Bytes, Rng, Span};
+use rampmeter_types::{Bytes, Rng, Span};
 
 use super::{Operation, RoundBuilder, part};
 

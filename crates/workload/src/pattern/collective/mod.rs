@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, NodeId, Purpose, Rng, Span, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, Purpose, Rng, Span, TenantId, Time};
 
 use super::HostSet;
 use super::skewed_all_to_all::shares;

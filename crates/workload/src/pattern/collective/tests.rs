@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{Bytes, Span, Time};
+use rampmeter_types::{Bytes, Span, Time};
 
 use super::{Algorithm, Collective, Demand, Operation};
 use crate::graph::Graph;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_core::{NodeId, Span};
+use rampmeter_types::{NodeId, Span};
 
 use super::*;
 use crate::graph::{Graph, Releases};

@@ -204,7 +204,7 @@ fn a_ring_all_reduce_is_that_of_the_pattern() {
     let spec: crate::WorkloadSpec = toml::from_str(ring).unwrap();
     let context = crate::WorkloadContext {
         n_hosts: n,
-        access_rate: rampmeter_core::Rate::from_gbps(100),
+        access_rate: rampmeter_types::Rate::from_gbps(100),
         payload: Bytes::new(1_460),
         wire: Bytes::new(1_500),
         hosts_per_rack: None,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::graph::{Graph, GraphBuilder};
 use crate::trace::{Trace, read_trace, write_graph_csv, write_graph_parquet};
-use rampmeter_core::TenantId;
+use rampmeter_types::TenantId;
 
 prop_compose! {
     /// Flows and computations of 5 hosts, with any valid dependencies on earlier ones.

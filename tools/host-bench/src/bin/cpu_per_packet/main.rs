@@ -33,13 +33,13 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use netns::{DEVICE, Host, Net};
-use rampmeter_core::envelope::IPV4_UDP;
-use rampmeter_core::envelope::Protection;
 use rampmeter_proto::dcpim::DcpimHost;
 use rampmeter_proto::phost::PhostHost;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};
 use rampmeter_runtime::{Clock, ClockSource};
+use rampmeter_types::envelope::IPV4_UDP;
+use rampmeter_types::envelope::Protection;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 

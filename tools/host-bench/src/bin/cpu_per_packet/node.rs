@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rampmeter_core::envelope::{HostPacket, IPV4_UDP, Protection};
-use rampmeter_core::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, TenantId, Time};
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
 use rampmeter_proto::phost::{Phost, PhostConfig};
 use rampmeter_runtime::app::Admission;
@@ -20,6 +18,8 @@ use rampmeter_runtime::{
     Payload, PrivateKey, SealConfig, SecureDatapath, Security, Signals, Submission, Ticket,
     WaitMode, drive,
 };
+use rampmeter_types::envelope::{HostPacket, IPV4_UDP, Protection};
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, TenantId, Time};
 
 use crate::netns::Net;
 use crate::{LIMIT, MTU, Times, both, expect_all};
@@ -134,7 +134,7 @@ fn run<E: Endpoint, D: Datapath>(
         incarnation: Incarnation::new(1 + host as u32),
         rate: facts.access_rate,
         burst: facts.access_rate.bytes_floor(Span::from_us(250)),
-        spray: rampmeter_core::fabric::Spray::Random,
+        spray: rampmeter_types::fabric::Spray::Random,
         run: UdpConfig::RUN,
         coalescing: NodeConfig::COALESCING,
         busy_poll: BusyPoll::BUDGET_MAX,

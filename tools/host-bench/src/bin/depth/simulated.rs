@@ -1,9 +1,9 @@
 //! The same in the simulator: as many flows of one pair of hosts at once.
 
-use rampmeter_core::{Bytes, NodeId, Span, Time};
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_sim::Arrival;
 use rampmeter_testkit::{TestNetwork, run, spec, star};
+use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 use crate::bed::processor_time;
 

@@ -7,8 +7,8 @@ use std::mem::zeroed;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rampmeter_core::Time;
 use rampmeter_runtime::datapath::xdp::{Attach, Steering};
+use rampmeter_types::Time;
 use rustix::net::{SendFlags, sockopt};
 use xdp::nic::NicIndex;
 use xdp::slab::{HeapSlab, Slab};

@@ -20,12 +20,12 @@ use std::thread;
 
 use bare::{BareUdp, BareXdp};
 use netns::{DEVICE, Net};
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Span, Time};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_runtime::datapath::xdp::{XdpConfig, XdpDatapath};
 use rampmeter_runtime::datapath::{Datapath, Rail, Route};
 use rampmeter_runtime::{Clock, ClockSource};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Span, Time};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use rampmeter_core::{Packet, Purpose, Rng, Span, Time, Verdict};
+use rampmeter_types::{Packet, Purpose, Rng, Span, Time, Verdict};
 
 use super::{Bench, HOP, N, SLOT, at, cell, fastpod, nothing};
 use crate::fastpod::config::{Fastpod, FastpodConfig};

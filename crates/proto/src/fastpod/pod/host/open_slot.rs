@@ -1,6 +1,6 @@
 //! The slot that a host is in.
 
-use rampmeter_core::Time;
+use rampmeter_types::Time;
 
 use crate::fastpod::pod::requests::Grant;
 use crate::fastpod::pod::timing::Instant;

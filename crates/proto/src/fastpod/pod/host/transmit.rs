@@ -1,7 +1,7 @@
 //! Packets of a host and their times: the instants of its slots, by the arbiter's clock.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Packet, Span, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Packet, Span, Time};
 
 use super::FastpodHost;
 use super::open_slot::OpenSlot;

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use rampmeter_core::SourceRoute;
-use rampmeter_core::{Bytes, Endpoint, Message, MsgId, NodeId, Time};
+use rampmeter_types::SourceRoute;
+use rampmeter_types::{Bytes, Endpoint, Message, MsgId, NodeId, Time};
 
 use super::{Node, P, Run, What};
 use crate::fastpod::FastpodStats;

@@ -2,15 +2,15 @@
 
 use std::net::IpAddr;
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{NodeId, Priority, Time};
+use rampmeter_types::packet::Marks;
+use rampmeter_types::{NodeId, Priority, Time};
 
 use super::super::cookie::{self, CODE, COOKIE_AGE, CookieMac};
 use super::super::handshake::{self, HandshakeParties, INITIATION};
 use super::super::session::Session;
 use super::{HandshakeRefusal, Pairs, REKEY_INTERVAL, REPORTS_MAX};
 use crate::datapath::{ArrivedPacket, Rail, Report, Route};
-use rampmeter_core::envelope::{Envelope, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{Envelope, Kind, Protection, TransportId};
 
 /// Answer to an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

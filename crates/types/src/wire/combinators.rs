@@ -4,7 +4,7 @@
 /// first field is the type. The sentence after the struct's name summarises each of them.
 ///
 /// ```
-/// rampmeter_core::layout! {
+/// rampmeter_types::layout! {
 ///     /// A side of a handshake.
 ///     pub enum Side {
 ///         /// Client to server: may I?
@@ -22,14 +22,14 @@
 ///     }
 /// }
 ///
-/// rampmeter_core::headers! {
+/// rampmeter_types::headers! {
 ///     /// A header.
 ///     pub enum PoliteHeader {
 ///         /// A part of the handshake.
 ///         1..=2 Handshake as Handshake,
 ///     }
 /// }
-/// use rampmeter_core::wire::Formats;
+/// use rampmeter_types::wire::Formats;
 /// assert_eq!(PoliteHeader::FORMATS[1].name, "answer");
 /// ```
 #[macro_export]
@@ -153,7 +153,7 @@ macro_rules! layout {
 /// numbers after the name are the first and the last.
 ///
 /// ```
-/// rampmeter_core::codes! {
+/// rampmeter_types::codes! {
 ///     /// Reason for the end.
 ///     pub enum EndReason: 0 to 1 {
 ///         /// Success.
@@ -238,7 +238,7 @@ macro_rules! codes {
 /// Defines an item of a [`List`](crate::wire::List), by its fields.
 ///
 /// ```
-/// rampmeter_core::items! {
+/// rampmeter_types::items! {
 ///     /// A part of a message that is missing.
 ///     pub struct Gap {
 ///         /// Its first packet.

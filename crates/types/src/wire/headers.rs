@@ -6,7 +6,7 @@
 /// Defines a transport's header by the table of its packets.
 ///
 /// ```
-/// rampmeter_core::headers! {
+/// rampmeter_types::headers! {
 ///     /// A header of a stop-and-wait transport.
 ///     pub enum TurnsHeader {
 ///         /// Sender to receiver: one packet.
@@ -23,7 +23,7 @@
 ///         },
 ///     }
 /// }
-/// use rampmeter_core::{Header, wire::Formats};
+/// use rampmeter_types::{Header, wire::Formats};
 ///
 /// let mut bytes = [0; 32];
 /// let ack = TurnsHeader::Ack { seq: 7 };

@@ -1,9 +1,20 @@
 //! Segmentation of messages into packets.
 
-use rampmeter_core::packet::Marks;
-use rampmeter_core::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::Padding;
+use crate::packet::Marks;
+use crate::{Bytes, MsgId, NodeId, Packet, PayloadRef, Priority, Span};
+
+/// Charging of data packets to links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Padding {
+    /// The last packet of a flow is as long as its payload and header.
+    Exact,
+    /// Every data packet is as long as a full one, as in the simulators of pHost and dcPIM.
+    Full,
+}
 
 /// Segmentation of messages into packets by a transport. Both ends derive the packets of a message
 /// from its size alone. Packets are numbered from zero, and all but the last are full.
@@ -54,19 +65,25 @@ impl Segmentation {
     /// bytes. Full packets keep their length on the wire. If the payload is that of other packets,
     /// the first packets are all full.
     #[must_use]
-    pub(crate) fn with_head(self, payload: u64, bytes: u64) -> Self {
+    pub fn with_head(self, payload: u64, bytes: u64) -> Self {
         let packets = bytes.div_ceil(payload);
         let bytes = if payload == self.payload.get() { packets * payload } else { bytes };
         Self { head: Head { packets: packets as u32, bytes, payload }, ..self }
     }
 
+    /// Returns the segmentation in which the first packets carry as much as others.
+    #[must_use]
+    pub fn without_head(self) -> Self {
+        Self::new(self.payload, self.header, self.padding)
+    }
+
     /// Returns true if the first packets of a message carry as much as others.
-    pub(crate) fn is_even(&self) -> bool {
+    pub fn is_even(&self) -> bool {
         self.head.payload == self.payload.get()
     }
 
     /// Returns the maximum number of first packets of a message.
-    pub(crate) fn head_packets(&self) -> u32 {
+    pub fn head_packets(&self) -> u32 {
         self.head.packets
     }
 
@@ -117,6 +134,18 @@ impl Segmentation {
             Padding::Full => full_wire_bytes,
             Padding::Exact => self.payload_of(seq, size) + full_wire_bytes - most,
         }
+    }
+
+    /// Returns the length of the last packet of a message of `size` on the wire.
+    #[inline]
+    pub fn last_wire_bytes(&self, size: Bytes) -> Bytes {
+        Bytes::new(self.wire_bytes(self.packets(size) - 1, size.get()))
+    }
+
+    /// Returns the length of all packets of a message of `size` on the wire.
+    #[inline]
+    pub fn message_wire_bytes(&self, size: Bytes) -> Bytes {
+        Bytes::new(self.wire_bytes_of_first(size.get(), self.packets(size)))
     }
 
     /// Returns the length of the first `packets` of a message of `size` on the wire.

@@ -5,6 +5,7 @@
 //! * [`id`]: identifiers of hosts, messages and tenants
 //! * [`rng`]: random streams
 //! * [`packet`]: the packet
+//! * [`segmentation`]: packets of a message, by its size
 //! * [`wire`]: the wire codec
 //! * [`envelope`]: the envelope of real networks
 //! * [`fabric`]: the settings of a fabric
@@ -24,6 +25,7 @@ pub mod packet;
 mod pairs;
 pub mod quantity;
 pub mod rng;
+pub mod segmentation;
 mod source_route;
 pub mod transport;
 mod type_error;
@@ -39,6 +41,7 @@ pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
 pub use rng::{Purpose, Rng};
+pub use segmentation::{OutgoingMessage, Padding, Segmentation};
 pub use source_route::SourceRoute;
 pub use transport::{
     Departure, FabricFacts, ForwardOnly, NoArbiter, Queueing, RankProgram, SwitchFacts,
