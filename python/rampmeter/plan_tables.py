@@ -139,6 +139,8 @@ class Fabric(PlanTable):
     - `alpha`: Maximum memory of a port, as a factor of the free shared memory. Default: 1.
     - `buffer_bytes`: Packet memory of each switch port: a number, or a table by the rate or the
       tier of ports. 0 for ports without memory. Unit: bytes; default: 500000.
+    - `buffer_cell_bytes`: Minimum memory of a queued packet. The length of a full packet makes
+      buffers, marks and queue lengths count packets, as in ns-2 and ns-3. Unit: bytes; default: 0.
     - `cut_through_bytes`: Bytes of a packet that a switch receives before it forwards the packet,
       if switching is cut-through. Unit: bytes; default: 64.
     - `drop_unscheduled_above_bytes`: Queue of a switch's port above which it drops unscheduled
@@ -170,8 +172,6 @@ class Fabric(PlanTable):
       default: 0.
     - `shared_buffer_bytes`: Packet memory of a switch that its ports share, instead of
       `buffer-bytes`. Unit: bytes; default: none.
-    - `slot_bytes`: Minimum memory of a queued packet. The length of a full packet makes buffers,
-      marks and queue lengths count packets, as in ns-2 and ns-3. Unit: bytes; default: 0.
     - `spray`: Path choice. Values: `source-round-robin`, `random`, `ecmp`, `ecmp-pair`; default:
       `source-round-robin`.
     - `switching`: Time at which forwarding begins. Values: `store-and-forward`, `cut-through`,
@@ -188,6 +188,7 @@ class Fabric(PlanTable):
 
     alpha: float | None = None
     buffer_bytes: int | str | dict[str, int | str] | None = None
+    buffer_cell_bytes: int | str | None = None
     cut_through_bytes: int | str | None = None
     drop_unscheduled_above_bytes: int | str | None = None
     ecn_bytes: int | str | dict[str, int | str] | None = None
@@ -204,7 +205,6 @@ class Fabric(PlanTable):
     scheduling: Scheduling | None = None
     shaper_burst_us: float | str | None = None
     shared_buffer_bytes: int | str | None = None
-    slot_bytes: int | str | None = None
     spray: Spray | None = None
     switching: SwitchingSpec | None = None
     trim_bytes: int | str | None = None
@@ -251,12 +251,10 @@ class RunOptions(PlanTable):
       false.
     - `rates_us`: Interval of the rates of flows in `rates.parquet`, and of windows and credits in
       `windows.parquet`; 0 for no such tables. Unit: µs; default: 0.
-    - `sample_us`: Interval of samples of queues and links; 0 for none. If left out, the maximum of
-      10 us, eight packets of the slowest host and a twentieth of a round trip. Unit: µs; default:
-      derived.
+    - `sample_us`: Interval of samples of queues and links; 0 for none. By default the maximum of 10
+      us, eight packets of the slowest host and a 20th of a round trip. Unit: µs; default: derived.
     - `threads`: Threads among which the network is divided; results are the same. By default a long
-      run uses all cores, unless others run at the same time. If a run cannot be divided,
-      `manifest.json` has the reason. Default: none.
+      run uses all cores, unless others run at the same time. Default: none.
     - `timeline`: Name of a file in the folder of results for a timeline, such as
       `run.perfetto-trace`. Default: none.
     - `timeline_events`: Maximum number of events, after which the timeline ends and the manifest
@@ -410,8 +408,7 @@ class Faults(PlanTable):
     """The `faults` table: what links do to packets, and what fails when.
 
     - `changes`: Changes of links: `{ link = "s0-s4", at-us = 50, gbps = 25, propagation-ns = 5000
-      }`. `gbps-back` is the rate from the second end to the first; `gbps` if left out. Default:
-      none.
+      }`. `gbps-back` is the rate from the second end. Default: none.
     - `delay_us`: Maximum delay of delayed packets and duplicates. Unit: µs; default: 0.
     - `duplicate`: Probability that a link duplicates a packet. Default: 0.
     - `links`: Faults of one link instead, in both directions: `{ link = "h0-s0", loss = 0.001 }`,

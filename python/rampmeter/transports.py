@@ -68,7 +68,7 @@ class DcPim(Transport):
       out. Values: at least 0; default: derived.
     - `phases`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
       `overlapped` (reference).
-    - `round_view`: Treatment of messages out of their round. Values: `strict`, `local`; default:
+    - `stage_check`: Treatment of messages out of their round. Values: `strict`, `local`; default:
       `local` (paper), `strict` (reference).
     - `idle_capacity`: Use of idle capacity. Values: `unused`, `prompt`; default: `unused` (paper),
       `prompt` (reference).
@@ -116,7 +116,7 @@ class DcPim(Transport):
     fct_round: bool | None = None
     short_flow_packets: int | None = None
     phases: Literal["paper", "overlapped"] | None = None
-    round_view: Literal["strict", "local"] | None = None
+    stage_check: Literal["strict", "local"] | None = None
     idle_capacity: Literal["unused", "prompt"] | None = None
     demand: Literal["source", "smallest-flow"] | None = None
     handshake: Literal["explicit", "implicit"] | None = None
@@ -142,7 +142,7 @@ class PHost(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `free_tokens`: Free tokens of a flow; one more than a bandwidth-delay product has if left out.
       Values: 0 to 1000000; default: derived.
-    - `free_for`: Flows that get free tokens. Values: `every-flow`, `short-flows`; default:
+    - `free_tokens_for`: Flows that get free tokens. Values: `every-flow`, `short-flows`; default:
       `every-flow` (paper), `short-flows` (reference).
     - `token_lifetime`: Lifetime of a token at its source, in times of a full packet. If left out,
       1.5, and between real hosts at least a control round trip. Values: 0.001 to 10000; default:
@@ -166,10 +166,10 @@ class PHost(Transport):
       `twice-pace`; default: `measured` (paper), `twice-pace` (reference).
     - `free_expiry`: Expiry of free tokens at their source. If left out, never, and between real
       hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
-    - `free_hold`: Suppression of tokens by announced free tokens. Values: `ignore`, `until-data`,
-      `withhold`; default: `until-data` (paper), `withhold` (reference).
-    - `wake`: Event that wakes a destination without a flow to serve. Values: `on-data`, `on-clock`;
-      default: `on-data` (paper), `on-clock` (reference).
+    - `token_suppression`: Suppression of tokens by announced free tokens. Values: `ignore`,
+      `until-data`, `withhold`; default: `until-data` (paper), `withhold` (reference).
+    - `wake_event`: Event that wakes a destination without a flow to serve. Values: `on-data`,
+      `on-clock`; default: `on-data` (paper), `on-clock` (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
@@ -189,7 +189,7 @@ class PHost(Transport):
     name: str = field(default="phost", init=False)
     preset: Literal["paper", "reference"] | None = None
     free_tokens: int | None = None
-    free_for: Literal["every-flow", "short-flows"] | None = None
+    free_tokens_for: Literal["every-flow", "short-flows"] | None = None
     token_lifetime: float | None = None
     downgrade_on: Literal["expired", "unanswered"] | None = None
     downgrade_threshold: int | None = None
@@ -199,8 +199,8 @@ class PHost(Transport):
     data_priority: Literal["size", "single"] | None = None
     free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     free_expiry: Literal["never", "pace"] | None = None
-    free_hold: Literal["ignore", "until-data", "withhold"] | None = None
-    wake: Literal["on-data", "on-clock"] | None = None
+    token_suppression: Literal["ignore", "until-data", "withhold"] | None = None
+    wake_event: Literal["on-data", "on-clock"] | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -378,13 +378,13 @@ class Tcp(Transport):
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
       `never`, `hystart-pp`, `ack-train`; default: `never` (cubic), `never` (new-reno), `ack-train`
       (reference).
-    - `early_growth`: True if Cubic's window grows by at least 5 % a round trip before the first
-      loss, as in Linux and ns-3. Values: true or false; default: true.
+    - `fast_initial_growth`: True if Cubic's window grows by at least 5 % a round trip before the
+      first loss, as in Linux and ns-3. Values: true or false; default: true.
     - `reno_friendly`: True if Cubic's window is at least that of NewReno (RFC 9438 §4.3). Values:
       true or false; default: true (cubic), true (new-reno), false (reference).
-    - `reno_catch_up`: True if the estimate of NewReno's window grows by a whole segment a round
-      trip beyond the window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a
-      segment. Values: true or false; default: true.
+    - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
+      beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
+      default: true.
     - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`
       (cubic), `exact` (new-reno), `milliseconds` (reference).
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
@@ -394,9 +394,9 @@ class Tcp(Transport):
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
-    - `probe_slack_us`: Time that `rack-tlp` waits beyond two round trips before it probes the end
-      of a flight, in microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000
-      at 250 Hz. Unit: µs; values: 0 to 1000000; default: 0.
+    - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
+      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
+      values: 0 to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated`.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
@@ -426,12 +426,12 @@ class Tcp(Transport):
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
       left out. Values: 1000 to 2000000000; default: derived.
-    - `queue`: Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at
-      least, if left out. Values: 1 to 1000000; default: derived (cubic), derived (new-reno), 240
-      (reference).
-    - `count_packets`: True if `queue` and `mark-above` count packets of any length, as in ns-3's
-      queues. Otherwise they mean the bytes of that number of full packets, as in switches. Values:
-      true or false; default: false (cubic), false (new-reno), true (reference).
+    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
+      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (cubic),
+      derived (new-reno), 240 (reference).
+    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+      as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
+      switches. Values: true or false; default: false (cubic), false (new-reno), true (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
       9000; default: 1460 (cubic), 1460 (new-reno), 1448 (reference).
@@ -456,7 +456,7 @@ class Tcp(Transport):
     window_initial: int | None = None
     window_max: int | None = None
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    early_growth: bool | None = None
+    fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
     round_trips: Literal["exact", "milliseconds"] | None = None
@@ -478,7 +478,7 @@ class Tcp(Transport):
     alpha: float | None = None
     pacing: bool | None = None
     receive_buffer: int | None = None
-    queue: int | None = None
+    switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -506,13 +506,13 @@ class Dctcp(Transport):
       100000 (reference), 141 (ns-2).
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
       `never`, `hystart-pp`, `ack-train`; default: `never`.
-    - `early_growth`: True if Cubic's window grows by at least 5 % a round trip before the first
-      loss, as in Linux and ns-3. Values: true or false; default: true.
+    - `fast_initial_growth`: True if Cubic's window grows by at least 5 % a round trip before the
+      first loss, as in Linux and ns-3. Values: true or false; default: true.
     - `reno_friendly`: True if Cubic's window is at least that of NewReno (RFC 9438 §4.3). Values:
       true or false; default: true (rfc8257), false (reference), true (ns-2).
-    - `reno_catch_up`: True if the estimate of NewReno's window grows by a whole segment a round
-      trip beyond the window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a
-      segment. Values: true or false; default: true.
+    - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
+      beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
+      default: true.
     - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`
       (rfc8257), `milliseconds` (reference), `exact` (ns-2).
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
@@ -522,9 +522,9 @@ class Dctcp(Transport):
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
-    - `probe_slack_us`: Time that `rack-tlp` waits beyond two round trips before it probes the end
-      of a flight, in microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000
-      at 250 Hz. Unit: µs; values: 0 to 1000000; default: 0.
+    - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
+      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
+      values: 0 to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated` (rfc8257), `estimated` (reference), `fixed` (ns-2).
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
@@ -555,12 +555,12 @@ class Dctcp(Transport):
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
       left out. Values: 1000 to 2000000000; default: derived.
-    - `queue`: Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at
-      least, if left out. Values: 1 to 1000000; default: derived (rfc8257), 4000 (reference), 142
-      (ns-2).
-    - `count_packets`: True if `queue` and `mark-above` count packets of any length, as in ns-3's
-      queues. Otherwise they mean the bytes of that number of full packets, as in switches. Values:
-      true or false; default: false (rfc8257), true (reference), false (ns-2).
+    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
+      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (rfc8257),
+      4000 (reference), 142 (ns-2).
+    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+      as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
+      switches. Values: true or false; default: false (rfc8257), true (reference), false (ns-2).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
       9000; default: 1460 (rfc8257), 1448 (reference), 1460 (ns-2).
@@ -585,7 +585,7 @@ class Dctcp(Transport):
     window_initial: int | None = None
     window_max: int | None = None
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    early_growth: bool | None = None
+    fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
     round_trips: Literal["exact", "milliseconds"] | None = None
@@ -607,7 +607,7 @@ class Dctcp(Transport):
     alpha: float | None = None
     pacing: bool | None = None
     receive_buffer: int | None = None
-    queue: int | None = None
+    switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -624,12 +624,11 @@ class Pias(Transport):
     - `preset`: Preset of the values of omitted keys: `web-search-0.5` (the default),
       `web-search-0.8`, `data-mining-0.5`, `data-mining-0.8`, `reference`.
     - `thresholds`: Packets of 1460 bytes. A packet falls a class for each of these numbers that the
-      bytes of its message before it exceed. Equal numbers leave the classes between them empty.
-      Values: 7 whole numbers from 0 to 100000000 that ascend; default: [1059, 1412, 1643, 1869,
-      2008, 2115, 2184] (web-search-0.5), [909, 1329, 1648, 1960, 2143, 2337, 2484]
-      (web-search-0.8), [805, 1106, 1401, 10693, 11970, 21162, 22272] (data-mining-0.5), [745, 1083,
-      1391, 13689, 14936, 21149, 27245] (data-mining-0.8), [909, 1329, 1648, 1960, 2143, 2337, 2484]
-      (reference).
+      bytes of its message before it exceed. Equal numbers leave classes empty. Values: 7 whole
+      numbers from 0 to 100000000 that ascend; default: [1059, 1412, 1643, 1869, 2008, 2115, 2184]
+      (web-search-0.5), [909, 1329, 1648, 1960, 2143, 2337, 2484] (web-search-0.8), [805, 1106,
+      1401, 10693, 11970, 21162, 22272] (data-mining-0.5), [745, 1083, 1391, 13689, 14936, 21149,
+      27245] (data-mining-0.8), [909, 1329, 1648, 1960, 2143, 2337, 2484] (reference).
     - `congestion_control`: The congestion control. Values: `new-reno`, `cubic`, `dctcp`; default:
       `dctcp`.
     - `connections`: Messages that share a connection. Values: `per-message`, `persistent`, `pool`;
@@ -645,13 +644,13 @@ class Pias(Transport):
       141 (reference).
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
       `never`, `hystart-pp`, `ack-train`; default: `never`.
-    - `early_growth`: True if Cubic's window grows by at least 5 % a round trip before the first
-      loss, as in Linux and ns-3. Values: true or false; default: true.
+    - `fast_initial_growth`: True if Cubic's window grows by at least 5 % a round trip before the
+      first loss, as in Linux and ns-3. Values: true or false; default: true.
     - `reno_friendly`: True if Cubic's window is at least that of NewReno (RFC 9438 §4.3). Values:
       true or false; default: true.
-    - `reno_catch_up`: True if the estimate of NewReno's window grows by a whole segment a round
-      trip beyond the window before the loss (RFC 9438 §4.3). In Linux it grows by 9/17 of a
-      segment. Values: true or false; default: true.
+    - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
+      beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
+      default: true.
     - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`.
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
       (web-search-0.5), `rack-tlp` (web-search-0.8), `rack-tlp` (data-mining-0.5), `rack-tlp`
@@ -661,9 +660,9 @@ class Pias(Transport):
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
-    - `probe_slack_us`: Time that `rack-tlp` waits beyond two round trips before it probes the end
-      of a flight, in microseconds. RFC 8985 §7.2 has none; Linux has two ticks of its clock, 8000
-      at 250 Hz. Unit: µs; values: 0 to 1000000; default: 0.
+    - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
+      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
+      values: 0 to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated` (web-search-0.5), `estimated` (web-search-0.8), `estimated`
       (data-mining-0.5), `estimated` (data-mining-0.8), `fixed` (reference).
@@ -699,12 +698,13 @@ class Pias(Transport):
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
       left out. Values: 1000 to 2000000000; default: derived.
-    - `queue`: Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at
-      least, if left out. Values: 1 to 1000000; default: derived (web-search-0.5), derived
-      (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 142 (reference).
-    - `count_packets`: True if `queue` and `mark-above` count packets of any length, as in ns-3's
-      queues. Otherwise they mean the bytes of that number of full packets, as in switches. Values:
-      true or false; default: false.
+    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
+      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived
+      (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
+      (data-mining-0.8), 142 (reference).
+    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+      as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
+      switches. Values: true or false; default: false.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
       9000; default: 1460.
@@ -736,7 +736,7 @@ class Pias(Transport):
     window_initial: int | None = None
     window_max: int | None = None
     slow_start_exit: Literal["never", "hystart-pp", "ack-train"] | None = None
-    early_growth: bool | None = None
+    fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
     round_trips: Literal["exact", "milliseconds"] | None = None
@@ -758,7 +758,7 @@ class Pias(Transport):
     alpha: float | None = None
     pacing: bool | None = None
     receive_buffer: int | None = None
-    queue: int | None = None
+    switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -777,7 +777,7 @@ class Capton(Transport):
       (§IV.E). Values: 0 to 1000000; default: 10.
     - `window`: Packets that a flow with a grant has in flight at most; two bandwidth-delay products
       if left out. Values: 1 to 100000; default: derived.
-    - `shares`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
+    - `link_sharing`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
     - `share_min`: Minimum share of a link that a flow takes with `split`. Values: 0.001 to 1;
       default: 0.1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
@@ -802,8 +802,8 @@ class Capton(Transport):
       least. Unit: µs; values: 1 to 60000000; default: derived.
     - `reordering_window_rtts`: Reordering window before a segment counts as lost, in shortest round
       trips, rounded to quarters. Values: 0.25 to 16; default: 4.0.
-    - `queue`: Packet memory of a port in full packets. If left out, two bandwidth-delay products,
-      at least 142. Values: 1 to 1000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets. If left out, two
+      bandwidth-delay products, at least 142. Values: 1 to 1000000; default: derived.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -823,7 +823,7 @@ class Capton(Transport):
     preset: Literal["paper"] | None = None
     threshold: int | None = None
     window: int | None = None
-    shares: Literal["serial", "split"] | None = None
+    link_sharing: Literal["serial", "split"] | None = None
     share_min: float | None = None
     controllers: int | None = None
     compute_us: float | str | None = None
@@ -834,7 +834,7 @@ class Capton(Transport):
     rack_hosts: int | None = None
     rto_min_us: int | str | None = None
     reordering_window_rtts: float | None = None
-    queue: int | None = None
+    switch_queue_packets: int | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -854,8 +854,8 @@ class Hyline(Transport):
       in 72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
       Values: 1 to 100000; default: derived.
     - `window_max`: Largest window of messages that are not scheduled, in packets. If left out, a
-      bandwidth-delay product and a packet, so that a message alone fills its links. The study has
-      50 of 72. Values: 1 to 100000; default: derived.
+      bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000; default:
+      derived.
     - `window_granted`: Packets that a flow with a grant has in flight at most; `window-max` if left
       out. Values: 1 to 100000; default: derived.
     - `classes`: Classes of packets. With 2 those of scheduled messages are in the lower one.
@@ -875,8 +875,8 @@ class Hyline(Transport):
       four times `fallback-us` if left out. Unit: µs; values: 100 to 60000000; default: derived.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; that of TCP if left out. The
       CAPTON paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000; default: derived.
-    - `queue`: Packet memory of a port in full packets. If left out, two bandwidth-delay products,
-      at least 142. Values: 1 to 1000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets. If left out, two
+      bandwidth-delay products, at least 142. Values: 1 to 1000000; default: derived.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -905,7 +905,7 @@ class Hyline(Transport):
     fallback_us: int | str | None = None
     lease_us: int | str | None = None
     rto_min_us: int | str | None = None
-    queue: int | None = None
+    switch_queue_packets: int | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -937,8 +937,8 @@ class Fastpod(Transport):
       values: 0 to 1000000; default: 0.
     - `padding`: Charged length of last cells. Values: `exact`, `full`; default: `full`.
     - `packing`: True if short packets to one destination share a scheduled cell, in the order of
-      the queue (§3.2). Last packets are then charged their length, but at least `control-bytes`.
-      Otherwise a cell has bytes of one message. Values: true or false; default: false.
+      the queue (§3.2). Last packets are then charged their length, at least `control-bytes`.
+      Values: true or false; default: false.
     - `payload_bytes`: Payload of a full cell. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each cell. Unit: bytes; values: 1 to 1000;
       default: 40.
@@ -994,12 +994,11 @@ class Ndp(Transport):
       `fair`.
     - `path_penalty`: Reaction of senders to paths with many trimmed packets. Values: `outliers`,
       `none`; default: `outliers` (paper), `none` (reference).
-    - `ports`: The ports that it needs of the fabric. Values: `paper`, `reference`; default: `paper`
-      (paper), `reference` (reference).
+    - `switch_ports`: The ports that it needs of the fabric. Values: `paper`, `reference`; default:
+      `paper` (paper), `reference` (reference).
     - `rto_us`: Time after which a packet is retransmitted that was neither acknowledged nor
-      refused. Up to four consecutive timeouts double it each. If left out, a millisecond, or 64
-      round trips if these are longer. Unit: µs; values: 0.1 to 10000000; default: derived (paper),
-      50000.0 (reference).
+      refused; doubled up to four times. If left out, a millisecond, at least 64 round trips. Unit:
+      µs; values: 0.1 to 10000000; default: derived (paper), 50000.0 (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
@@ -1024,7 +1023,7 @@ class Ndp(Transport):
     pull_bytes: int | str | None = None
     pull_order: Literal["fair", "shortest-first"] | None = None
     path_penalty: Literal["outliers", "none"] | None = None
-    ports: Literal["paper", "reference"] | None = None
+    switch_ports: Literal["paper", "reference"] | None = None
     rto_us: float | str | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -1055,7 +1054,7 @@ class Homa(Transport):
       (paper), `packet` (reference).
     - `first_round`: Treatment of unscheduled packets in switches. Values: `kept`, `droppable`;
       default: `kept`.
-    - `mode`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
+    - `exchange`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
     - `incast_messages`: Messages that a host may await before its peers must send fewer unscheduled
       bytes; 0 for no incast control. Values: 0 to 1000000; default: 25 (paper), 0 (reference).
     - `incast_bytes`: Number of unscheduled bytes that a message then has, in whole packets. Unit:
@@ -1094,7 +1093,7 @@ class Homa(Transport):
     overcommitment: int | None = None
     grants: Literal["window", "packet"] | None = None
     first_round: Literal["kept", "droppable"] | None = None
-    mode: Literal["messages", "rpc"] | None = None
+    exchange: Literal["messages", "rpc"] | None = None
     incast_messages: int | None = None
     incast_bytes: int | str | None = None
     timeout_rtts: int | None = None
@@ -1127,7 +1126,7 @@ class HomaAeolus(Transport):
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`.
     - `first_round`: Treatment of unscheduled packets in switches. Values: `kept`, `droppable`;
       default: `droppable`.
-    - `mode`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
+    - `exchange`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
     - `incast_messages`: Messages that a host may await before its peers must send fewer unscheduled
       bytes; 0 for no incast control. Values: 0 to 1000000; default: 25.
     - `incast_bytes`: Number of unscheduled bytes that a message then has, in whole packets. Unit:
@@ -1164,7 +1163,7 @@ class HomaAeolus(Transport):
     overcommitment: int | None = None
     grants: Literal["window", "packet"] | None = None
     first_round: Literal["kept", "droppable"] | None = None
-    mode: Literal["messages", "rpc"] | None = None
+    exchange: Literal["messages", "rpc"] | None = None
     incast_messages: int | None = None
     incast_bytes: int | str | None = None
     timeout_rtts: int | None = None
@@ -1213,8 +1212,8 @@ class Sird(Transport):
     - `credit_rate`: Rate of the packets for which a receiver gives credit, as a share of its
       link's. Values: 0.01 to 1; default: 0.99 (paper), 1.0 (reference).
     - `timeout_rtts`: Timeout in control round trips, or in times of a full packet if these are
-      longer. A receiver then takes back the credit of missing packets, and a sender without a
-      response repeats its request. Values: 2 to 1000000; default: 64 (paper), 4096 (reference).
+      longer. A receiver then takes credit back, and a sender repeats its request. Values: 2 to
+      1000000; default: 64 (paper), 4096 (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (paper), 1456 (reference).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -1271,10 +1270,10 @@ class Hpcc(Transport):
       0.95.
     - `max_stage`: Additive steps in a row before a multiplicative one: maxStage. Values: 0 to 1000;
       default: 5.
-    - `flows`: Flows that a link should carry: N. The additive step is W_init (1 - eta) / N. Values:
-      1 to 1000000; default: 100.
-    - `step_bytes`: The additive step in bytes, W_AI; from `flows` if left out. Unit: bytes; values:
-      1 to 1000000; default: derived.
+    - `flows_per_link`: Flows that a link should carry: N. The additive step is W_init (1 - eta) /
+      N. Values: 1 to 1000000; default: 100.
+    - `step_bytes`: The additive step in bytes, W_AI; from `flows-per-link` if left out. Unit:
+      bytes; values: 1 to 1000000; default: derived.
     - `base_rtt_us`: The base round-trip time T; that of the longest path if left out. Unit: µs;
       values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study).
     - `recovery`: Recovery of lost packets. Values: `go-back-n`, `selective-repeat`; default:
@@ -1304,7 +1303,7 @@ class Hpcc(Transport):
     preset: Literal["paper", "dcpim-study"] | None = None
     eta: float | None = None
     max_stage: int | None = None
-    flows: int | None = None
+    flows_per_link: int | None = None
     step_bytes: int | str | None = None
     base_rtt_us: float | str | None = None
     recovery: Literal["go-back-n", "selective-repeat"] | None = None
