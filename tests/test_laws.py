@@ -207,7 +207,7 @@ def even_cycles(preset: str, rtt_s: float, product: int, run_s: float) -> tuple[
     first time and the last.
     """
     gbps = product * WIRE_BYTES * 8 / rtt_s / 1e9
-    keys = {"preset": preset, "switch_queue_packets": product // 20}
+    keys = {"preset": preset, "switch-queue-packets": product // 20}
     run = long_flow(rtt_s, run_s, gbps, sample_s=rtt_s, **keys)
     drops = pq.read_table(run.path / "drops.parquet")["time_ps"].to_numpy() / 1e12
     times = drops[drops > run_s / 2]

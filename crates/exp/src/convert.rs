@@ -111,7 +111,7 @@ pub fn convert(
         options.hosts = Some(imported.host_names());
     }
     let format = format_of(source, format, target)?;
-    let form = trace::Format::of(target).ok_or_else(|| unknown(target))?;
+    let form = trace::Format::from_name(target).ok_or_else(|| unknown(target))?;
     if form == Format::Csv && options.hosts.as_ref().is_some_and(HostNames::are_numeric) {
         return Err(ConvertError::Numbers(target.display().to_string()));
     }
@@ -145,11 +145,11 @@ pub fn convert(
 /// Returns the format of `source` by its name, or else by its contents, if `name` is `auto`.
 fn format_of(source: &Path, name: &str, target: &Path) -> Result<Format, ConvertError> {
     let known = match name {
-        "auto" => Format::of(source).or_else(|| Format::of_contents(source)),
+        "auto" => Format::from_name(source).or_else(|| Format::from_contents(source)),
         name => Format::named(name),
     };
     // A wrong topology is one, too; formats of traces may have its suffix.
-    if Format::of_contents(source).is_none()
+    if Format::from_contents(source).is_none()
         && topology::format_of(source).is_some_and(|of| ["auto", of].contains(&name))
     {
         return Err(ConvertError::IsTopology {
@@ -250,7 +250,7 @@ fn built(file: &Path, imported: &ImportedTopology) -> Result<Topology, ConvertEr
 /// Writes the topology in `source` as a list of links.
 fn convert_topology(source: &Path, target: &Path) -> Result<ConvertedFile, ConvertError> {
     let imported =
-        topology::read_or_plan(source).map_err(|error| match Format::of_contents(source) {
+        topology::read_or_plan(source).map_err(|error| match Format::from_contents(source) {
             Some(format) if topology::format_of(source).is_none() => ConvertError::IsTrace {
                 source_file: source.display().to_string(),
                 format: format.name(),

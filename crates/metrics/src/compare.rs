@@ -43,7 +43,7 @@ pub fn compare(ours: &[Sample], theirs: &[Sample], bins: &Bins) -> Comparison {
 }
 
 fn pair(label: String, mut ours: Vec<f64>, mut theirs: Vec<f64>) -> Pair {
-    let stats = [Stats::of(&mut ours), Stats::of(&mut theirs)];
+    let stats = [Stats::from_values(&mut ours), Stats::from_values(&mut theirs)];
     let both = if let [Some(a), Some(b)] = stats { Some((a, b)) } else { None };
     Pair {
         label,

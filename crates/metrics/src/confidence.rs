@@ -73,7 +73,7 @@ pub(crate) const QUANTILES: [(usize, usize); 3] = [(1, 2), (99, 100), (999, 1000
 
 impl HalfWidths {
     /// Computes them by batches of `values`, which are in the order of arrival.
-    pub fn of(values: &[f64]) -> Self {
+    pub fn from_values(values: &[f64]) -> Self {
         let Some(batches) = batches(values) else { return Self::default() };
         let shortest = values.len() / BATCHES;
         let quantiles = QUANTILES.map(|(p, q)| {
@@ -175,7 +175,7 @@ mod tests {
             let waits = md1(load, 0.0, 41_000, *seed);
             let waits = &waits[warm..];
             let mean = waits.iter().sum::<f64>() / waits.len() as f64;
-            (mean - pollaczek(load)).abs() <= HalfWidths::of(waits).mean.unwrap()
+            (mean - pollaczek(load)).abs() <= HalfWidths::from_values(waits).mean.unwrap()
         };
         let share = (0..200).filter(holds).count() as f64 / 200.0;
         assert!((0.90..=0.99).contains(&share), "{share}");
@@ -190,7 +190,7 @@ mod tests {
             let mut sorted = values.clone();
             sorted.sort_unstable_by(f64::total_cmp);
             let p99 = sorted[19_799];
-            (p99 - 100f64.ln()).abs() <= HalfWidths::of(&values).quantiles[1].unwrap()
+            (p99 - 100f64.ln()).abs() <= HalfWidths::from_values(&values).quantiles[1].unwrap()
         };
         let share = (0..200).filter(holds).count() as f64 / 200.0;
         assert!((0.90..=0.99).contains(&share), "{share}");

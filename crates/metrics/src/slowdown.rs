@@ -18,7 +18,7 @@ pub struct Sample {
 
 impl Sample {
     /// Returns the sample of a row that has completed in the sense of `ideal`.
-    pub fn of(row: &FlowRow, ideal: Ideal) -> Option<Self> {
+    pub fn from_row(row: &FlowRow, ideal: Ideal) -> Option<Self> {
         row.slowdown(ideal).map(|slowdown| Self { size_bytes: row.size_bytes, slowdown })
     }
 }
@@ -57,7 +57,7 @@ pub struct Stats {
 impl Stats {
     /// Computes the statistics of `values`, which are sorted in the process; `None` if there are
     /// none. No intervals.
-    pub fn of(values: &mut [f64]) -> Option<Self> {
+    pub fn from_values(values: &mut [f64]) -> Option<Self> {
         values.sort_unstable_by(f64::total_cmp);
         let max = *values.last()?;
         // Summed in ascending order, so that the order of the input does not matter.
@@ -71,9 +71,9 @@ impl Stats {
     /// Computes the statistics with intervals, of values of one steady process in the order of
     /// arrival.
     pub fn of_process(values: &mut [f64]) -> Option<Self> {
-        let HalfWidths { mean: mean_ci, quantiles } = HalfWidths::of(values);
+        let HalfWidths { mean: mean_ci, quantiles } = HalfWidths::from_values(values);
         let [p50_ci, p99_ci, p999_ci] = quantiles;
-        Some(Self { mean_ci, p50_ci, p99_ci, p999_ci, ..Self::of(values)? })
+        Some(Self { mean_ci, p50_ci, p99_ci, p999_ci, ..Self::from_values(values)? })
     }
 }
 
@@ -91,7 +91,7 @@ impl Order {
     /// there are none.
     pub fn stats(self, values: &mut [f64]) -> Option<Stats> {
         match self {
-            Self::Any => Stats::of(values),
+            Self::Any => Stats::from_values(values),
             Self::Arrival => Stats::of_process(values),
         }
     }
@@ -209,11 +209,11 @@ mod tests {
     #[test]
     fn quantiles_are_values_by_nearest_rank() {
         let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
-        let stats = Stats::of(&mut values).unwrap();
+        let stats = Stats::from_values(&mut values).unwrap();
         assert_eq!((stats.p50, stats.p99, stats.p999, stats.max), (50.0, 99.0, 100.0, 100.0));
         assert_eq!((stats.count, stats.mean), (100, 50.5));
-        assert_eq!(Stats::of(&mut []), None);
-        assert_eq!(Stats::of(&mut [7.0]).unwrap().p999, 7.0);
+        assert_eq!(Stats::from_values(&mut []), None);
+        assert_eq!(Stats::from_values(&mut [7.0]).unwrap().p999, 7.0);
     }
 
     proptest! {
@@ -222,7 +222,7 @@ mod tests {
             mut values in prop::collection::vec(0.0..10.0f64, 1..2000)
         ) {
             let n = values.len() as f64;
-            let stats = Stats::of(&mut values).unwrap();
+            let stats = Stats::from_values(&mut values).unwrap();
             for (p, value) in [(0.5, stats.p50), (0.99, stats.p99), (0.999, stats.p999)] {
                 let at_most = values.iter().filter(|&&v| v <= value).count() as f64;
                 let below = values.iter().filter(|&&v| v < value).count() as f64;

@@ -22,7 +22,7 @@
 //! messages.
 //!
 //! Hazards: counts cannot find a byte that is counted twice while another is missing. Paranoid runs
-//! compare each receipt with `has_arrived` of the endpoint. A failed message may still be
+//! compare each receipt with `is_duplicate` of the endpoint. A failed message may still be
 //! delivered, so its entry stays open until the run ends. One message that never ends keeps all
 //! later entries in memory. Fresh bytes of an ended message panic, so endpoints must remember what
 //! they have delivered.

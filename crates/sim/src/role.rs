@@ -55,11 +55,11 @@ where
         }
     }
 
-    pub(crate) fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
+    pub(crate) fn is_duplicate(&mut self, packet: &Packet<H::Header>) -> bool {
         match self {
             Self::Host(e) => e.is_duplicate(packet),
             Self::Arbiter(e) => e.is_duplicate(packet),
-            Self::Planes(e) => e.has_arrived(packet),
+            Self::Planes(e) => e.is_duplicate(packet),
         }
     }
 
@@ -215,7 +215,7 @@ impl<H: Endpoint> PlaneHost<H> {
         self.to(packet.src).handle_packet(now, packet)
     }
 
-    fn has_arrived(&mut self, packet: &Packet<H::Header>) -> bool {
+    fn is_duplicate(&mut self, packet: &Packet<H::Header>) -> bool {
         self.to(packet.src).is_duplicate(packet)
     }
 

@@ -298,10 +298,10 @@ where
         let packet = self.fabric.pool.get(handle);
         observe(&mut self.probe, &self.ledger, self.now, station, Direction::Received, packet);
         let state = &mut self.stations[station];
-        let has_arrived = self.paranoid.then(|| state.endpoint.has_arrived(packet));
+        let is_duplicate = self.paranoid.then(|| state.endpoint.is_duplicate(packet));
         let receipt = state.endpoint.handle_packet(state.clock.local(self.now), packet);
-        if let Some(has_arrived) = has_arrived {
-            check_receipt(packet, has_arrived, receipt);
+        if let Some(is_duplicate) = is_duplicate {
+            check_receipt(packet, is_duplicate, receipt);
         }
         match receipt {
             Receipt::Control | Receipt::Ignored => {}

@@ -46,7 +46,7 @@ impl Frame {
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the header is longer than any should be.
-    pub(crate) fn of<H: Header>(
+    pub(crate) fn from_packet<H: Header>(
         envelope: &Envelope,
         packet: &Packet<H>,
     ) -> Result<Self, WireError> {

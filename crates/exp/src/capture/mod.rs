@@ -121,7 +121,7 @@ impl Capture {
         }
         let envelope = self.envelope(passing);
         let Some(writer) = &mut self.writer else { return };
-        let frame = Frame::of(&envelope, passing.packet);
+        let frame = Frame::from_packet(&envelope, passing.packet);
         let frame = frame.expect("headers are shorter than 256 bytes");
         let captured = CapturedPacket {
             at: passing.now,

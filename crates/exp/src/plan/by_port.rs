@@ -191,11 +191,11 @@ pub(crate) fn port_bytes(
 /// A warning if a port never marks, because its memory is full before its threshold is reached.
 pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<Warning> {
     let memory = |tier: &str, rate| match fabric.buffer {
-        Buffer::PerPort(bytes) => fabric.buffer_by_port.of(tier, rate).unwrap_or(bytes),
+        Buffer::PerPort(bytes) => fabric.buffer_by_port.get(tier, rate).unwrap_or(bytes),
         Buffer::Shared { per_switch, .. } => per_switch,
     };
     port_groups(topology).into_iter().find_map(|(tier, rate)| {
-        let above = fabric.mark_above_by_port.of(&tier, rate).or(fabric.mark_above)?;
+        let above = fabric.mark_above_by_port.get(&tier, rate).or(fabric.mark_above)?;
         let memory = memory(&tier, rate);
         let gbps = rate.as_bps() as f64 / 1e9;
         (above >= memory).then(|| {
@@ -246,7 +246,7 @@ pub(crate) fn check(
     }
     let groups = port_groups(topology);
     for (key, table) in tables.into_iter().filter(|(_, table)| !table.is_empty()) {
-        let lacks = |(tier, rate): &&(String, Rate)| table.of(tier, *rate).is_none();
+        let lacks = |(tier, rate): &&(String, Rate)| table.get(tier, *rate).is_none();
         if let Some((tier, rate)) = groups.iter().find(lacks) {
             let gbps = rate.as_bps() as f64 / 1e9;
             let expected = format!("an entry for ports {tier} of {gbps} Gbit/s");
@@ -260,8 +260,8 @@ pub(crate) fn check(
         }
     }
     for (tier, rate) in groups.iter().filter(|_| has_marks) {
-        let above = fabric.mark_above_by_port.of(tier, *rate).or(fabric.mark_above);
-        let all = fabric.mark_all_above_by_port.of(tier, *rate).or(fabric.mark_all_above);
+        let above = fabric.mark_above_by_port.get(tier, *rate).or(fabric.mark_above);
+        let all = fabric.mark_all_above_by_port.get(tier, *rate).or(fabric.mark_all_above);
         let (expected, got) = match (above, all) {
             (None, Some(_)) => ("fabric.ecn-bytes with it".to_owned(), "this alone".to_owned()),
             (Some(above), Some(all)) if all < above => {
@@ -308,8 +308,8 @@ mod tests {
     fn preferences_of_ports_follow_from_their_rates() {
         let by_rate = NeedsByRate::new(&star(&[10, 100, 10]), needs);
         for table in [&by_rate.buffers, &by_rate.marks_above] {
-            assert_eq!(table.of("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
-            assert_eq!(table.of("tor-down", Rate::from_gbps(100)), Some(Bytes::new(100_000_000)));
+            assert_eq!(table.get("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
+            assert_eq!(table.get("tor-down", Rate::from_gbps(100)), Some(Bytes::new(100_000_000)));
         }
         let spec = spec_of(&by_rate.buffers).unwrap();
         let entries = [("10", 10_000_000), ("100", 100_000_000)];
@@ -324,7 +324,7 @@ mod tests {
         let text = format!("kind = 'links'\nhosts = 2\nswitches = 1\nlinks = [{links}]");
         let topology = toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap();
         let buffers = NeedsByRate::new(&topology, needs).buffers;
-        assert_eq!(buffers.of("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
+        assert_eq!(buffers.get("tor-down", Rate::from_gbps(10)), Some(Bytes::new(10_000_000)));
     }
 
     #[test]

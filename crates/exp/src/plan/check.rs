@@ -69,7 +69,7 @@ impl Plan {
         let sample = Span::from_us(10).max(packet * 8).max(facts.data_rtt / 20);
         let sim = self.sim(fabric, faults, clocks, topology.clone(), sample, &cx)?;
         let deadlines = self.deadlines(&cx)?;
-        let (warnings, is_overloaded) = warnings::of(&PlanFacts {
+        let (warnings, is_overloaded) = warnings::plan_warnings(&PlanFacts {
             plan: &self,
             sim: &sim,
             network: &network,

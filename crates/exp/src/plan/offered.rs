@@ -113,7 +113,7 @@ impl ValidPlan {
             return None;
         }
         let mut ideals = Ideals::new(&self.sim, self.segmentation);
-        let mut least = |flow: Flow| (ideals.of(flow.src, flow.dst, flow.size).delivered, flow);
+        let mut least = |flow: Flow| (ideals.flow(flow.src, flow.dst, flow.size).delivered, flow);
         let found = match &graph {
             Some(graph) => {
                 let is_last =

@@ -157,7 +157,7 @@ impl Recorder {
     /// The ideals of a flow. Tenants beyond the last transport's belong to that.
     fn ideals(&mut self, tenant: TenantId, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let last = self.ideals.len() - 1;
-        self.ideals[(tenant.get() as usize).min(last)].of(src, dst, size)
+        self.ideals[(tenant.get() as usize).min(last)].flow(src, dst, size)
     }
 
     /// Counts a flow by how it ended. `fct_ps` are the times until it was delivered and acked.

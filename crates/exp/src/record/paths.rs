@@ -42,7 +42,7 @@ impl PathTable {
     /// Nothing counted yet in the network of `topology`.
     pub(crate) fn new(topology: &Topology, own: &NamesSpec) -> Self {
         Self {
-            names: Names::of(topology, own),
+            names: Names::new(topology, own),
             paths: Vec::new(),
             numbers: IdMap::default(),
             path_so_far: Vec::new(),

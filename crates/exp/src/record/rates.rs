@@ -19,7 +19,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(record: &FlowRecord) -> Self {
+    fn new(record: &FlowRecord) -> Self {
         Self { delivered: record.fresh_bytes.get(), sent: record.sent_bytes.get() }
     }
 }
@@ -88,11 +88,11 @@ impl Rates {
         };
         // A flow that arrives at this instant belongs to the next interval.
         for record in open.filter(|record| record.arrival < now) {
-            let progress = Progress::of(record);
+            let progress = Progress::new(record);
             add(record, progress);
             self.progress.insert(record.number, progress);
         }
-        ended.iter().for_each(|record| add(record, Progress::of(record)));
+        ended.iter().for_each(|record| add(record, Progress::new(record)));
         rows.sort_unstable_by_key(|row| row.flow);
         self.last_end = now;
         self.table.push(now, &rows);

@@ -50,29 +50,29 @@ pub struct CollidingPacketReport {
 
 impl CollisionReport {
     /// The report of these collisions.
-    pub(crate) fn of(collisions: &Collisions) -> Self {
+    pub(crate) fn new(collisions: &Collisions) -> Self {
         Self {
             kinds: CollisionKind::NAMES.into_iter().zip(collisions.kinds).collect(),
-            violations: collisions.violations.iter().map(ViolationReport::of).collect(),
+            violations: collisions.violations.iter().map(ViolationReport::new).collect(),
         }
     }
 }
 
 impl ViolationReport {
-    fn of(violation: &Violation) -> Self {
+    fn new(violation: &Violation) -> Self {
         Self {
             time_ps: violation.at.as_ps(),
             from: violation.from.to_string(),
             to: violation.to.to_string(),
             kind: CollisionKind::NAMES[violation.kind as usize],
-            newcomer: CollidingPacketReport::of(violation.newcomer),
-            occupant: CollidingPacketReport::of(violation.occupant),
+            newcomer: CollidingPacketReport::new(violation.newcomer),
+            occupant: CollidingPacketReport::new(violation.occupant),
         }
     }
 }
 
 impl CollidingPacketReport {
-    fn of(party: CollidingPacket) -> Self {
+    fn new(party: CollidingPacket) -> Self {
         Self {
             src: party.src.get(),
             dst: party.dst.get(),
@@ -109,7 +109,7 @@ mod tests {
             occupant: party(4, false),
         };
         let collisions = Collisions { kinds: [1, 2, 3, 4], violations: vec![violation] };
-        let report = serde_json::to_value(CollisionReport::of(&collisions)).unwrap();
+        let report = serde_json::to_value(CollisionReport::new(&collisions)).unwrap();
         let packet = |src: u32, control: bool| {
             serde_json::json!({
                 "src": src, "dst": 2, "msg": 7, "offset": 1460, "control": control

@@ -28,7 +28,7 @@ use crate::traffic::collective::CollectiveRound;
 use crate::traffic::rpc::RpcSummary;
 use crate::warning::WarningValues;
 use collisions::CollisionReport;
-use outcome::Outcome;
+use outcome::RunOutput;
 use report::{DeadlockReport, FlowCounts, Slowdown};
 use tier::Tier;
 use window::{WarmUpReport, Window, WindowInput, carried_until};
@@ -116,18 +116,22 @@ impl Summary {
             .expect("every field is a number, a text or a container of those")
     }
 
-    pub(crate) fn of(outcome: Outcome<'_>, mut recorder: Recorder, measure: &MeasureSpec) -> Self {
+    pub(crate) fn new(
+        outcome: RunOutput<'_>,
+        mut recorder: Recorder,
+        measure: &MeasureSpec,
+    ) -> Self {
         let end_ps = recorder.statistics_end_ps();
         let mut all = std::mem::take(&mut recorder.flow_samples);
         all.sort_unstable_by_key(|k| k.number);
         let process = outcome.process(&all);
-        let warmup = WarmUpReport::of(measure, process, &all);
+        let warmup = WarmUpReport::new(measure, process, &all);
         let choice = CountedFlows { first: warmup.flows, end_ps };
         let counted: Vec<&FlowSample> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = order_of(process);
         let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
-        let window = Window::of(&WindowInput {
+        let window = Window::new(&WindowInput {
             counted: &counted,
             unfinished_flows: &recorder.unfinished_flows,
             unfinished: recorder.unfinished,
@@ -145,7 +149,7 @@ impl Summary {
         let tiers = carried.tiers(&outcome);
         let flows = flow_counts(&outcome, &recorder, counted.len());
         let delivered_share = outcome.delivered_share();
-        let warnings = warnings::of(&warnings::RunFacts {
+        let warnings = warnings::run_warnings(&warnings::RunFacts {
             outcome: &outcome,
             recorder: &recorder,
             flows: &flows,
@@ -178,7 +182,7 @@ impl Summary {
             slowdown,
             tiers,
             deadlocks: outcome.deadlocks,
-            collisions: outcome.collisions.map(CollisionReport::of),
+            collisions: outcome.collisions.map(CollisionReport::new),
             queues: recorder.samples.queues.summaries(),
             latency: latency(&recorder),
             transport: outcome.transport,
@@ -209,7 +213,7 @@ fn utilisation_of_hosts(stats: &[TierStats], tiers: &[Tier]) -> Option<f64> {
     tiers.find(|(stats, _)| stats.is_of_hosts).and_then(|(_, tier)| tier.utilisation)
 }
 
-fn totals(outcome: &Outcome<'_>) -> Totals {
+fn totals(outcome: &RunOutput<'_>) -> Totals {
     let counters = outcome.counters;
     Totals {
         packet_hops: outcome.packet_hops,
@@ -221,7 +225,7 @@ fn totals(outcome: &Outcome<'_>) -> Totals {
     }
 }
 
-fn flow_counts(outcome: &Outcome<'_>, recorder: &Recorder, counted: usize) -> FlowCounts {
+fn flow_counts(outcome: &RunOutput<'_>, recorder: &Recorder, counted: usize) -> FlowCounts {
     FlowCounts {
         submitted: outcome.counters.submitted,
         delivered: outcome.counters.delivered,
@@ -251,14 +255,14 @@ struct CarriedBytes {
 
 impl CarriedBytes {
     /// Returns the amount in the window of `of`, a quantity of the knots.
-    fn of(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
+    fn carried(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
         self.window.and_then(|window| window.carried(&self.knots, of))
     }
 
     /// Returns the rate of `of`, a quantity of the knots in bytes.
     fn gbps(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
         let seconds = self.window.map_or(0.0, Window::seconds);
-        self.of(of).map(|bytes| bytes * 8e-9 / seconds)
+        self.carried(of).map(|bytes| bytes * 8e-9 / seconds)
     }
 
     /// Returns the goodput of each of several tenants, which have `delivered` bytes in the run.
@@ -269,14 +273,14 @@ impl CarriedBytes {
     }
 
     /// Returns the totals of tiers, with their utilisation.
-    fn tiers(&self, outcome: &Outcome<'_>) -> Vec<Tier> {
+    fn tiers(&self, outcome: &RunOutput<'_>) -> Vec<Tier> {
         let capacities = self.window.map(|window| {
             let [from, to] = [window.from_ps, window.to_ps].map(Time::from_ps);
             tier_capacities(outcome.topology, outcome.changes, from, to)
         });
         let capacity = |name: &str| capacities.as_ref()?.get(name).copied();
         let tier = |(i, stats): (usize, &TierStats)| {
-            let bits = self.of(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
+            let bits = self.carried(&|knot| knot.of_tier(i)).map(|bytes| bytes * 8.0);
             // The bytes sent by an instant are in samples only.
             let bits = bits.filter(|_| self.is_sampled);
             let pfc = outcome.pfc.and_then(|tiers| tiers.get(i)).copied();
@@ -326,7 +330,7 @@ fn slowdowns(
 /// a flow when it is delivered.
 fn with_ends(
     mut knots: Vec<CumulativeSample>,
-    outcome: &Outcome<'_>,
+    outcome: &RunOutput<'_>,
     all: &[FlowSample],
     delivered: &BTreeMap<u32, u64>,
 ) -> Vec<CumulativeSample> {
@@ -368,7 +372,7 @@ fn with_ends(
 
 /// Adds the bytes that had been delivered when arrivals stopped. Their sum is exact; those of tiers
 /// and tenants are interpolated.
-fn exact_at_last_arrival(outcome: &Outcome<'_>, knots: &mut Vec<CumulativeSample>) {
+fn exact_at_last_arrival(outcome: &RunOutput<'_>, knots: &mut Vec<CumulativeSample>) {
     let at = outcome.counters.last_arrival;
     let after = knots.partition_point(|knot| knot.at < at);
     let Some(next) = knots.get(after) else { return };

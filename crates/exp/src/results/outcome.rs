@@ -17,7 +17,7 @@ use crate::traffic::rpc::RpcSummary;
 use crate::warning::Warning;
 
 /// A run as a whole: its status, its counters and its network.
-pub(crate) struct Outcome<'a> {
+pub(crate) struct RunOutput<'a> {
     pub(crate) status: RunStatus,
     pub(crate) counters: &'a Counters,
     pub(crate) packet_hops: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) changes: &'a [LinkChange],
 }
 
-impl Outcome<'_> {
+impl RunOutput<'_> {
     /// Returns the process of the arrivals of `flows`. With an outage no run is stationary, nor is
     /// a trace of one burst.
     pub(super) fn process(&self, flows: &[FlowSample]) -> Process {

@@ -10,7 +10,7 @@ use rampmeter_types::Time;
 
 use super::Summary;
 use super::manifest::Manifest;
-use super::outcome::Outcome;
+use super::outcome::RunOutput;
 use super::report::DeadlockReport;
 use crate::error::{RunError, io};
 use crate::plan::valid::ValidPlan;
@@ -92,7 +92,7 @@ pub(crate) fn publish(
         })
         .expect("every field is a number, a text or a container of those")
     };
-    let summary = Summary::of(outcome(plan, ran), recorder, &plan.plan().measure);
+    let summary = Summary::new(outcome(plan, ran), recorder, &plan.plan().measure);
     write(&out.join("summary.json"), &summary.to_json())?;
     write(&out.join("manifest.json"), &manifest_text(&summary))?;
     Ok(summary)
@@ -166,9 +166,9 @@ fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
 }
 
 /// Returns the part of the summary about the run as a whole.
-fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> Outcome<'a> {
+fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> RunOutput<'a> {
     let bdp_packets = plan.facts.bdp_packets(plan.segmentation.full_wire_bytes());
-    Outcome {
+    RunOutput {
         status: ran.status,
         counters: &ran.counters,
         packet_hops: ran.hops,

@@ -7,7 +7,7 @@ use rampmeter_metrics::confidence::{BATCHES, correlation_of_batches};
 use rampmeter_types::Span;
 use rampmeter_workload::Process;
 
-use super::outcome::Outcome;
+use super::outcome::RunOutput;
 use super::report::{DeadlockReport, FlowCounts, Slowdown};
 use super::window::WarmUpReport;
 use crate::plan::offered::seconds;
@@ -34,7 +34,7 @@ fn correlation_max() -> f64 {
 
 /// Results of a run from which warnings are derived.
 pub(crate) struct RunFacts<'a> {
-    pub(crate) outcome: &'a Outcome<'a>,
+    pub(crate) outcome: &'a RunOutput<'a>,
     pub(crate) recorder: &'a Recorder,
     pub(crate) flows: &'a FlowCounts,
     pub(crate) warmup: &'a WarmUpReport,
@@ -49,7 +49,7 @@ pub(crate) struct RunFacts<'a> {
 }
 
 /// The warnings of a run: those of its plan, those of its tables, and those of its results.
-pub(crate) fn of(facts: &RunFacts<'_>) -> Vec<Warning> {
+pub(crate) fn run_warnings(facts: &RunFacts<'_>) -> Vec<Warning> {
     let mut warnings = facts.outcome.warnings.clone();
     warnings.extend_from_slice(&facts.recorder.warnings);
     warnings.extend(of_results(facts));

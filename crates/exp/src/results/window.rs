@@ -41,7 +41,7 @@ pub struct WarmUpReport {
 
 impl WarmUpReport {
     /// The warm-up of `flows`, which are in the order of arrival.
-    pub(crate) fn of(measure: &MeasureSpec, process: Process, flows: &[FlowSample]) -> Self {
+    pub(crate) fn new(measure: &MeasureSpec, process: Process, flows: &[FlowSample]) -> Self {
         let by_rule = match measure.warmup_flows {
             WarmUp::Flows(0) => return Self { rule: "none", flows: 0, is_found: true },
             WarmUp::Flows(flows) => return Self { rule: "flows", flows, is_found: true },
@@ -99,7 +99,7 @@ impl Window {
     /// The window of Poisson processes of one period ends with the arrivals, because the network is
     /// in the same state until then. Other flows that the end of the run cuts off load the network
     /// to the end, and the window ends there: flows that never end have a goodput.
-    pub(crate) fn of(run: &WindowInput<'_>) -> Option<Self> {
+    pub(crate) fn new(run: &WindowInput<'_>) -> Option<Self> {
         let mark = run.statistics_end.unwrap_or(u64::MAX);
         let counted = run.counted.iter().map(|k| k.arrival.as_ps()).min();
         let open =
@@ -185,7 +185,7 @@ mod tests {
             end_ps,
             statistics_end,
         };
-        Window::of(&run).map(|w| (w.from_ps, w.to_ps))
+        Window::new(&run).map(|w| (w.from_ps, w.to_ps))
     }
 
     #[test]

@@ -42,7 +42,7 @@ struct LinkNumbers {
 }
 
 impl LinkNumbers {
-    fn of(pairs: &Pairs) -> Self {
+    fn new(pairs: &Pairs) -> Self {
         let planes = pairs.planes_and_parts();
         let count =
             |host: u32| planes.as_ref().map_or(1, |all| all.count(NodeId::new(host)) as u32);
@@ -95,7 +95,7 @@ pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity
     let total = task.total_flows;
     let SimulationTask { sim, segmentation, mut source, recorder, observer, .. } = task;
     let rates = sim.topology.pairs();
-    let links = LinkNumbers::of(&rates);
+    let links = LinkNumbers::new(&rates);
     let mut run = Run {
         segmentation,
         scheduler: IdealScheduler::new(links.rates.clone(), links.part_rates.clone(), core),
@@ -193,7 +193,7 @@ impl Run {
     ) {
         let Some(OpenFlow { mut record, service }) = self.open.remove(&id) else { return };
         let FlowIdeals { delivered, acked, .. } =
-            self.ideals.of(record.src, record.dst, record.size);
+            self.ideals.flow(record.src, record.dst, record.size);
         let (delivered, completed) =
             (served + delivered.saturating_sub(service), served + acked.saturating_sub(service));
         (record.delivered, record.completed) = (Some(delivered), Some(completed));

@@ -82,7 +82,7 @@ impl Flows {
             args.push(("number", Value::Count(record.number.into())));
         }
         if status == Status::Finished {
-            let ideal = self.ideals.of(src, dst, size).delivered;
+            let ideal = self.ideals.flow(src, dst, size).delivered;
             let slowdown = (end - arrival).as_ps() as f64 / ideal.as_ps() as f64;
             args.push(("slowdown", Value::Ratio(slowdown)));
         }

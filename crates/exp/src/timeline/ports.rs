@@ -34,7 +34,7 @@ pub(super) struct Arrows {
 
 impl Arrows {
     /// The number of a packet's arrow, which starts if there is none.
-    fn of(&mut self, handle: u32) -> u64 {
+    fn number(&mut self, handle: u32) -> u64 {
         let idx = handle as usize;
         if self.flow_of_packet.len() <= idx {
             self.flow_of_packet.resize(idx + 1, 0);
@@ -66,7 +66,7 @@ impl Arrows {
                 if !window.overlaps(*from, *until) {
                     return Ok(());
                 }
-                let arrow = Arrow::Through(self.of(*handle));
+                let arrow = Arrow::Through(self.number(*handle));
                 self.on_sends(event, packet, *from, *until, arrow, window, tracks)
             }
             PortChange::QueueLength { bytes } => tracks.on_queue(port, at, *bytes, window),

@@ -72,7 +72,7 @@ impl<W: Write> Tracks<W> {
         own: &NamesSpec,
         shown: Vec<bool>,
     ) -> io::Result<Self> {
-        let names = Names::of(topology, own);
+        let names = Names::new(topology, own);
         let mut count = vec![0; names.nodes.len()];
         let ports = names.ports.iter().map(|port| {
             let place = &mut count[port.node as usize];

@@ -286,7 +286,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Returns the names of `topology`, whose nodes the user calls by `own` names.
-    pub(crate) fn of(topology: &Topology, own: &NamesSpec) -> Self {
+    pub(crate) fn new(topology: &Topology, own: &NamesSpec) -> Self {
         let (n_hosts, n_arbiters) = (topology.n_hosts(), topology.n_arbiters());
         let n_stations = n_hosts + n_arbiters;
         let nodes = (0..n_hosts)
@@ -345,7 +345,7 @@ mod tests {
             ]
         "#;
         let topology = toml::from_str::<TopologySpec>(text).unwrap().build().unwrap();
-        let names = Names::of(&topology, &NamesSpec::default());
+        let names = Names::new(&topology, &NamesSpec::default());
         let ports: Vec<String> = (0..names.ports.len() as u32).map(|p| names.port(p)).collect();
         let of_hosts = ["h0>s0", "h1>s1"];
         let of_switches = ["s0>h0", "s0>s1", "s0>s1.2", "s1>s0", "s1>s0.2", "s1>h1"];

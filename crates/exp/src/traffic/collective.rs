@@ -164,7 +164,7 @@ impl Network for Ideals {
     }
 
     fn isolated_times(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> [Span; 2] {
-        let FlowIdeals { delivered, acked, .. } = self.of(src, dst, size);
+        let FlowIdeals { delivered, acked, .. } = self.flow(src, dst, size);
         [delivered, acked]
     }
 

@@ -71,7 +71,7 @@ impl Deadlines {
 
 impl DeadlineGenerator {
     fn after(&mut self, flow: &Flow, exponential: f64) -> Time {
-        let ideal = self.ideals.of(flow.src, flow.dst, flow.size).delivered;
+        let ideal = self.ideals.flow(flow.src, flow.dst, flow.size).delivered;
         let drawn = self.spec.mean_us * 1e6 * exponential;
         let least = self.spec.at_least_ideals * ideal.as_ps() as f64;
         flow.arrival.saturating_add(Span::from_ps(drawn.max(least).round() as u64))

@@ -110,11 +110,11 @@ impl Ideals {
 
     /// The ideals of a flow; zero if there is no path. They are over all links on shortest paths,
     /// or over all links if outages may open faster paths.
-    pub(crate) fn of(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
+    pub(crate) fn flow(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let pair = self.symmetry.representative(src.get(), dst.get());
         let Self { paths, model, by_pair, recent, has_changes, has_detours, .. } = self;
         let between = by_pair.entry(pair).or_insert_with(|| {
-            let found = ClassPaths::of(paths, *model, pair.0, pair.1, *has_detours)?;
+            let found = ClassPaths::new(paths, *model, pair.0, pair.1, *has_detours)?;
             Some(share(found, recent))
         });
         let Some(between) = between else { return FlowIdeals::default() };
@@ -164,7 +164,13 @@ impl Ideals {
 }
 
 impl ClassPaths {
-    fn of(paths: &Paths, model: IdealModel, src: u32, dst: u32, has_detours: bool) -> Option<Self> {
+    fn new(
+        paths: &Paths,
+        model: IdealModel,
+        src: u32,
+        dst: u32,
+        has_detours: bool,
+    ) -> Option<Self> {
         let convert = |hop: rampmeter_sim::PathHop| PathHop { rate: hop.rate, delay: hop.delay };
         let ways = |src, dst| {
             let hops = paths.links(src, dst)?.into_iter();
@@ -174,7 +180,7 @@ impl ClassPaths {
             Some(HopGraph::new(model, &hops.map(links).collect::<Vec<_>>()))
         };
         let ack = ways(dst, src)?.min_packet_time(model.segmentation.header);
-        let path = paths.of(src, dst)?.into_iter().map(convert).collect();
+        let path = paths.hops(src, dst)?.into_iter().map(convert).collect();
         let detours = |src, dst| {
             let of = |(hop, from, to)| DetourLink { hop: convert(hop), from, to };
             let links: Vec<DetourLink> = paths.all_links(src, dst).into_iter().map(of).collect();

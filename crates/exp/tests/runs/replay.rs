@@ -52,7 +52,7 @@ fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
 /// the 99th percentile within `p99`. Runs are deterministic, so bounds are what is measured
 /// (docs/howto/reference-data.md) and at most a percent more. TCP's bounds by size are wider.
 fn assert_close(name: &str, setup: &str, bounds: [f64; 3]) {
-    assert_close_over(name, setup, bounds, |row, _| Sample::of(row, Ideal::Acked));
+    assert_close_over(name, setup, bounds, |row, _| Sample::from_row(row, Ideal::Acked));
 }
 
 /// The same over the recorded ideal times, which are not ours.

@@ -50,9 +50,9 @@ pub(super) struct EndedFlow {
     pub(super) unsent: u32,
 }
 
-/// Outcome of an acknowledgement or of a search for losses.
+/// Change of a flow by acknowledgement or of a search for losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FlowChange {
     Unchanged,
     Ended(EndedFlow),
     /// Number of packets that must be retransmitted to this host.
@@ -154,10 +154,10 @@ impl Flows {
         cumulative: u32,
         seq: u32,
         out: &mut Output<FastpassHeader>,
-    ) -> Outcome {
+    ) -> FlowChange {
         let flow = self.flows.get_current(slot, msg);
         let Some(flow) = flow.filter(|f| cumulative <= f.packets) else {
-            return Outcome::Unchanged;
+            return FlowChange::Unchanged;
         };
         flow.retry.reset();
         flow.state.acked.insert_below(cumulative);
@@ -171,10 +171,10 @@ impl Flows {
                 return self.mark_lost(slot);
             }
             self.rank(slot);
-            return Outcome::Unchanged;
+            return FlowChange::Unchanged;
         }
         out.push_event(Event::Completed { msg });
-        self.remove(slot).map_or(Outcome::Unchanged, Outcome::Ended)
+        self.remove(slot).map_or(FlowChange::Unchanged, FlowChange::Ended)
     }
 
     fn remove(&mut self, slot: u32) -> Option<EndedFlow> {
@@ -195,22 +195,25 @@ impl Flows {
         now: Time,
         fastpass: &Fastpass,
         out: &mut Output<FastpassHeader>,
-    ) -> Option<(u32, Outcome)> {
+    ) -> Option<(u32, FlowChange)> {
         let slot = self.flows.next_due_or_probe(now, fastpass.probe_gap)?;
         let flow = &mut self.flows[slot];
         if flow.unsent() > 0 {
             // The last of those that wait will check.
-            return Some((slot, Outcome::Unchanged));
+            return Some((slot, FlowChange::Unchanged));
         }
         if !flow.retry.attempt(now, &fastpass.attempt_limit) {
             out.push_event(Event::Failed { msg: flow.msg });
-            return Some((slot, self.remove(slot).map_or(Outcome::Unchanged, Outcome::Ended)));
+            return Some((
+                slot,
+                self.remove(slot).map_or(FlowChange::Unchanged, FlowChange::Ended),
+            ));
         }
         Some((slot, self.mark_lost(slot)))
     }
 
     /// Counts all packets that have not been acknowledged as lost; of a paused flow only one.
-    fn mark_lost(&mut self, slot: u32) -> Outcome {
+    fn mark_lost(&mut self, slot: u32) -> FlowChange {
         let flow = &mut self.flows[slot];
         let (is_paused, state) = (flow.is_paused, &mut flow.state);
         let from = if is_paused { state.acked.first_missing() } else { 0 };
@@ -218,7 +221,7 @@ impl Flows {
         let missing = (from..flow.packets).filter(|&seq| !state.acked.contains(seq)).take(most);
         state.lost.extend(missing);
         state.lost.reverse();
-        let lost = Outcome::Lost(flow.dst, state.lost.len() as u32);
+        let lost = FlowChange::Lost(flow.dst, state.lost.len() as u32);
         self.rank(slot);
         lost
     }
@@ -233,7 +236,7 @@ impl Flows {
         msg: MsgId,
         is_paused: bool,
         fastpass: &Fastpass,
-    ) -> Option<(u32, EndedFlow, Outcome)> {
+    ) -> Option<(u32, EndedFlow, FlowChange)> {
         let slot = self.flows.slot(msg)?;
         let flow = &mut self.flows[slot];
         if flow.dst != dst {
@@ -254,7 +257,7 @@ impl Flows {
         let again = match is_paused {
             true => {
                 self.rank(slot);
-                Outcome::Unchanged
+                FlowChange::Unchanged
             }
             false => self.mark_lost(slot),
         };

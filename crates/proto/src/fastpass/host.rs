@@ -10,7 +10,7 @@ use rampmeter_types::{
 
 use super::config::{Fastpass, Model};
 use super::epoch::Epochs;
-use super::flows::{EndedFlow, Flows, Outcome};
+use super::flows::{EndedFlow, FlowChange, Flows};
 use super::stats::FastpassStats;
 use super::timetable::Timetable;
 use super::wire::FastpassHeader;
@@ -70,11 +70,11 @@ impl FastpassHost {
         }
     }
 
-    fn on_outcome(&mut self, now: Time, slot: u32, outcome: Outcome) {
+    fn on_outcome(&mut self, now: Time, slot: u32, outcome: FlowChange) {
         match outcome {
-            Outcome::Unchanged => {}
-            Outcome::Lost(dst, packets) => self.add_demand(now, slot, dst, packets),
-            Outcome::Ended(over) => self.remove_demand(over),
+            FlowChange::Unchanged => {}
+            FlowChange::Lost(dst, packets) => self.add_demand(now, slot, dst, packets),
+            FlowChange::Ended(over) => self.remove_demand(over),
         }
     }
 
@@ -253,7 +253,7 @@ impl Endpoint for FastpassHost {
             let Some((slot, outcome)) = self.flows.handle_timeout(now, fastpass, out) else {
                 break;
             };
-            self.stats.timeouts += u64::from(matches!(outcome, Outcome::Lost(..)));
+            self.stats.timeouts += u64::from(matches!(outcome, FlowChange::Lost(..)));
             self.on_outcome(now, slot, outcome);
         }
         let (fastpass, out) = (&*self.fastpass, &mut self.out);

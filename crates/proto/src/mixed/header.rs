@@ -35,14 +35,14 @@ impl MixedHeader {
 
 /// Returns the bytes of the longest header of `H`.
 pub(super) fn longest_header<H: Formats>() -> usize {
-    fn of(fields: &[FieldInfo]) -> usize {
+    fn length(fields: &[FieldInfo]) -> usize {
         let field = |field: &FieldInfo| match field.form {
-            Form::List { max, items } => 1 + usize::from(max) * of(items),
+            Form::List { max, items } => 1 + usize::from(max) * length(items),
             form => form.bytes(),
         };
         fields.iter().map(field).sum()
     }
-    H::FORMATS.iter().map(|format| 1 + of(format.fields)).max().unwrap_or(0)
+    H::FORMATS.iter().map(|format| 1 + length(format.fields)).max().unwrap_or(0)
 }
 
 impl PartialEq for MixedHeader {

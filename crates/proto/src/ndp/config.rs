@@ -76,8 +76,8 @@ pub struct NdpConfig {
     pub path_penalty: PathPenalty,
     /// The ports that it needs of the fabric.
     pub switch_ports: SwitchPorts,
-    /// Time after which a packet is retransmitted that was neither acknowledged nor refused; doubled
-    /// up to four times. If left out, a millisecond, at least 64 round trips.
+    /// Time after which a packet is retransmitted that was neither acknowledged nor refused;
+    /// doubled up to four times. If left out, a millisecond, at least 64 round trips.
     #[serde(rename = "rto-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e7))]
     pub rto: Option<Span>,

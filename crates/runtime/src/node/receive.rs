@@ -211,7 +211,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
             self.refuse(now, src, msg, RefusalReason::NoReceiver);
             return None;
         }
-        let brings = |got: u64| Some(PayloadShare::of(got + len as u64, size));
+        let brings = |got: u64| Some(PayloadShare::new(got + len as u64, size));
         match self.inbox.find(src, msg, fragment) {
             FragmentState::Arriving(got) => brings(got),
             FragmentState::Conflict => {

@@ -24,7 +24,7 @@ pub(super) enum PayloadShare {
 
 impl PayloadShare {
     /// Returns the part for a packet with which `got` bytes of `size` have arrived.
-    pub(super) fn of(got: u64, size: u32) -> Self {
+    pub(super) fn new(got: u64, size: u32) -> Self {
         if got < size.into() { Self::Part } else { Self::Rest }
     }
 }

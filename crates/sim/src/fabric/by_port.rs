@@ -40,7 +40,7 @@ impl PortBytes {
     }
 
     /// Returns the bytes of a port of this tier and rate.
-    pub fn of(&self, tier: &str, rate: Rate) -> Option<Bytes> {
+    pub fn get(&self, tier: &str, rate: Rate) -> Option<Bytes> {
         if self.0.is_empty() {
             return None;
         }
@@ -119,9 +119,9 @@ mod tests {
         let rate = Rate::from_gbps(25);
         let groups = [(PortGroup::Rate(rate), of(1)), (PortGroup::Tier("tor-up".into()), of(2))];
         let bytes: PortBytes = groups.into_iter().collect();
-        assert_eq!(bytes.of("tor-down", rate), Some(of(1)));
-        assert_eq!(bytes.of("tor-up", rate), Some(of(2)));
-        assert_eq!(bytes.of("tor-down", Rate::from_gbps(40)), None);
+        assert_eq!(bytes.get("tor-down", rate), Some(of(1)));
+        assert_eq!(bytes.get("tor-up", rate), Some(of(2)));
+        assert_eq!(bytes.get("tor-down", Rate::from_gbps(40)), None);
         assert_eq!(bytes.min(), Some(of(1)));
     }
 

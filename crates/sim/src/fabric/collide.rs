@@ -33,7 +33,7 @@ impl CollisionKind {
     pub const NAMES: [&'static str; Self::COUNT] =
         ["control-control", "control-data", "scheduled-scheduled", "unscheduled"];
 
-    fn of(a: CollidingPacket, b: CollidingPacket) -> Self {
+    fn new(a: CollidingPacket, b: CollidingPacket) -> Self {
         match (a.is_unscheduled || b.is_unscheduled, a.is_control, b.is_control) {
             (true, ..) => Self::Unscheduled,
             (false, true, true) => Self::ControlControl,
@@ -61,7 +61,7 @@ pub struct CollidingPacket {
 }
 
 impl CollidingPacket {
-    fn of<H>(packet: &Packet<H>) -> Self {
+    fn new<H>(packet: &Packet<H>) -> Self {
         Self {
             src: packet.src,
             dst: packet.dst,
@@ -158,7 +158,7 @@ impl Occupancy {
         }
         let (generation, bytes) = (self.fates[handle as usize].generation, packet.wire_bytes);
         self.last[port as usize] =
-            Occupant { handle, generation, from, bytes, packet: CollidingPacket::of(packet) };
+            Occupant { handle, generation, from, bytes, packet: CollidingPacket::new(packet) };
     }
 
     /// Resets the state of a dropped packet's handle, which may be reused.
@@ -195,9 +195,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// A packet finds its port busy, and cannot wait.
     #[cold]
     pub(super) fn collide(&mut self, port: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        let newcomer = CollidingPacket::of(self.pool.get(handle));
+        let newcomer = CollidingPacket::new(self.pool.get(handle));
         let occupant = self.occupancy.last[port as usize].packet;
-        let kind = CollisionKind::of(newcomer, occupant);
+        let kind = CollisionKind::new(newcomer, occupant);
         // Only switches cut off. An end does not begin what it is not to finish.
         let is_switch = port >= self.n_interfaces;
         let makes_way = is_switch && occupant.is_unscheduled && !newcomer.is_unscheduled;

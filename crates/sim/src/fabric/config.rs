@@ -137,7 +137,7 @@ impl FabricConfig {
     /// Returns the limit of a port's queue if buffers are per port.
     pub(crate) fn port_buffer(&self, tier: &str, rate: Rate) -> u32 {
         let bytes = match self.buffer {
-            Buffer::PerPort(bytes) => self.buffer_by_port.of(tier, rate).unwrap_or(bytes),
+            Buffer::PerPort(bytes) => self.buffer_by_port.get(tier, rate).unwrap_or(bytes),
             Buffer::Shared { .. } => return u32::MAX,
         };
         u32::try_from(bytes.get()).unwrap_or(u32::MAX)
@@ -145,8 +145,8 @@ impl FabricConfig {
 
     /// Returns the thresholds of a port's marks.
     pub(super) fn marking(&self, tier: &str, rate: Rate) -> Marking {
-        let above = self.mark_above_by_port.of(tier, rate).or(self.mark_above);
-        let all_above = self.mark_all_above_by_port.of(tier, rate).or(self.mark_all_above);
+        let above = self.mark_above_by_port.get(tier, rate).or(self.mark_above);
+        let all_above = self.mark_all_above_by_port.get(tier, rate).or(self.mark_all_above);
         Marking::new(above, all_above, self.mark_share)
     }
 

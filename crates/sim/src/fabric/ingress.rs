@@ -40,12 +40,12 @@ impl Ingress {
 
     /// A packet begins to wait.
     pub(super) fn add(&mut self, handle: Handle, bytes: u16) {
-        *self.of(handle) += u64::from(bytes);
+        *self.queued_bytes_mut(handle) += u64::from(bytes);
     }
 
     /// A packet waits no longer.
     pub(super) fn release(&mut self, handle: Handle, bytes: u16) {
-        *self.of(handle) -= u64::from(bytes);
+        *self.queued_bytes_mut(handle) -= u64::from(bytes);
     }
 
     /// Returns the port at which a packet in a switch arrived; `None` if the switch has made it.
@@ -53,7 +53,7 @@ impl Ingress {
         Some(self.ingress_of[handle as usize]).filter(|&port| port != NONE)
     }
 
-    fn of(&mut self, handle: Handle) -> &mut u64 {
+    fn queued_bytes_mut(&mut self, handle: Handle) -> &mut u64 {
         let idx = (self.ingress_of[handle as usize] as usize).min(self.queued_bytes.len() - 1);
         &mut self.queued_bytes[idx]
     }

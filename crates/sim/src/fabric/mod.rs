@@ -227,7 +227,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let to = self.ports[via as usize].far_end;
         let Some(switch) = to.checked_sub(self.n_stations) else { return };
         let packet = self.pool.get(handle);
-        let path = self.digits[switch as usize].of(packet.path);
+        let path = self.digits[switch as usize].choice(packet.path);
         if let Some(egress) = self.routes.by_path(switch, packet.dst.get(), path) {
             prefetch(&self.ports[egress as usize]);
         }
@@ -245,9 +245,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let packet = self.pool.get_mut(handle);
         let dst = packet.dst.get();
         let path = match packet.header.spray().unwrap_or(self.config.spray) {
-            Spray::SourceRoundRobin => self.digits[switch as usize].of(packet.path),
+            Spray::SourceRoundRobin => self.digits[switch as usize].choice(packet.path),
             _ if packet.marks.contains(Marks::ROUTED) => {
-                self.digits[switch as usize].of(packet.path)
+                self.digits[switch as usize].choice(packet.path)
             }
             Spray::Random => self.spray[switch as usize].bits() as u16,
             Spray::Ecmp => flow_hash(packet, packet.payload.msg.get(), switch) as u16,

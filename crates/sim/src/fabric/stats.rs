@@ -448,7 +448,7 @@ impl PathDigit {
 
     /// The number without the digits of the tiers below.
     #[inline]
-    pub(super) fn of(self, path: u16) -> u16 {
+    pub(super) fn choice(self, path: u16) -> u16 {
         path.checked_shr(self.shift.into()).unwrap_or_else(|| path / self.divisor)
     }
 }

@@ -112,7 +112,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let packet = self.pool.get_mut(handle);
         std::mem::swap(&mut packet.src, &mut packet.dst);
         packet.marks = packet.marks.union(Marks::RETURNED);
-        let path = self.digits[switch as usize].of(packet.path);
+        let path = self.digits[switch as usize].choice(packet.path);
         match self.routes.by_path(switch, packet.dst.get(), path) {
             Some(back) => self.defer_cut_through(switch, back, handle, now, wheel),
             None => self.discard(egress, handle, DropReason::NoRoute),

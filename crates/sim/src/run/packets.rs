@@ -34,10 +34,10 @@ pub(super) fn leaving<P: Probe, H: Header>(
 }
 
 /// Paranoid mode: the receipt of a packet is what the endpoint said about it before.
-pub(super) fn check_receipt<H: Header>(packet: &Packet<H>, has_arrived: bool, receipt: Receipt) {
+pub(super) fn check_receipt<H: Header>(packet: &Packet<H>, is_duplicate: bool, receipt: Receipt) {
     match receipt {
-        Receipt::Fresh => assert!(!has_arrived, "fresh, and has arrived: {packet:?}"),
-        Receipt::Duplicate => assert!(has_arrived, "a duplicate has not arrived: {packet:?}"),
+        Receipt::Fresh => assert!(!is_duplicate, "fresh, and has arrived: {packet:?}"),
+        Receipt::Duplicate => assert!(is_duplicate, "a duplicate has not arrived: {packet:?}"),
         Receipt::Control | Receipt::Ignored => {}
     }
 }

@@ -107,7 +107,7 @@ where
             return Err("the run is observed as a whole");
         }
         let topology = self.fabric.topology();
-        let partitions = Partitions::of(topology, n_partitions)
+        let partitions = Partitions::new(topology, n_partitions)
             .ok_or("the network has one rack, or links without delay")?;
         let rates = topology.links().iter().flat_map(|link| [link.rate, link.rate_back]);
         let rails = topology.rails().into_iter().max().unwrap_or(1);

@@ -183,7 +183,7 @@ impl Topology {
         let has_equal_ways = self.has_equal_ways() && self.has_equal_interfaces();
         move |src, dst| {
             if has_equal_ways {
-                let path = paths.of(src, dst)?;
+                let path = paths.hops(src, dst)?;
                 let one_way = RoundTrip { data: idle(&path, data), control: idle(&path, control) };
                 return Some((path.len(), one_way));
             }

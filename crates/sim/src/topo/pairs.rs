@@ -33,7 +33,7 @@ impl Topology {
         for (src, dst) in self.distinct_pairs(&self.kinds_of_hosts()) {
             sources.entry(dst).or_default().push(src);
         }
-        let graph = SwitchGraph::new(&PortWiring::of(self), &|_| true);
+        let graph = SwitchGraph::new(&PortWiring::new(self), &|_| true);
         let switches = |host: u32| links[host as usize].iter().map(|link| link.switch);
         let mut hops = Vec::new();
         sources.into_iter().all(|(dst, sources)| {

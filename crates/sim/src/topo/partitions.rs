@@ -23,7 +23,7 @@ pub(crate) struct Partitions {
 impl Partitions {
     /// Divides a network into `count` partitions, or fewer if it has fewer racks. `None` if these
     /// are fewer than two, or if a link between them has no delay.
-    pub(crate) fn of(topology: &Topology, count: usize) -> Option<Self> {
+    pub(crate) fn new(topology: &Topology, count: usize) -> Option<Self> {
         let racks = first_switches(topology);
         let mut first_stations = cuts(&racks, count);
         // Arbiters follow the hosts.
@@ -147,7 +147,7 @@ mod tests {
 
     /// Checks that partitions have all nodes, each in one of them, and returns the stations' cuts.
     fn cuts_of(topology: &Topology, count: usize) -> Option<Vec<u32>> {
-        let partitions = Partitions::of(topology, count)?;
+        let partitions = Partitions::new(topology, count)?;
         for number in 0..partitions.len() {
             let (first, n) = partitions.stations(number);
             assert!((first..first + n).all(|station| partitions.of_station(station) == number));
@@ -192,7 +192,7 @@ mod tests {
         });
         let fat_tree = fat_tree.build().unwrap();
         assert_eq!(cuts_of(&fat_tree, 4), Some(vec![0, 4, 8, 12, 16]));
-        let partitions = Partitions::of(&fat_tree, 4).unwrap();
+        let partitions = Partitions::new(&fat_tree, 4).unwrap();
         let of_level = |level: u8| {
             let switches = 0..fat_tree.n_switches();
             let own = switches.filter(|&switch| fat_tree.levels[switch as usize] == level);
@@ -218,6 +218,6 @@ mod tests {
             star.build().unwrap()
         };
         assert_eq!(cuts_of(&star(200.0), 2), Some(vec![0, 2, 4]));
-        assert_eq!(Partitions::of(&star(0.0), 2), None);
+        assert_eq!(Partitions::new(&star(0.0), 2), None);
     }
 }

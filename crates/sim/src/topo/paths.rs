@@ -253,7 +253,7 @@ impl Paths {
 
     /// The hops of a shortest path from host `src` to host `dst`; `None` if there is none. Of
     /// equally short paths it is the one over the links named first.
-    pub fn of(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
+    pub fn hops(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
         let mut at = Node::Host(src);
         let mut hops = Vec::new();
         while at != Node::Host(dst) {

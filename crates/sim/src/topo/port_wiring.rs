@@ -115,7 +115,7 @@ impl Rack {
 }
 
 impl PortWiring {
-    pub(super) fn of(wiring: &Wiring) -> Self {
+    pub(super) fn new(wiring: &Wiring) -> Self {
         let (n_stations, n_switches) = (wiring.n_stations() as usize, wiring.n_switches() as usize);
         let mut uplinks: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_stations];
         let mut of_switch: Vec<Vec<(u32, Node)>> = vec![Vec::new(); n_switches];

@@ -98,7 +98,7 @@ const NO_MASK: u16 = u16::MAX;
 impl Routes {
     /// Routes over the links for which `up` returns true, by link number.
     pub fn new(wiring: &Wiring, up: &dyn Fn(u32) -> bool) -> Self {
-        let ports = PortWiring::of(wiring);
+        let ports = PortWiring::new(wiring);
         let racks = ports.racks(wiring, up);
         let mut hosts = vec![(0, 0); wiring.n_stations() as usize];
         for (rack, n) in racks.iter().zip(0..) {

@@ -45,15 +45,15 @@ const TAKEN: u32 = u32::MAX;
 impl Releases {
     /// Creates the state of a run of `graph`, of which no flow has started.
     pub fn new(graph: Arc<Graph>) -> Self {
-        Self::of(graph, None)
+        Self::with_host(graph, None)
     }
 
     /// Creates the state of a host's part: the flows that `host` sends.
     pub fn for_host(graph: Arc<Graph>, host: NodeId) -> Self {
-        Self::of(graph, Some(host))
+        Self::with_host(graph, Some(host))
     }
 
-    fn of(graph: Arc<Graph>, host: Option<NodeId>) -> Self {
+    fn with_host(graph: Arc<Graph>, host: Option<NodeId>) -> Self {
         let open = graph.in_degrees();
         let at = (0..graph.len()).map(|node| graph.node(node).arrival).collect();
         let (causes, ready) = (Vec::new(), BinaryHeap::new());

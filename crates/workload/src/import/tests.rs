@@ -75,7 +75,7 @@ fn formats_are_distinguished_by_contents() {
     let of = |bytes: &[u8]| {
         let file = dir.path().join("file");
         fs::write(&file, bytes).unwrap();
-        Format::of_contents(&file)
+        Format::from_contents(&file)
     };
     let trace = chakra::file(&[chakra::Fields::node(1, 4)]);
     for (bytes, format) in [

@@ -46,8 +46,10 @@ impl Pattern for TraceSpec {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let file = checker.context().base_dir.join(&self.file);
-        let known =
-            self.format.or_else(|| Format::of(&file)).or_else(|| Format::of_contents(&file));
+        let known = self
+            .format
+            .or_else(|| Format::from_name(&file))
+            .or_else(|| Format::from_contents(&file));
         let Some(format) = known else {
             let names = Format::names();
             let expected = format!(

@@ -72,7 +72,7 @@ formats! {
 impl Format {
     /// Returns the format that the name of `file` suggests: `.csv` and `.csv.gz`, `.parquet`, `.cm`
     /// of htsim, `.goal`, `.et` of Chakra. The others have no suffix.
-    pub fn of(file: &Path) -> Option<Self> {
+    pub fn from_name(file: &Path) -> Option<Self> {
         let name = file.file_name()?.to_str()?.to_ascii_lowercase();
         let has = |entry: &&Entry| entry.suffixes.iter().any(|suffix| name.ends_with(suffix));
         ENTRIES.iter().find(has).map(|entry| entry.format)
@@ -80,7 +80,7 @@ impl Format {
 
     /// Returns the format that the contents of `file` suggest. Tables of numbers without a header
     /// suggest none.
-    pub fn of_contents(file: &Path) -> Option<Self> {
+    pub fn from_contents(file: &Path) -> Option<Self> {
         let mut bytes = Vec::new();
         File::open(file).ok()?.take(contents::HEAD_BYTES).read_to_end(&mut bytes).ok()?;
         ENTRIES.iter().find(|entry| (entry.matches)(&bytes)).map(|entry| entry.format)

@@ -186,7 +186,7 @@ fn named(error: TraceError, hosts: Option<&HostNames>) -> TraceError {
 
 /// Adds the format that the contents suggest to an error of another format's reader.
 fn hinted(error: TraceError, file: &Path, format: Format) -> TraceError {
-    let suggested = Format::of_contents(file).filter(|&other| other != format);
+    let suggested = Format::from_contents(file).filter(|&other| other != format);
     let Some(suggested) = suggested.map(Format::name) else { return error };
     let hint = format!("; the file looks like format {suggested:?}");
     match error {

@@ -54,7 +54,7 @@ proptest! {
         let check = check(50, Order::Require);
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
             let file = dir.path().join(name);
-            let format = Format::of(&file).unwrap();
+            let format = Format::from_name(&file).unwrap();
             match format {
                 Format::Parquet => write_parquet(&file, flows.iter().copied()).unwrap(),
                 _ => write_csv(&file, flows.iter().copied()).unwrap(),

@@ -42,7 +42,7 @@ pub(super) struct PlanFacts<'a> {
 }
 
 /// Returns the warnings of a plan, and true if its load is more than the core carries.
-pub(super) fn of(facts: &PlanFacts<'_>) -> (Vec<Warning>, bool) {
+pub(super) fn plan_warnings(facts: &PlanFacts<'_>) -> (Vec<Warning>, bool) {
     let &PlanFacts { plan, sim, workload, transport, .. } = facts;
     let mut warnings = Vec::new();
     warnings.extend(facts.network.imported.notes.iter().map(|note| topology_note(note)));

@@ -9,7 +9,7 @@ use super::stats::CoreStats;
 use crate::fastpod::config::{Fastpod, Order};
 use crate::fastpod::packing::{CellTime, cells_of};
 use crate::fastpod::pod::backlog::Backlog;
-use crate::fastpod::pod::requests::{Grant, HostDemands, Outcome, SchdAnswer};
+use crate::fastpod::pod::requests::{Grant, HostDemands, RetryAction, SchdAnswer};
 use crate::fastpod::pod::routes::control;
 use crate::fastpod::pod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
@@ -264,12 +264,12 @@ impl PodPort {
             return;
         }
         match self.requests.handle_timeout(now, fastpod) {
-            Outcome::None => {}
-            Outcome::RequestAgain => {
+            RetryAction::None => {}
+            RetryAction::RequestAgain => {
                 stats.resets += 1;
                 self.request_all_slots(now, fastpod, core);
             }
-            Outcome::Abort => {
+            RetryAction::Abort => {
                 let waiting = self.queues.values().map(|queue| queue.packets.len()).sum::<usize>();
                 stats.cells_abandoned += (waiting + self.packed_packets.len()) as u64;
                 self.queues.clear();

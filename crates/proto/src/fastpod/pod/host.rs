@@ -14,7 +14,7 @@ use rampmeter_types::{
 use super::clocks::{LEAD_SLACK, is_jump, is_next_epoch};
 use super::queues::Queues;
 use super::receiver::Receiver;
-use super::requests::{Grant, HostDemands, Outcome, SchdAnswer};
+use super::requests::{Grant, HostDemands, RetryAction, SchdAnswer};
 use super::routes;
 use super::stats::FastpodStats;
 use super::timing::{Instant, Timing, instant};
@@ -187,12 +187,12 @@ impl FastpodHost {
             return;
         }
         match self.requests.handle_timeout(now, &self.fastpod) {
-            Outcome::None => {}
-            Outcome::RequestAgain => {
+            RetryAction::None => {}
+            RetryAction::RequestAgain => {
                 self.stats.resets += 1;
                 self.request_all_slots(now);
             }
-            Outcome::Abort => self.queues.fail_waiting(&mut self.out),
+            RetryAction::Abort => self.queues.fail_waiting(&mut self.out),
         }
     }
 }

@@ -258,9 +258,9 @@ impl HostDemands {
     }
 
     /// Handles the timeout if no answer arrives.
-    pub(crate) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> Outcome {
+    pub(crate) fn handle_timeout(&mut self, now: Time, fastpod: &Fastpod) -> RetryAction {
         if self.due(fastpod) > now {
-            return Outcome::None;
+            return RetryAction::None;
         }
         // A long wait for a slot is no failure if the arbiter's SCHDs arrive.
         let is_heard = self.attempts == 0
@@ -275,16 +275,16 @@ impl HostDemands {
         let silence = now.saturating_since(self.first_attempt_at);
         if fastpod.attempt_limit.is_exceeded(self.attempts, silence) {
             self.attempts = 0;
-            return Outcome::Abort;
+            return RetryAction::Abort;
         }
         self.restart();
-        Outcome::RequestAgain
+        RetryAction::RequestAgain
     }
 }
 
 /// Reaction of a host that receives no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RetryAction {
     None,
     RequestAgain,
     Abort,
@@ -351,7 +351,7 @@ mod tests {
         let late = Time::ZERO + fastpod.retry;
         demands_of_host.on_schd(late, answer(0, 0, 0), None);
         assert_eq!(demands_of_host.deadline(true, &fastpod), late);
-        assert_eq!(demands_of_host.handle_timeout(late, &fastpod), Outcome::RequestAgain);
+        assert_eq!(demands_of_host.handle_timeout(late, &fastpod), RetryAction::RequestAgain);
         assert_eq!(demands_of_host.stamp(), (2, 0));
         demands_of_host.set_demand(1, 3, &fastpod);
         take(&mut demands_of_host, late);
@@ -359,7 +359,7 @@ mod tests {
         demands_of_host.on_schd(late, answer(2, 1, 1), None);
         assert!(demands_of_host.deadline(true, &fastpod) <= late + fastpod.retry * 2);
         let later = late + fastpod.retry * 2;
-        assert_eq!(demands_of_host.handle_timeout(later, &fastpod), Outcome::RequestAgain);
+        assert_eq!(demands_of_host.handle_timeout(later, &fastpod), RetryAction::RequestAgain);
     }
 
     /// A broken arbiter gives one slot twice: the first grant holds.
@@ -389,11 +389,11 @@ mod tests {
         while now + fastpod.unresponsive_after / 2 < Time::ZERO + wait {
             now += fastpod.unresponsive_after / 2;
             demands_of_host.on_schd(now, answer(1, 1, 2), None);
-            assert_eq!(demands_of_host.handle_timeout(now, &fastpod), Outcome::None);
+            assert_eq!(demands_of_host.handle_timeout(now, &fastpod), RetryAction::None);
         }
         assert_eq!(
             demands_of_host.handle_timeout(Time::ZERO + wait, &fastpod),
-            Outcome::RequestAgain
+            RetryAction::RequestAgain
         );
         assert!(demands_of_host.set_demand(1, 3, &fastpod));
     }

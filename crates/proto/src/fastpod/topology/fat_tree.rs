@@ -35,7 +35,7 @@ impl Pods {
             return Some(pod.into());
         }
         let layout = Layout::recognise(wiring)?;
-        let ports = Ports::of(wiring);
+        let ports = Ports::new(wiring);
         if ports.most() > usize::from(SourceRoute::PORTS) {
             return None;
         }

@@ -27,7 +27,7 @@ impl Pod {
         if above.is_empty() || racks.len() < 2 {
             return None;
         }
-        let ports = Ports::of(wiring);
+        let ports = Ports::new(wiring);
         if ports.most() > usize::from(SourceRoute::PORTS) {
             return None;
         }
@@ -73,7 +73,7 @@ impl Pod {
 /// has at least as many ways up as hosts, and ports for two arbiters.
 pub(super) fn is_schedulable_pod(wiring: &Wiring) -> bool {
     let Some(pod) = Pod::recognise(wiring, Bytes::new(1)) else { return false };
-    let ports = Ports::of(wiring);
+    let ports = Ports::new(wiring);
     let ports = wiring.racks().into_iter().map(|rack| ports.at(rack).len() + 2);
     if ports.max() > Some(usize::from(SourceRoute::PORTS)) {
         return false;

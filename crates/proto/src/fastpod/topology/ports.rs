@@ -7,7 +7,7 @@ use rampmeter_types::{Span, Wiring};
 pub(super) struct Ports(Vec<Vec<Port>>);
 
 impl Ports {
-    pub(super) fn of(wiring: &Wiring) -> Self {
+    pub(super) fn new(wiring: &Wiring) -> Self {
         Self(wiring.ports())
     }
 

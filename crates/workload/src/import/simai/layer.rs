@@ -127,7 +127,7 @@ impl Groups {
     }
 
     /// Returns the groups of a kind: `stride` apart, `n` in each, in blocks of `stride * n`.
-    pub(super) fn of(&self, kind: Kind) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, kind: Kind) -> Vec<Vec<usize>> {
         let (tensor, data) = match self.policy {
             Policy::ModelData => (self.data, 1),
             _ => (1, self.tensor),

@@ -128,7 +128,7 @@ impl<'a> Run<'a> {
         };
         self.n_used += 1;
         let mut received = Vec::new();
-        for group in self.groups.of(kind) {
+        for group in self.groups.groups(kind) {
             // No algorithm has more than two messages a pair.
             self.limit(2 * group.len() * group.len())?;
             let bytes = self.groups.policy.vector(collective, group.len(), part.bytes);

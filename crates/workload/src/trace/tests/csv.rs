@@ -153,7 +153,7 @@ fn fields_may_end_with_semicolons_or_tabs_between_comments() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("t.csv");
         fs::write(&file, text).unwrap();
-        assert_eq!(Format::of_contents(&file), Some(Format::Csv));
+        assert_eq!(Format::from_contents(&file), Some(Format::Csv));
         match read_trace(&file, Format::Csv, check(16, Order::Require)) {
             Ok(Trace::Graph(graph)) => Ok(graph.dependencies()),
             Ok(Trace::Flows(_)) => panic!("a flow waits"),
@@ -215,7 +215,7 @@ fn a_byte_order_mark_is_no_part_of_a_header() {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t");
     fs::write(&file, text).unwrap();
-    assert_eq!(Format::of_contents(&file), Some(Format::Csv));
+    assert_eq!(Format::from_contents(&file), Some(Format::Csv));
 }
 
 #[test]

@@ -6,7 +6,7 @@ fn graph(text: &str) -> Result<Graph, String> {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("f.goal");
     fs::write(&file, text).unwrap();
-    let read = read_trace(&file, Format::of(&file).unwrap(), check(16, Order::Require));
+    let read = read_trace(&file, Format::from_name(&file).unwrap(), check(16, Order::Require));
     match read {
         Ok(Trace::Graph(graph)) => Ok(graph),
         Ok(Trace::Flows(_)) => panic!("a schedule is a graph"),

@@ -203,7 +203,7 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
     let dir = TempDir::new().unwrap();
     let notes_of = |name: &str| {
         let path = dir.path().join(name);
-        let format = Format::of(&path).unwrap();
+        let format = Format::from_name(&path).unwrap();
         let read = read_with_notes(&path, format, check(16, Order::Require), &Options::default());
         read.map(|(trace, notes)| match trace {
             Trace::Flows(rows) => (rows.len(), notes.last().cloned().unwrap_or_default()),

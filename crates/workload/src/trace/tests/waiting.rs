@@ -53,7 +53,7 @@ proptest! {
         let dir = TempDir::new().unwrap();
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
             let file = dir.path().join(name);
-            let format = Format::of(&file).unwrap();
+            let format = Format::from_name(&file).unwrap();
             match format {
                 Format::Parquet => write_graph_parquet(&file, &graph).unwrap(),
                 _ => write_graph_csv(&file, &graph).unwrap(),
