@@ -10,7 +10,7 @@ use rampmeter_proto::fastpod::{Fastpod, FastpodArbiter, FastpodConfig, FastpodTr
 use rampmeter_sim::TopologySpec;
 use rampmeter_testkit::TestNetwork;
 use rampmeter_types::packet::Marks;
-use rampmeter_types::{Endpoint, MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time};
+use rampmeter_types::{MsgId, NodeId, Packet, PayloadRef, Priority, Protocol, Purpose, Rng, Time};
 
 /// Destinations that each host wants at one time.
 const WANTED: u32 = 9;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use rampmeter_types::envelope::TransportId;
 use rampmeter_types::{
-    ClockOrigin, Departure, Endpoint, Event, Gauge, Header, LatencyBound, Message, MsgId, NodeId,
-    Packet, Permission, Phase, Queueing, Receipt, Rng, SwitchFacts, SwitchProgram, TenantId, Time,
-    TransitPacket, Transport, Verdict,
+    ClockOrigin, Departure, Endpoint, Event, Gauge, Header, HostPolicy, LatencyBound, Message,
+    MsgId, NodeId, Observation, Packet, Permission, Phase, Protocol, Queueing, Receipt, Rng,
+    SwitchFacts, SwitchProgram, TenantId, Time, TransitPacket, Transport, Verdict,
 };
 
 pub use self::arbiter::CoexistingArbiter;
@@ -79,7 +79,7 @@ impl<A: Transport, B: Transport> Transport for Coexisting<A, B> {
     }
 }
 
-impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
+impl<A: Endpoint, B: Endpoint> Protocol for CoexistingHost<A, B> {
     type Header = CoexistingHeader<A::Header, B::Header>;
     type Config = CoexistingConfig<A::Config, B::Config>;
 
@@ -105,10 +105,6 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
         self.lower.cancel(now, msg);
     }
 
-    fn latency_bound(&self) -> Option<LatencyBound> {
-        self.upper.latency_bound().map(|promise| LatencyBound { tenant: Some(FIRST), ..promise })
-    }
-
     fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt {
         match packet.header {
             CoexistingHeader::Upper(header) => {
@@ -120,6 +116,63 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
         }
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        self.upper.handle_timeout(now);
+        self.lower.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
+        if let Some(packet) = self.upper.poll_transmit(now) {
+            return Some(wrap_upper(&packet));
+        }
+        self.lower.poll_transmit(now).map(|packet| wrap_lower(&packet))
+    }
+
+    fn wants_transmit(&self) -> bool {
+        self.upper.wants_transmit() || self.lower.wants_transmit()
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.upper.poll_timeout().min(self.lower.poll_timeout())
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.upper.poll_event().or_else(|| self.lower.poll_event())
+    }
+}
+
+impl<A: Endpoint, B: Endpoint> Observation for CoexistingHost<A, B> {
+    fn latency_bound(&self) -> Option<LatencyBound> {
+        self.upper.latency_bound().map(|promise| LatencyBound { tenant: Some(FIRST), ..promise })
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.upper.counters(each);
+        self.lower.counters(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.upper.gauges(each);
+        self.lower.gauges(each);
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        self.upper.phases(each);
+        self.lower.phases(each);
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        self.upper.permission(now, msg).or_else(|| self.lower.permission(now, msg))
+    }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        let ((sent, arriving), lower) =
+            (self.upper.message_counts()?, self.lower.message_counts()?);
+        Some((sent + lower.0, arriving + lower.1))
+    }
+}
+
+impl<A: Endpoint, B: Endpoint> HostPolicy for CoexistingHost<A, B> {
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
             CoexistingHeader::Upper(header) => {
@@ -157,31 +210,6 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
         self.lower.abandon(now, src, msg);
     }
 
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.upper.counters(each);
-        self.lower.counters(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.upper.gauges(each);
-        self.lower.gauges(each);
-    }
-
-    fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        self.upper.phases(each);
-        self.lower.phases(each);
-    }
-
-    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
-        self.upper.permission(now, msg).or_else(|| self.lower.permission(now, msg))
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        let ((sent, arriving), lower) =
-            (self.upper.message_counts()?, self.lower.message_counts()?);
-        Some((sent + lower.0, arriving + lower.1))
-    }
-
     fn limit_arriving(&mut self, per_peer: u32) {
         self.upper.limit_arriving(per_peer);
         self.lower.limit_arriving(per_peer);
@@ -194,30 +222,6 @@ impl<A: Endpoint, B: Endpoint> Endpoint for CoexistingHost<A, B> {
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.upper.forget_peer(now, peer);
         self.lower.forget_peer(now, peer);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.upper.handle_timeout(now);
-        self.lower.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>> {
-        if let Some(packet) = self.upper.poll_transmit(now) {
-            return Some(wrap_upper(&packet));
-        }
-        self.lower.poll_transmit(now).map(|packet| wrap_lower(&packet))
-    }
-
-    fn wants_transmit(&self) -> bool {
-        self.upper.wants_transmit() || self.lower.wants_transmit()
-    }
-
-    fn poll_timeout(&self) -> Time {
-        self.upper.poll_timeout().min(self.lower.poll_timeout())
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.upper.poll_event().or_else(|| self.lower.poll_event())
     }
 }
 

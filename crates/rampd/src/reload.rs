@@ -17,7 +17,7 @@ use rampmeter_proto::keys::BadKey;
 use rampmeter_runtime::{
     Applications, Datapath, Node, NodeConfig, PrivateKey, SecureDatapath, Signals,
 };
-use rampmeter_types::{Endpoint, Span, Time};
+use rampmeter_types::{Endpoint, Protocol, Span, Time};
 use tracing::{info, warn};
 
 use crate::config::Setup;
@@ -25,8 +25,8 @@ use crate::error::Error;
 use crate::node_config::node_config;
 
 /// Parameters of the protocol in a configuration.
-pub(crate) type Protocol<'a, E> =
-    &'a dyn Fn(&Setup) -> Result<Arc<<E as Endpoint>::Config>, BadKey>;
+pub(crate) type ConfigFactory<'a, E> =
+    &'a dyn Fn(&Setup) -> Result<Arc<<E as Protocol>::Config>, BadKey>;
 
 /// Time after which a reading thread counts as stalled.
 const STALLED: Span = Span::from_us(10_000_000);
@@ -59,7 +59,7 @@ impl ConfigLoader {
         &mut self,
         signals: &Signals,
         setup: &mut Setup,
-        protocol: Protocol<'_, E>,
+        protocol: ConfigFactory<'_, E>,
         node: &mut Node<E, SecureDatapath<D>, A>,
         now: Time,
     ) {
@@ -143,7 +143,7 @@ impl ConfigLoader {
 fn apply<E: Endpoint, D: Datapath, A: Applications>(
     LoadResult { setup: mut new, config, key }: LoadResult,
     setup: &mut Setup,
-    protocol: Protocol<'_, E>,
+    protocol: ConfigFactory<'_, E>,
     node: &mut Node<E, SecureDatapath<D>, A>,
     now: Time,
 ) -> Result<(), Error> {

@@ -28,7 +28,7 @@ use crate::error::Error;
 use crate::key_log::KeyLogQueue;
 use crate::metrics::NodeObserver;
 use crate::node_config::node_config;
-use crate::reload::{ConfigLoader, Protocol};
+use crate::reload::{ConfigFactory, ConfigLoader};
 
 /// Runs `rampd node`.
 pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
@@ -119,14 +119,15 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
     fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, T::Host> = &|setup| setup.transport.config::<T>().map(Arc::new);
+        let again: ConfigFactory<'_, T::Host> =
+            &|setup| setup.transport.config::<T>().map(Arc::new);
         run::<T::Host, A>(setup, clock, Arc::new(config), again, apps, signals)
     }
 
     fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, CoexistingHost<U::Host, L::Host>> =
+        let again: ConfigFactory<'_, CoexistingHost<U::Host, L::Host>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         run::<CoexistingHost<U::Host, L::Host>, A>(
             setup,
@@ -151,7 +152,8 @@ impl Action for RunArbiter<'_> {
     fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, T::Arbiter> = &|setup| setup.transport.config::<T>().map(Arc::new);
+        let again: ConfigFactory<'_, T::Arbiter> =
+            &|setup| setup.transport.config::<T>().map(Arc::new);
         let apps = || Ok(NoApplications);
         run::<T::Arbiter, _>(setup, clock, Arc::new(config), again, apps, signals)
     }
@@ -159,7 +161,7 @@ impl Action for RunArbiter<'_> {
     fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
         let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
-        let again: Protocol<'_, CoexistingArbiter<U, L>> =
+        let again: ConfigFactory<'_, CoexistingArbiter<U, L>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         let apps = || Ok(NoApplications);
         run::<CoexistingArbiter<U, L>, _>(setup, clock, Arc::new(both), again, apps, signals)
@@ -170,7 +172,7 @@ fn run<E: Endpoint, A: Applications>(
     setup: &Setup,
     clock: Clock,
     protocol: Arc<E::Config>,
-    again: Protocol<'_, E>,
+    again: ConfigFactory<'_, E>,
     apps: impl FnOnce() -> Result<A, Error>,
     signals: &Signals,
 ) -> Result<(), Error> {
@@ -235,7 +237,7 @@ fn serve<E: Endpoint, D: Datapath, A: Applications>(
     setup: &Setup,
     clock: &Clock,
     mut node: Node<E, SecureDatapath<D>, A>,
-    protocol: Protocol<'_, E>,
+    protocol: ConfigFactory<'_, E>,
     signals: &Signals,
 ) -> Result<(), Error> {
     node.set_clock_origin(clock.now(), clock.origin());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_types::fabric::LinksDown;
 use rampmeter_types::{
-    Endpoint, Event, Gauge, LatencyBound, Message, MsgId, NodeId, Packet, Permission, Phase,
-    Planes, Receipt, Time,
+    Endpoint, Event, Gauge, LatencyBound, Message, MsgId, NodeId, Observation, Packet, Permission,
+    Phase, Planes, Protocol, Receipt, Time,
 };
 
 /// A host's endpoint or an arbiter's.
@@ -157,7 +157,7 @@ where
             Self::Host(e) => e.permission_deadline(),
             Self::Arbiter(e) => e.permission_deadline(),
             Self::Planes(e) => {
-                let deadlines = e.parts.iter().map(Endpoint::permission_deadline);
+                let deadlines = e.parts.iter().map(Observation::permission_deadline);
                 deadlines.min().unwrap_or(Time::NEVER)
             }
         }
@@ -237,11 +237,11 @@ impl<H: Endpoint> PlaneHost<H> {
     }
 
     fn wants_transmit(&self) -> bool {
-        self.parts.iter().any(Endpoint::wants_transmit)
+        self.parts.iter().any(Protocol::wants_transmit)
     }
 
     fn poll_timeout(&self) -> Time {
-        self.parts.iter().map(Endpoint::poll_timeout).min().unwrap_or(Time::NEVER)
+        self.parts.iter().map(Protocol::poll_timeout).min().unwrap_or(Time::NEVER)
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -253,6 +253,6 @@ impl<H: Endpoint> PlaneHost<H> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.parts.iter_mut().find_map(Endpoint::poll_event)
+        self.parts.iter_mut().find_map(Protocol::poll_event)
     }
 }

@@ -6,7 +6,9 @@ use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::registered::{self, Assumptions, Network, Site, SlowerLink};
 use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec, topologies};
 use rampmeter_types::fabric::{FabricNeeds, Forwarding, Need};
-use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rate, Rng, Span, Time};
+use rampmeter_types::{
+    Bytes, FabricFacts, NodeId, Observation, Protocol, Purpose, Rate, Rng, Span, Time,
+};
 
 /// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
 pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {

@@ -13,8 +13,8 @@ use rampmeter_types::fabric::Racks;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::wire::Formats;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Pairs, PayloadRef,
-    Priority, Purpose, Rate, Rng, Span, Time, Transport,
+    Bytes, Event, FabricFacts, Header, HostPolicy, Message, MsgId, NodeId, Observation, Packet,
+    Pairs, PayloadRef, Priority, Protocol, Purpose, Rate, Rng, Span, Time, Transport,
 };
 
 use crate::idle::IdleTimes;

@@ -1,13 +1,14 @@
 //! Interface of protocols and drivers: a protocol is an [`Endpoint`], and drivers run it.
 //!
-//! An endpoint is the transport of one host (or of one arbiter). It is *sans-IO*: time, randomness
+//! An endpoint is the transport of one host (or of one arbiter): its [`Protocol`], its
+//! [`Observation`] and the [`HostPolicy`]. It is *sans-IO*: time, randomness
 //! and packets are arguments, so the simulator, the host runtime and the fault checker run the same
 //! code. A driver loops over
 //!
-//! 1. one input: [`Endpoint::submit`], [`Endpoint::handle_packet`], [`Endpoint::handle_timeout`],
-//!    [`Endpoint::cancel`] or [`Endpoint::forget_peer`];
-//! 2. all outputs: [`Endpoint::poll_event`] until `None`, [`Endpoint::poll_transmit`] as long as
-//!    the interface can accept a packet, then [`Endpoint::poll_timeout`] for the next deadline.
+//! 1. one input: [`Protocol::submit`], [`Protocol::handle_packet`], [`Protocol::handle_timeout`],
+//!    [`Protocol::cancel`] or [`HostPolicy::forget_peer`];
+//! 2. all outputs: [`Protocol::poll_event`] until `None`, [`Protocol::poll_transmit`] as long as
+//!    the interface can accept a packet, then [`Protocol::poll_timeout`] for the next deadline.
 //!
 //! `now` never decreases. The interface *pulls*: it requests a packet when it can send one, so that
 //! a protocol chooses at the last moment.
@@ -174,8 +175,13 @@ pub enum Permission {
     Awaited(&'static Stage),
 }
 
-/// Transport of one host.
-pub trait Endpoint: Sized {
+/// Transport of one host: its protocol, its state for observers, and the rules of its host.
+pub trait Endpoint: Protocol + Observation + HostPolicy {}
+
+impl<T: Protocol + Observation + HostPolicy> Endpoint for T {}
+
+/// State machine of a protocol: messages, packets and time go in, packets and events come out.
+pub trait Protocol: Sized {
     /// Header of its packets.
     type Header: Header;
     /// Parameters, shared by all endpoints of a run.
@@ -196,43 +202,45 @@ pub trait Endpoint: Sized {
     /// timeout. Does nothing for a message that has ended or was never submitted.
     fn cancel(&mut self, now: Time, msg: MsgId);
 
+    /// Handles a packet that has arrived. Returns the effect of its payload.
+    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
+
+    /// Reports the links between switches that have failed. All others work, and routing avoids the
+    /// failed ones from now on. Drivers that have the topology call it for arbiters.
+    fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}
+
+    /// Handles a deadline that may have passed. Calls before the deadline change nothing.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// Returns the next packet to send on the link, if any.
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>>;
+
+    /// Returns the next packet of the highest class to send on the link, if any. Called instead of
+    /// [`Protocol::poll_transmit`] while priority flow control has paused the other classes. None
+    /// by default: the pause stops all classes.
+    fn poll_control(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
+        None
+    }
+
+    /// Returns true if [`Protocol::poll_transmit`] could return a packet now. A driver with a busy
+    /// link calls this instead of polling; a spurious `true` costs one empty poll.
+    fn wants_transmit(&self) -> bool {
+        true
+    }
+
+    /// Returns the next deadline of [`Protocol::handle_timeout`]; [`Time::NEVER`] if there is none.
+    fn poll_timeout(&self) -> Time;
+
+    /// Returns the next event for the driver.
+    fn poll_event(&mut self) -> Option<Event>;
+}
+
+/// State of an endpoint for statistics, timelines and tests. Reading it changes nothing.
+pub trait Observation: Protocol {
     /// Returns the bound that the transport promises, if it promises one. It is constant for each
     /// endpoint.
     fn latency_bound(&self) -> Option<LatencyBound> {
         None
-    }
-
-    /// Handles a packet that has arrived. Returns the effect of its payload.
-    fn handle_packet(&mut self, now: Time, packet: &Packet<Self::Header>) -> Receipt;
-
-    /// Handles a data packet whose message has no memory, instead of [`Endpoint::handle_packet`].
-    /// Refreshes its sender's state: a paused sender is not unresponsive. Returns true if the
-    /// message was delivered here before. The packet must then be handled, to acknowledge it again.
-    /// May be true for an abandoned message; never for one with new bytes.
-    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
-
-    /// Returns true if a data packet has no new bytes: its payload has arrived before, wholly or in
-    /// part, or belongs to a message that has ended. If true, [`Endpoint::handle_packet`] never
-    /// returns [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
-    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool;
-
-    /// Pauses a message that is announced or arriving, because there is no memory for it. From now
-    /// on the endpoint requests no more of it, by token, grant or request, and its sender does not
-    /// count as unresponsive. The message may be unknown to the endpoint. Packets in flight may
-    /// still arrive: the driver drops them, and calls this again for each. Transports whose
-    /// receivers do not control their senders do nothing.
-    fn pause(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
-
-    /// Resumes a paused message, as if its packets had not been dropped on purpose. Drivers resume
-    /// every message that they have paused, including abandoned ones.
-    fn resume(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
-
-    /// Ends an arriving message that the driver refuses, paused or not: nothing more of it is
-    /// requested, and its later packets are ignored. The driver notifies its sender. The message
-    /// may be unknown to the endpoint. Transports whose receivers request nothing need not override
-    /// it.
-    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.resume(now, src, msg);
     }
 
     /// Calls `each` with the endpoint's counters by name: a fixed list in a fixed order. Names are
@@ -257,7 +265,7 @@ pub trait Endpoint: Sized {
         None
     }
 
-    /// Returns the next deadline at which [`Endpoint::permission`] may change.
+    /// Returns the next deadline at which [`Observation::permission`] may change.
     fn permission_deadline(&self) -> Time {
         self.poll_timeout()
     }
@@ -266,6 +274,39 @@ pub trait Endpoint: Sized {
     /// it does not count them. Tests use it to prove that all state is freed.
     fn message_counts(&self) -> Option<(usize, usize)> {
         None
+    }
+}
+
+/// Rules of the host: memory for arriving messages, peers that restart, other settings.
+pub trait HostPolicy: Protocol {
+    /// Handles a data packet whose message has no memory, instead of [`Protocol::handle_packet`].
+    /// Refreshes its sender's state: a paused sender is not unresponsive. Returns true if the
+    /// message was delivered here before. The packet must then be handled, to acknowledge it again.
+    /// May be true for an abandoned message; never for one with new bytes.
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
+
+    /// Returns true if a data packet has no new bytes: its payload has arrived before, wholly or in
+    /// part, or belongs to a message that has ended. If true, [`Protocol::handle_packet`] never
+    /// returns [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
+    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool;
+
+    /// Pauses a message that is announced or arriving, because there is no memory for it. From now
+    /// on the endpoint requests no more of it, by token, grant or request, and its sender does not
+    /// count as unresponsive. The message may be unknown to the endpoint. Packets in flight may
+    /// still arrive: the driver drops them, and calls this again for each. Transports whose
+    /// receivers do not control their senders do nothing.
+    fn pause(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// Resumes a paused message, as if its packets had not been dropped on purpose. Drivers resume
+    /// every message that they have paused, including abandoned ones.
+    fn resume(&mut self, _now: Time, _src: NodeId, _msg: MsgId) {}
+
+    /// Ends an arriving message that the driver refuses, paused or not: nothing more of it is
+    /// requested, and its later packets are ignored. The driver notifies its sender. The message
+    /// may be unknown to the endpoint. Transports whose receivers request nothing need not override
+    /// it.
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.resume(now, src, msg);
     }
 
     /// Limits the number of messages that are arriving from each peer. Packets of further messages
@@ -290,33 +331,4 @@ pub trait Endpoint: Sized {
     fn reconfigure(&mut self, _now: Time, _config: Arc<Self::Config>) -> bool {
         false
     }
-
-    /// Reports the links between switches that have failed. All others work, and routing avoids the
-    /// failed ones from now on. Drivers that have the topology call it for arbiters.
-    fn handle_links(&mut self, _now: Time, _down: &LinksDown) {}
-
-    /// Handles a deadline that may have passed. Calls before the deadline change nothing.
-    fn handle_timeout(&mut self, now: Time);
-
-    /// Returns the next packet to send on the link, if any.
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<Self::Header>>;
-
-    /// Returns the next packet of the highest class to send on the link, if any. Called instead of
-    /// [`Endpoint::poll_transmit`] while priority flow control has paused the other classes. None
-    /// by default: the pause stops all classes.
-    fn poll_control(&mut self, _now: Time) -> Option<Packet<Self::Header>> {
-        None
-    }
-
-    /// Returns true if [`Endpoint::poll_transmit`] could return a packet now. A driver with a busy
-    /// link calls this instead of polling; a spurious `true` costs one empty poll.
-    fn wants_transmit(&self) -> bool {
-        true
-    }
-
-    /// Returns the next deadline of [`Endpoint::handle_timeout`]; [`Time::NEVER`] if there is none.
-    fn poll_timeout(&self) -> Time;
-
-    /// Returns the next event for the driver.
-    fn poll_event(&mut self) -> Option<Event>;
 }

@@ -35,7 +35,8 @@ pub mod wiring;
 
 pub use clock::ClockOrigin;
 pub use endpoint::{
-    Endpoint, Event, Gauge, LatencyBound, Message, Permission, Phase, Receipt, Stage,
+    Endpoint, Event, Gauge, HostPolicy, LatencyBound, Message, Observation, Permission, Phase,
+    Protocol, Receipt, Stage,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

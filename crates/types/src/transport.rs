@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::endpoint::{Endpoint, Event, Message, Receipt};
+use crate::endpoint::{Endpoint, Event, HostPolicy, Message, Observation, Protocol, Receipt};
 use crate::id::{MsgId, NodeId};
 use crate::packet::Packet;
 use crate::rng::Rng;
@@ -269,7 +269,7 @@ pub trait Transport: 'static {
 #[derive(Debug)]
 pub struct NoArbiter<H, C>(Infallible, PhantomData<fn() -> (H, C)>);
 
-impl<H: Header, C> Endpoint for NoArbiter<H, C> {
+impl<H: Header, C> Protocol for NoArbiter<H, C> {
     type Header = H;
     type Config = C;
 
@@ -290,18 +290,6 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
         match self.0 {}
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<H>) -> bool {
-        match self.0 {}
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<H>) -> bool {
-        match self.0 {}
-    }
-
-    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {
-        match self.0 {}
-    }
-
     fn handle_timeout(&mut self, _now: Time) {
         match self.0 {}
     }
@@ -315,6 +303,22 @@ impl<H: Header, C> Endpoint for NoArbiter<H, C> {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
+        match self.0 {}
+    }
+}
+
+impl<H: Header, C> Observation for NoArbiter<H, C> {}
+
+impl<H: Header, C> HostPolicy for NoArbiter<H, C> {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<H>) -> bool {
+        match self.0 {}
+    }
+
+    fn is_duplicate(&mut self, _packet: &Packet<H>) -> bool {
+        match self.0 {}
+    }
+
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {
         match self.0 {}
     }
 }

@@ -1,9 +1,9 @@
 //! Parameters, and what follows from them on one network.
 
-use rampmeter_types::{Bytes, FabricFacts, Span};
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::toolkit::{AttemptLimit, Padding, forget_after};
 use rampmeter_proto::{BadKey, Keys, Segmentation};
+use rampmeter_types::{Bytes, FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

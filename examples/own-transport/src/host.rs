@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_types::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Priority, Receipt, Rng, Time,
-};
 use rampmeter_proto::toolkit::{AckReceiver, Announcement, OutgoingFlows, Output};
+use rampmeter_types::{
+    Bytes, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Priority,
+    Protocol, Receipt, Rng, Time,
+};
 
 use crate::config::Saw;
 use crate::wire::SawHeader;
@@ -63,7 +64,7 @@ impl SawHost {
     }
 }
 
-impl Endpoint for SawHost {
+impl Protocol for SawHost {
     type Header = SawHeader;
     type Config = Saw;
 
@@ -109,39 +110,6 @@ impl Endpoint for SawHost {
         }
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
-        let SawHeader::Data { flow, .. } = packet.header else { return false };
-        self.receiver.flows.is_delivered(packet.src, flow)
-    }
-
-    fn is_duplicate(&mut self, packet: &Packet<SawHeader>) -> bool {
-        let SawHeader::Data { flow, seq, .. } = packet.header else { return true };
-        self.receiver.flows.has_received(packet.src, flow, seq)
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        let Self { sending, waiting, receiver, out, .. } = self;
-        out.forget_peer(peer);
-        sending.forget_peer(peer, out, |slot, _| waiting.retain(|&waiting| waiting != slot));
-        receiver.forget_peer(peer, out);
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each("repeats", self.repeats);
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        Some((self.sending.len(), self.receiver.flows.len()))
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.receiver.flows.limit(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.receiver.flows.excess()
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         while let Some(slot) = self.sending.next_due(now) {
             let flow = &mut self.sending[slot];
@@ -184,5 +152,42 @@ impl Endpoint for SawHost {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
+    }
+}
+
+impl Observation for SawHost {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each("repeats", self.repeats);
+    }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        Some((self.sending.len(), self.receiver.flows.len()))
+    }
+}
+
+impl HostPolicy for SawHost {
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<SawHeader>) -> bool {
+        let SawHeader::Data { flow, .. } = packet.header else { return false };
+        self.receiver.flows.is_delivered(packet.src, flow)
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<SawHeader>) -> bool {
+        let SawHeader::Data { flow, seq, .. } = packet.header else { return true };
+        self.receiver.flows.has_received(packet.src, flow, seq)
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        let Self { sending, waiting, receiver, out, .. } = self;
+        out.forget_peer(peer);
+        sending.forget_peer(peer, out, |slot, _| waiting.retain(|&waiting| waiting != slot));
+        receiver.forget_peer(peer, out);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.receiver.flows.limit(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.receiver.flows.excess()
     }
 }

@@ -14,12 +14,12 @@ pub mod wire;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use rampmeter_types::envelope::TransportId;
-use rampmeter_types::{ForwardOnly, NoArbiter, SwitchFacts, Transport};
 use rampmeter_proto::catalogue::{Builtin, Catalogue, Visitor};
 use rampmeter_proto::registered::{DerivedValue, Site};
 use rampmeter_proto::{BadKey, RegisteredTransport, Segmentation};
 use rampmeter_py::Registry;
+use rampmeter_types::envelope::TransportId;
+use rampmeter_types::{ForwardOnly, NoArbiter, SwitchFacts, Transport};
 
 use config::{Saw, SawKeys};
 use host::SawHost;

@@ -116,41 +116,37 @@ impl Summary {
             .expect("every field is a number, a text or a container of those")
     }
 
-    pub(crate) fn new(
-        outcome: RunOutput<'_>,
-        mut recorder: Recorder,
-        measure: &MeasureSpec,
-    ) -> Self {
+    pub(crate) fn new(run: RunOutput<'_>, mut recorder: Recorder, measure: &MeasureSpec) -> Self {
         let end_ps = recorder.statistics_end_ps();
         let mut all = std::mem::take(&mut recorder.flow_samples);
         all.sort_unstable_by_key(|k| k.number);
-        let process = outcome.process(&all);
+        let process = run.process(&all);
         let warmup = WarmUpReport::new(measure, process, &all);
         let choice = CountedFlows { first: warmup.flows, end_ps };
         let counted: Vec<&FlowSample> =
             all.iter().filter(|k| choice.counts(k, Ideal::Delivered)).collect();
         let order = order_of(process);
-        let slowdown = slowdowns(&all, choice, outcome.bdp_bytes, order);
+        let slowdown = slowdowns(&all, choice, run.bdp_bytes, order);
         let window = Window::new(&WindowInput {
             counted: &counted,
             unfinished_flows: &recorder.unfinished_flows,
             unfinished: recorder.unfinished,
             warmup: warmup.flows,
-            process: outcome.process,
-            last_arrival: outcome.counters.last_arrival,
-            end_ps: outcome.end_ps,
+            process: run.process,
+            last_arrival: run.counters.last_arrival,
+            end_ps: run.end_ps,
             statistics_end: end_ps,
         });
         let knots = std::mem::take(&mut recorder.samples.cumulative);
         let is_sampled = !knots.is_empty();
         let samples = window.filter(|_| is_sampled).map(|w| w.samples(&knots));
-        let knots = with_ends(knots, &outcome, &all, &recorder.delivered_bytes);
+        let knots = with_ends(knots, &run, &all, &recorder.delivered_bytes);
         let carried = CarriedBytes { knots, window, is_sampled };
-        let tiers = carried.tiers(&outcome);
-        let flows = flow_counts(&outcome, &recorder, counted.len());
-        let delivered_share = outcome.delivered_share();
+        let tiers = carried.tiers(&run);
+        let flows = flow_counts(&run, &recorder, counted.len());
+        let delivered_share = run.delivered_share();
         let warnings = warnings::run_warnings(&warnings::RunFacts {
-            outcome: &outcome,
+            outcome: &run,
             recorder: &recorder,
             flows: &flows,
             warmup: &warmup,
@@ -163,15 +159,15 @@ impl Summary {
         let each = warnings.into_iter().map(|w| (w.code, (w.values, w.text)));
         let (warning_codes, (warning_values, warnings)) = each.unzip();
         Self {
-            counters: totals(&outcome),
-            status: outcome.status(&flows),
+            counters: totals(&run),
+            status: run.status(&flows),
             flows,
             window,
             warmup,
             warnings,
             warning_codes,
             warning_values,
-            utilisation: utilisation_of_hosts(&outcome.tiers, &tiers),
+            utilisation: utilisation_of_hosts(&run.tiers, &tiers),
             goodput_gbps: carried.gbps(&|knot| knot.fresh_bytes),
             tenant_goodput_gbps: carried.tenants(&recorder.delivered_bytes),
             delivered_share,
@@ -181,13 +177,13 @@ impl Summary {
             tenants: by_tenant(&counted, order),
             slowdown,
             tiers,
-            deadlocks: outcome.deadlocks,
-            collisions: outcome.collisions.map(CollisionReport::new),
+            deadlocks: run.deadlocks,
+            collisions: run.collisions.map(CollisionReport::new),
             queues: recorder.samples.queues.summaries(),
             latency: latency(&recorder),
-            transport: outcome.transport,
-            collectives: outcome.collectives,
-            rpcs: outcome.rpcs,
+            transport: run.transport,
+            collectives: run.collectives,
+            rpcs: run.rpcs,
         }
     }
 }

@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, Event, Message, MsgId, NodeId, Packet, Rate, Receipt, Rng, Time,
+    Bytes, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Rate, Receipt,
+    Rng, Time,
 };
 
 use super::flow::FlowGrant;
@@ -157,7 +158,7 @@ impl<C: Central> CentralAgent<C> {
     }
 }
 
-impl<C: Central> Endpoint for CentralAgent<C> {
+impl<C: Central> Protocol for CentralAgent<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -180,26 +181,6 @@ impl<C: Central> Endpoint for CentralAgent<C> {
             self.on_order(now, packet.src, number, order, grant.map(FlowGrant::rate));
         }
         Receipt::Control
-    }
-
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
-        true
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().report(each);
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        Some((self.flows(), 0))
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        Output::forget_peer(&mut self.requests.out, peer);
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -226,5 +207,29 @@ impl<C: Central> Endpoint for CentralAgent<C> {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.requests.out.next_event()
+    }
+}
+
+impl<C: Central> Observation for CentralAgent<C> {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().report(each);
+    }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        Some((self.flows(), 0))
+    }
+}
+
+impl<C: Central> HostPolicy for CentralAgent<C> {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+        false
+    }
+
+    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
+        true
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        Output::forget_peer(&mut self.requests.out, peer);
     }
 }

@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_types::fabric::LinksDown;
-use rampmeter_types::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
+use rampmeter_types::{
+    Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng, Span,
+    Time,
+};
 
 use super::controller::{Controller, Order};
 use super::scheme::Central;
 use super::wire::{CentralHeader, Control};
-use crate::toolkit::Output;
+use crate::toolkit::{Output, sides};
 
 /// The controller of a network, or its standby.
 #[derive(Debug)]
@@ -37,7 +40,7 @@ impl<C: Central> CentralArbiter<C> {
     }
 }
 
-impl<C: Central> Endpoint for CentralArbiter<C> {
+impl<C: Central> Protocol for CentralArbiter<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -69,26 +72,6 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
         Receipt::Control
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
-        true
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        let stats = self.controller.stats();
-        let all = [("grants", stats.grants), ("stops", stats.stops), ("late", stats.late)];
-        all.into_iter().for_each(|(name, value)| each(name, value));
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        self.controller.forget(now, peer);
-        self.pump(now);
-    }
-
     fn handle_links(&mut self, now: Time, down: &LinksDown) {
         self.controller.handle_links(now, down);
         self.pump(now);
@@ -114,5 +97,23 @@ impl<C: Central> Endpoint for CentralArbiter<C> {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.out.next_event()
+    }
+}
+
+impl<C: Central> Observation for CentralArbiter<C> {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let stats = self.controller.stats();
+        let all = [("grants", stats.grants), ("stops", stats.stops), ("late", stats.late)];
+        all.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}
+
+impl<C: Central> HostPolicy for CentralArbiter<C> {
+    sides! { no_data }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.controller.forget(now, peer);
+        self.pump(now);
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
-    Time,
+    Bytes, Event, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission,
+    Protocol, Receipt, Rng, Stage, Time,
 };
 
 use super::flow::FlowGrant;
@@ -141,7 +141,7 @@ impl<C: Central> CentralHost<C> {
     }
 }
 
-impl<C: Central> Endpoint for CentralHost<C> {
+impl<C: Central> Protocol for CentralHost<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -204,64 +204,6 @@ impl<C: Central> Endpoint for CentralHost<C> {
         Receipt::Control
     }
 
-    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
-        match packet.header {
-            CentralHeader::Tcp(header) => {
-                self.tcp.touch_if_delivered(now, &replace_header(packet, header))
-            }
-            CentralHeader::Order(_) => false,
-        }
-    }
-
-    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool {
-        match packet.header {
-            CentralHeader::Tcp(header) => self.tcp.is_duplicate(&replace_header(packet, header)),
-            CentralHeader::Order(_) => true,
-        }
-    }
-
-    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.tcp.pause(now, src, msg);
-    }
-
-    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.tcp.resume(now, src, msg);
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.stats().report(each);
-        self.tcp.counters(each);
-    }
-
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.tcp.gauges(each);
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        let waiting = self.requests.flows().filter(|(_, flow)| !flow.is_submitted).count();
-        self.tcp.message_counts().map(|(sent, arriving)| (sent + waiting, arriving))
-    }
-
-    fn limit_arriving(&mut self, per_peer: u32) {
-        self.tcp.limit_arriving(per_peer);
-    }
-
-    fn arriving_excess(&self) -> u64 {
-        self.tcp.arriving_excess()
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.requests.out.forget_peer(peer);
-        self.tcp.forget_peer(now, peer);
-        let is_waiting = |flow: &Flow| flow.message.dst == peer && !flow.is_submitted;
-        let waiting = self.requests.flows().filter(|(_, flow)| is_waiting(flow));
-        let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
-        for msg in waiting {
-            self.remove(msg);
-            self.requests.out.push_event(Event::Failed { msg });
-        }
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         self.tcp.handle_timeout(now);
         while let Some(DueRequest { msg, falls_back }) = self.requests.poll_due(now) {
@@ -272,13 +214,6 @@ impl<C: Central> Endpoint for CentralHost<C> {
                     .for_each(|msg| self.apply_grant(now, msg, Grant::CongestionControl, None));
             }
             self.request(now, msg);
-        }
-    }
-
-    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
-        match self.requests.get(msg) {
-            Some(flow) if !flow.is_submitted => Some(Permission::Awaited(CONTROLLER)),
-            _ => self.tcp.permission(now, msg),
         }
     }
 
@@ -318,5 +253,74 @@ impl<C: Central> Endpoint for CentralHost<C> {
             self.remove(msg);
         }
         Some(event)
+    }
+}
+
+impl<C: Central> Observation for CentralHost<C> {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.stats().report(each);
+        self.tcp.counters(each);
+    }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.tcp.gauges(each);
+    }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        let waiting = self.requests.flows().filter(|(_, flow)| !flow.is_submitted).count();
+        self.tcp.message_counts().map(|(sent, arriving)| (sent + waiting, arriving))
+    }
+
+    fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
+        match self.requests.get(msg) {
+            Some(flow) if !flow.is_submitted => Some(Permission::Awaited(CONTROLLER)),
+            _ => self.tcp.permission(now, msg),
+        }
+    }
+}
+
+impl<C: Central> HostPolicy for CentralHost<C> {
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
+        match packet.header {
+            CentralHeader::Tcp(header) => {
+                self.tcp.touch_if_delivered(now, &replace_header(packet, header))
+            }
+            CentralHeader::Order(_) => false,
+        }
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool {
+        match packet.header {
+            CentralHeader::Tcp(header) => self.tcp.is_duplicate(&replace_header(packet, header)),
+            CentralHeader::Order(_) => true,
+        }
+    }
+
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.tcp.pause(now, src, msg);
+    }
+
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.tcp.resume(now, src, msg);
+    }
+
+    fn limit_arriving(&mut self, per_peer: u32) {
+        self.tcp.limit_arriving(per_peer);
+    }
+
+    fn arriving_excess(&self) -> u64 {
+        self.tcp.arriving_excess()
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.requests.out.forget_peer(peer);
+        self.tcp.forget_peer(now, peer);
+        let is_waiting = |flow: &Flow| flow.message.dst == peer && !flow.is_submitted;
+        let waiting = self.requests.flows().filter(|(_, flow)| is_waiting(flow));
+        let waiting: Vec<MsgId> = waiting.map(|(msg, _)| msg).collect();
+        for msg in waiting {
+            self.remove(msg);
+            self.requests.out.push_event(Event::Failed { msg });
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Time,
-    Transport, fabric::LinksDown,
+    ClockOrigin, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Phase, Protocol,
+    Receipt, Rng, Time, Transport, fabric::LinksDown,
 };
 
 use super::pair::{
@@ -19,7 +19,7 @@ pub enum CoexistingArbiter<A: Transport, B: Transport> {
     Lower(B::Arbiter),
 }
 
-impl<A: Transport, B: Transport> Endpoint for CoexistingArbiter<A, B> {
+impl<A: Transport, B: Transport> Protocol for CoexistingArbiter<A, B> {
     type Header = CoexistingHeader<A::Header, B::Header>;
     type Config = CoexistingConfig<A::Config, B::Config>;
 
@@ -62,35 +62,6 @@ impl<A: Transport, B: Transport> Endpoint for CoexistingArbiter<A, B> {
         }
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
-        true
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        match self {
-            Self::Upper(arbiter) => arbiter.counters(each),
-            Self::Lower(arbiter) => arbiter.counters(each),
-        }
-    }
-
-    fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        match self {
-            Self::Upper(arbiter) => arbiter.phases(each),
-            Self::Lower(arbiter) => arbiter.phases(each),
-        }
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        match self {
-            Self::Upper(arbiter) => arbiter.forget_peer(now, peer),
-            Self::Lower(arbiter) => arbiter.forget_peer(now, peer),
-        }
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         match self {
             Self::Upper(arbiter) => arbiter.handle_timeout(now),
@@ -130,6 +101,39 @@ impl<A: Transport, B: Transport> Endpoint for CoexistingArbiter<A, B> {
         match self {
             Self::Upper(arbiter) => arbiter.poll_event(),
             Self::Lower(arbiter) => arbiter.poll_event(),
+        }
+    }
+}
+
+impl<A: Transport, B: Transport> Observation for CoexistingArbiter<A, B> {
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        match self {
+            Self::Upper(arbiter) => arbiter.counters(each),
+            Self::Lower(arbiter) => arbiter.counters(each),
+        }
+    }
+
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        match self {
+            Self::Upper(arbiter) => arbiter.phases(each),
+            Self::Lower(arbiter) => arbiter.phases(each),
+        }
+    }
+}
+
+impl<A: Transport, B: Transport> HostPolicy for CoexistingArbiter<A, B> {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
+        false
+    }
+
+    fn is_duplicate(&mut self, _packet: &Packet<Self::Header>) -> bool {
+        true
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        match self {
+            Self::Upper(arbiter) => arbiter.forget_peer(now, peer),
+            Self::Lower(arbiter) => arbiter.forget_peer(now, peer),
         }
     }
 }

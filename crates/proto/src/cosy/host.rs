@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, LatencyBound, Message, MsgId, NodeId, Packet, Receipt, Rng, Time,
+    Bytes, HostPolicy, LatencyBound, Message, MsgId, NodeId, Observation, Packet, Protocol,
+    Receipt, Rng, Time,
 };
 
 use super::config::Cosy;
@@ -52,13 +53,11 @@ impl CosyHost {
     }
 }
 
-impl Endpoint for CosyHost {
+impl Protocol for CosyHost {
     type Header = CosyHeader;
     type Config = Cosy;
 
-    sides! {
-        counters, permission, arriving, wants_transmit, poll_timeout, poll_event,
-    }
+    sides! { wants_transmit, poll_timeout, poll_event }
 
     fn new(config: Arc<Cosy>, node: NodeId, rng: Rng, _now: Time) -> Self {
         let slots = config.config.slots;
@@ -77,10 +76,6 @@ impl Endpoint for CosyHost {
 
     fn cancel(&mut self, _now: Time, msg: MsgId) {
         self.sender.cancel(msg, &mut self.out);
-    }
-
-    fn latency_bound(&self) -> Option<LatencyBound> {
-        Some(self.cosy.latency_bound())
     }
 
     #[inline]
@@ -124,32 +119,6 @@ impl Endpoint for CosyHost {
         Receipt::Control
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
-        let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
-        !self.receiver.is_reserved(rx_slot, seq)
-    }
-
-    fn is_duplicate(&mut self, packet: &Packet<CosyHeader>) -> bool {
-        let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
-        !self.receiver.is_expected(packet, seq, number, rx_slot, self.cosy.config.payload)
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        // Slots stay in use for a while after the end of their message.
-        let known = |(messages, slots): (usize, usize)| if messages > 0 { messages } else { slots };
-        Some((known(self.sender.state()), known(self.receiver.state())))
-    }
-
-    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receive(|receiver, cx| receiver.abandon(src, msg, cx));
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        self.sender.forget_peer(peer, &mut self.out);
-        self.receive(|receiver, cx| receiver.forget_peer(peer, cx));
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         if self.receiver.deadline() <= now {
             self.receive(|receiver, cx| receiver.handle_timeout(now, cx));
@@ -166,5 +135,43 @@ impl Endpoint for CosyHost {
         }
         let data = self.sender.next_data(now, &self.cosy, &mut self.out);
         data.or_else(|| self.out.next_control())
+    }
+}
+
+impl Observation for CosyHost {
+    sides! { counters, permission }
+
+    fn latency_bound(&self) -> Option<LatencyBound> {
+        Some(self.cosy.latency_bound())
+    }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        // Slots stay in use for a while after the end of their message.
+        let known = |(messages, slots): (usize, usize)| if messages > 0 { messages } else { slots };
+        Some((known(self.sender.state()), known(self.receiver.state())))
+    }
+}
+
+impl HostPolicy for CosyHost {
+    sides! { arriving }
+
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<CosyHeader>) -> bool {
+        let CosyHeader::Data { seq, rx_slot, .. } = packet.header else { return false };
+        !self.receiver.is_reserved(rx_slot, seq)
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<CosyHeader>) -> bool {
+        let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
+        !self.receiver.is_expected(packet, seq, number, rx_slot, self.cosy.config.payload)
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receive(|receiver, cx| receiver.abandon(src, msg, cx));
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receive(|receiver, cx| receiver.forget_peer(peer, cx));
     }
 }

@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+    Bytes, Event, FabricFacts, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Rng, Span,
     SwitchFacts, SwitchProgram, Time, TransitPacket, Transport, Verdict,
 };
 use stateright::{Checker, Model, Property};

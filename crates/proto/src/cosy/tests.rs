@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::test_packet::make_control;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+    Bytes, FabricFacts, Header, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Rng, Span,
     Time, WireError,
 };
 

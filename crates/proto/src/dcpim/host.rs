@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng,
-    Time,
+    Bytes, ClockOrigin, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Phase,
+    Protocol, Receipt, Rng, Time,
 };
 
 use super::config::Dcpim;
@@ -112,13 +112,11 @@ impl DcpimHost {
     }
 }
 
-impl Endpoint for DcpimHost {
+impl Protocol for DcpimHost {
     type Header = DcpimHeader;
     type Config = Dcpim;
 
-    sides! {
-        counters, gauges, message_counts, arriving, data, poll_control, wants_transmit, poll_event,
-    }
+    sides! { poll_control, wants_transmit, poll_event }
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
         let schedule = Schedule::starting_at(now, ClockOrigin::default(), &config);
@@ -199,6 +197,36 @@ impl Endpoint for DcpimHost {
         Receipt::Control
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        while self.schedule.at() <= now && !self.is_asleep() {
+            self.run_stage(now);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
+        }
+        if self.receiver.deadline() <= now {
+            self.receiver.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<DcpimHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        let stage = if self.is_asleep() { Time::NEVER } else { self.schedule.at() };
+        stage.min(self.receiver.deadline()).min(self.sender.deadline())
+    }
+}
+
+impl Observation for DcpimHost {
+    sides! { counters, gauges, message_counts }
+
     fn permission(&self, now: Time, msg: MsgId) -> Option<Permission> {
         self.sender.permission(now, msg)
     }
@@ -212,6 +240,10 @@ impl Endpoint for DcpimHost {
             self.schedule.report_phases(&self.dcpim, each);
         }
     }
+}
+
+impl HostPolicy for DcpimHost {
+    sides! { arriving, data }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.pause(now, src, msg);
@@ -237,31 +269,5 @@ impl Endpoint for DcpimHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        while self.schedule.at() <= now && !self.is_asleep() {
-            self.run_stage(now);
-        }
-        if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
-        }
-        if self.receiver.deadline() <= now {
-            self.receiver.handle_timeout(now, &self.dcpim, &mut self.out, &mut self.stats);
-        }
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<DcpimHeader>> {
-        if let Some(packet) = self.out.next_control() {
-            return Some(packet);
-        }
-        self.sender.next_data(now, &self.dcpim, &mut self.out, &mut self.stats)
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        let stage = if self.is_asleep() { Time::NEVER } else { self.schedule.at() };
-        stage.min(self.receiver.deadline()).min(self.sender.deadline())
     }
 }

@@ -335,8 +335,8 @@ mod tokens {
     use crate::dcpim::sender::permission::{ANNOUNCEMENT, DATA_PHASE, MATCHING, TOKEN};
     use crate::test_packet::make_control;
     use rampmeter_types::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Permission, Purpose, Rate,
-        Rng, Span, Time,
+        Bytes, FabricFacts, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission,
+        Protocol, Purpose, Rate, Rng, Span, Time,
     };
 
     /// Size of a long flow, in bytes.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use rampmeter_types::collections::IdMap;
 use rampmeter_types::{
-    Bytes, ClockOrigin, Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span,
-    Time,
+    Bytes, ClockOrigin, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Phase,
+    Protocol, Receipt, Rng, Span, Time,
 };
 
 use super::allocate::{Allocation, Allocator};
@@ -15,7 +15,7 @@ use super::config::{Fastpass, Model};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
 use super::wire::{Demand, FastpassHeader, List, Slot};
-use crate::toolkit::Output;
+use crate::toolkit::{Output, sides};
 
 /// The arbiter of a network, in either model.
 #[derive(Debug)]
@@ -250,7 +250,7 @@ impl SlotArbiter {
     }
 }
 
-impl Endpoint for FastpassArbiter {
+impl Protocol for FastpassArbiter {
     type Header = FastpassHeader;
     type Config = Fastpass;
 
@@ -289,32 +289,6 @@ impl Endpoint for FastpassArbiter {
         Receipt::Control
     }
 
-    /// An arbiter of slots is at work on a batch, named by its first slot.
-    fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        if let Role::Slots(arbiter) = &self.role
-            && arbiter.is_awake
-        {
-            let name = if arbiter.is_computing() { "computing" } else { "batch" };
-            each(Phase { track: "batches", name, number: arbiter.next_batch });
-        }
-    }
-
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<FastpassHeader>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<FastpassHeader>) -> bool {
-        true
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        match &mut self.role {
-            Role::Slots(arbiter) => arbiter.forget_peer(peer),
-            Role::Epochs(arbiter) => arbiter.forget_peer(peer),
-        }
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         match &mut self.role {
             Role::Slots(arbiter) => arbiter.handle_timeout(now, &self.fastpass, &mut self.out),
@@ -343,6 +317,30 @@ impl Endpoint for FastpassArbiter {
 
     fn poll_event(&mut self) -> Option<Event> {
         None
+    }
+}
+
+impl Observation for FastpassArbiter {
+    /// An arbiter of slots is at work on a batch, named by its first slot.
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        if let Role::Slots(arbiter) = &self.role
+            && arbiter.is_awake
+        {
+            let name = if arbiter.is_computing() { "computing" } else { "batch" };
+            each(Phase { track: "batches", name, number: arbiter.next_batch });
+        }
+    }
+}
+
+impl HostPolicy for FastpassArbiter {
+    sides! { no_data }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        match &mut self.role {
+            Role::Slots(arbiter) => arbiter.forget_peer(peer),
+            Role::Epochs(arbiter) => arbiter.forget_peer(peer),
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, ClockOrigin, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage,
-    Time,
+    Bytes, ClockOrigin, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission,
+    Protocol, Receipt, Rng, Stage, Time,
 };
 
 use super::config::{Fastpass, Model};
@@ -119,13 +119,11 @@ impl FastpassHost {
     }
 }
 
-impl Endpoint for FastpassHost {
+impl Protocol for FastpassHost {
     type Header = FastpassHeader;
     type Config = Fastpass;
 
-    sides! {
-        counters, arriving, data, poll_event,
-    }
+    sides! { poll_event }
 
     fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -220,32 +218,6 @@ impl Endpoint for FastpassHost {
         Receipt::Control
     }
 
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        Some((self.flows.len(), self.receiver.flows.len()))
-    }
-
-    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.pause(src, msg);
-        self.out.send(src, msg, FastpassHeader::Pause { is_paused: true });
-    }
-
-    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.resume(now, src, msg, self.fastpass.paused_probe_interval);
-        self.out.send(src, msg, FastpassHeader::Pause { is_paused: false });
-    }
-
-    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message(src, msg, &mut self.out);
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        self.due.retain(|packet| packet.dst != peer);
-        let unsent = self.flows.forget_peer(peer, &mut self.out);
-        self.remove_demand(EndedFlow { dst: peer, unsent });
-        self.receiver.forget_peer(peer, &mut self.out);
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         self.make_due_packets(now);
         loop {
@@ -272,12 +244,6 @@ impl Endpoint for FastpassHost {
         }
     }
 
-    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
-        self.flows.slot(msg)?;
-        let is_due = self.due.iter().any(|packet| packet.payload.msg == msg);
-        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
-    }
-
     #[inline]
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<FastpassHeader>> {
         // A request behind a run of slots would wait for all of them.
@@ -300,5 +266,45 @@ impl Endpoint for FastpassHost {
             }
         };
         turn.min(self.flows.deadline())
+    }
+}
+
+impl Observation for FastpassHost {
+    sides! { counters }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        Some((self.flows.len(), self.receiver.flows.len()))
+    }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.flows.slot(msg)?;
+        let is_due = self.due.iter().any(|packet| packet.payload.msg == msg);
+        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
+    }
+}
+
+impl HostPolicy for FastpassHost {
+    sides! { arriving, data }
+
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.pause(src, msg);
+        self.out.send(src, msg, FastpassHeader::Pause { is_paused: true });
+    }
+
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.resume(now, src, msg, self.fastpass.paused_probe_interval);
+        self.out.send(src, msg, FastpassHeader::Pause { is_paused: false });
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.due.retain(|packet| packet.dst != peer);
+        let unsent = self.flows.forget_peer(peer, &mut self.out);
+        self.remove_demand(EndedFlow { dst: peer, unsent });
+        self.receiver.forget_peer(peer, &mut self.out);
     }
 }

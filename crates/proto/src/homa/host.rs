@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use rampmeter_types::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    Bytes, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng,
+    Time,
+};
 
 use super::config::{Exchange, Homa};
 use super::receiver::{CompleteMessage, MessageDescription, Receiver};
@@ -136,14 +139,11 @@ impl HomaHost {
     }
 }
 
-impl Endpoint for HomaHost {
+impl Protocol for HomaHost {
     type Header = HomaHeader;
     type Config = Homa;
 
-    sides! {
-        counters, permission, message_counts, arriving, data, reconfigure(homa), wants_transmit,
-        poll_event,
-    }
+    sides! { wants_transmit, poll_event }
 
     fn new(config: Arc<Homa>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -226,33 +226,6 @@ impl Endpoint for HomaHost {
         Receipt::Control
     }
 
-    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
-        self.sender.gauges(each);
-        self.receiver.gauges(each);
-    }
-
-    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.pause(src, msg, &self.homa);
-    }
-
-    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.resume(now, src, msg, &self.homa);
-        self.grant(now);
-    }
-
-    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.abandon(src, msg, &mut self.out);
-        self.grant(now);
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        self.sender.forget_peer(peer, &mut self.out);
-        self.receiver.forget_peer(peer, &mut self.out);
-        self.requests.forget_peer(peer);
-        self.grant(now);
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         if self.receiver.deadline() <= now {
             let Self { receiver, homa, out, stats, .. } = self;
@@ -281,5 +254,40 @@ impl Endpoint for HomaHost {
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.receiver.deadline().min(self.sender.deadline()).min(self.requests.deadline())
+    }
+}
+
+impl Observation for HomaHost {
+    sides! { counters, permission, message_counts }
+
+    fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
+        self.sender.gauges(each);
+        self.receiver.gauges(each);
+    }
+}
+
+impl HostPolicy for HomaHost {
+    sides! { arriving, data, reconfigure(homa) }
+
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.pause(src, msg, &self.homa);
+    }
+
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.resume(now, src, msg, &self.homa);
+        self.grant(now);
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.abandon(src, msg, &mut self.out);
+        self.grant(now);
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+        self.requests.forget_peer(peer);
+        self.grant(now);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Priority, Purpose, Rate,
+    Bytes, Event, FabricFacts, Message, MsgId, NodeId, Packet, Priority, Protocol, Purpose, Rate,
     Receipt, Rng, Span, Time,
 };
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_types::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng, Time,
+};
 
 use super::config::Hpcc;
 use super::receiver::Receiver;
@@ -33,14 +35,11 @@ impl HpccHost {
     }
 }
 
-impl Endpoint for HpccHost {
+impl Protocol for HpccHost {
     type Header = HpccHeader;
     type Config = Hpcc;
 
-    sides! {
-        counters, permission, gauges, message_counts, arriving, data, poll_control,
-        wants_transmit, poll_event,
-    }
+    sides! { poll_control, wants_transmit, poll_event }
 
     fn new(config: Arc<Hpcc>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -72,16 +71,6 @@ impl Endpoint for HpccHost {
         }
     }
 
-    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message(src, msg, &mut self.out);
-    }
-
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        self.out.forget_peer(peer);
-        self.sender.forget_peer(peer, &mut self.out);
-        self.receiver.flows.forget_peer(peer, &mut self.out, |_, _| {});
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         self.sender.handle_timeout(now, &self.hpcc, &mut self.out, &mut self.stats);
     }
@@ -97,5 +86,23 @@ impl Endpoint for HpccHost {
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.sender.deadline()
+    }
+}
+
+impl Observation for HpccHost {
+    sides! { counters, permission, gauges, message_counts }
+}
+
+impl HostPolicy for HpccHost {
+    sides! { arriving, data }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
+    }
+
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.out.forget_peer(peer);
+        self.sender.forget_peer(peer, &mut self.out);
+        self.receiver.flows.forget_peer(peer, &mut self.out, |_, _| {});
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rampmeter_types::fabric::Spray;
 use rampmeter_types::{
-    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Receipt, Rng, Time,
+    Event, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Phase,
+    Protocol, Receipt, Rng, Time,
 };
 
 use super::header::MixedHeader;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Endpoint, Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Phase, Priority, Receipt,
-    Rng, TenantId, Time,
+    Event, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Phase,
+    Priority, Protocol, Receipt, Rng, TenantId, Time,
 };
 
 use super::config::{Member, MixedConfig};
@@ -72,7 +72,7 @@ impl MixedHost {
     }
 }
 
-impl Endpoint for MixedHost {
+impl Protocol for MixedHost {
     type Header = MixedHeader;
     type Config = MixedConfig;
 
@@ -100,28 +100,36 @@ impl Endpoint for MixedHost {
         }
     }
 
-    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
-        let part = self.parts.get_mut(usize::from(packet.header.member));
-        part.is_some_and(|part| part.host.touch_if_delivered(now, packet))
+    fn handle_timeout(&mut self, now: Time) {
+        self.parts.iter_mut().for_each(|part| part.host.handle_timeout(now));
     }
 
-    fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool {
-        let part = self.parts.get_mut(usize::from(packet.header.member));
-        part.is_none_or(|part| part.host.is_duplicate(packet))
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
+        self.poll_first(|host, member| host.poll_transmit(now, member.spray))
     }
 
-    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.parts.iter_mut().for_each(|part| part.host.pause(now, src, msg));
+    fn poll_control(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
+        self.poll_first(|host, member| {
+            // Others have no packets in the highest class.
+            if member.class_offset > 0 { None } else { host.poll_control(now, member.spray) }
+        })
     }
 
-    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.parts.iter_mut().for_each(|part| part.host.resume(now, src, msg));
+    fn wants_transmit(&self) -> bool {
+        self.parts.iter().any(|part| part.host.wants_transmit())
     }
 
-    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        self.parts.iter_mut().for_each(|part| part.host.abandon(now, src, msg));
+    fn poll_timeout(&self) -> Time {
+        let deadlines = self.parts.iter().map(|part| part.host.poll_timeout());
+        deadlines.min().unwrap_or(Time::NEVER)
     }
 
+    fn poll_event(&mut self) -> Option<Event> {
+        self.parts.iter_mut().find_map(|part| part.host.poll_event())
+    }
+}
+
+impl Observation for MixedHost {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         // Counters that several transports have are sums.
         let mut totals: Vec<(&'static str, u64)> = Vec::new();
@@ -156,6 +164,30 @@ impl Endpoint for MixedHost {
             Some((sent + own_sent, arriving + own_arriving))
         })
     }
+}
+
+impl HostPolicy for MixedHost {
+    fn touch_if_delivered(&mut self, now: Time, packet: &Packet<MixedHeader>) -> bool {
+        let part = self.parts.get_mut(usize::from(packet.header.member));
+        part.is_some_and(|part| part.host.touch_if_delivered(now, packet))
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<MixedHeader>) -> bool {
+        let part = self.parts.get_mut(usize::from(packet.header.member));
+        part.is_none_or(|part| part.host.is_duplicate(packet))
+    }
+
+    fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.pause(now, src, msg));
+    }
+
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.resume(now, src, msg));
+    }
+
+    fn abandon(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        self.parts.iter_mut().for_each(|part| part.host.abandon(now, src, msg));
+    }
 
     fn limit_arriving(&mut self, per_peer: u32) {
         self.parts.iter_mut().for_each(|part| part.host.limit_arriving(per_peer));
@@ -167,33 +199,5 @@ impl Endpoint for MixedHost {
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {
         self.parts.iter_mut().for_each(|part| part.host.forget_peer(now, peer));
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.parts.iter_mut().for_each(|part| part.host.handle_timeout(now));
-    }
-
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        self.poll_first(|host, member| host.poll_transmit(now, member.spray))
-    }
-
-    fn poll_control(&mut self, now: Time) -> Option<Packet<MixedHeader>> {
-        self.poll_first(|host, member| {
-            // Others have no packets in the highest class.
-            if member.class_offset > 0 { None } else { host.poll_control(now, member.spray) }
-        })
-    }
-
-    fn wants_transmit(&self) -> bool {
-        self.parts.iter().any(|part| part.host.wants_transmit())
-    }
-
-    fn poll_timeout(&self) -> Time {
-        let deadlines = self.parts.iter().map(|part| part.host.poll_timeout());
-        deadlines.min().unwrap_or(Time::NEVER)
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.parts.iter_mut().find_map(|part| part.host.poll_event())
     }
 }

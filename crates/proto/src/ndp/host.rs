@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rampmeter_types::packet::Marks;
-use rampmeter_types::{Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    Bytes, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng, Time,
+};
 
 use super::config::Ndp;
 use super::receiver::{Arrival, Receiver};
@@ -47,14 +49,11 @@ impl NdpHost {
     }
 }
 
-impl Endpoint for NdpHost {
+impl Protocol for NdpHost {
     type Header = NdpHeader;
     type Config = Ndp;
 
-    sides! {
-        counters, permission, gauges, message_counts, arriving, data, reconfigure(ndp),
-        wants_transmit, poll_timeout, poll_event,
-    }
+    sides! { wants_transmit, poll_timeout, poll_event }
 
     fn new(config: Arc<Ndp>, node: NodeId, rng: Rng, _now: Time) -> Self {
         Self {
@@ -89,6 +88,28 @@ impl Endpoint for NdpHost {
         Receipt::Control
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            self.receiver.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<NdpHeader>> {
+        self.out.next_control().or_else(|| self.sender.next_data(now, &self.ndp))
+    }
+}
+
+impl Observation for NdpHost {
+    sides! { counters, permission, gauges, message_counts }
+}
+
+impl HostPolicy for NdpHost {
+    sides! { arriving, data, reconfigure(ndp) }
+
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.pause(src, msg);
     }
@@ -105,19 +126,5 @@ impl Endpoint for NdpHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        if self.receiver.deadline() <= now {
-            self.receiver.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
-        }
-        if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.ndp, &mut self.out, &mut self.stats);
-        }
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<NdpHeader>> {
-        self.out.next_control().or_else(|| self.sender.next_data(now, &self.ndp))
     }
 }

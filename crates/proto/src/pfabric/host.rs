@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Time,
+    Bytes, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Protocol, Receipt,
+    Rng, Time,
 };
 
 use super::config::Pfabric;
@@ -29,14 +30,11 @@ impl PfabricHost {
     }
 }
 
-impl Endpoint for PfabricHost {
+impl Protocol for PfabricHost {
     type Header = PfabricHeader;
     type Config = Pfabric;
 
-    sides! {
-        counters, gauges, message_counts, arriving, data, reconfigure(pfabric), wants_transmit,
-        poll_event,
-    }
+    sides! { wants_transmit, poll_event }
 
     fn new(config: Arc<Pfabric>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -86,6 +84,35 @@ impl Endpoint for PfabricHost {
         })
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PfabricHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.pfabric)
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.sender.deadline()
+    }
+}
+
+impl Observation for PfabricHost {
+    sides! { counters, gauges, message_counts }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.sender.permission(msg, &self.pfabric)
+    }
+}
+
+impl HostPolicy for PfabricHost {
+    sides! { arriving, data, reconfigure(pfabric) }
+
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.flows.pause(src, msg);
         self.out.send(src, msg, PfabricHeader::Pause { is_paused: true });
@@ -104,26 +131,5 @@ impl Endpoint for PfabricHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.sender.handle_timeout(now, &self.pfabric, &mut self.out, &mut self.stats);
-    }
-
-    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
-        self.sender.permission(msg, &self.pfabric)
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PfabricHeader>> {
-        if let Some(packet) = self.out.next_control() {
-            return Some(packet);
-        }
-        self.sender.next_data(now, &self.pfabric)
-    }
-
-    #[inline]
-    fn poll_timeout(&self) -> Time {
-        self.sender.deadline()
     }
 }

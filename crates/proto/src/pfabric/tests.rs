@@ -20,7 +20,7 @@ mod sender {
     use super::super::{Pfabric, PfabricConfig, PfabricHost};
     use crate::test_packet::make_control;
     use rampmeter_types::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Bytes, FabricFacts, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Rng, Span,
         Time,
     };
 

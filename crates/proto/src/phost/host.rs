@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, TenantId, Time,
+    Bytes, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng,
+    TenantId, Time,
 };
 
 use super::config::Phost;
@@ -54,14 +55,11 @@ impl PhostHost {
     }
 }
 
-impl Endpoint for PhostHost {
+impl Protocol for PhostHost {
     type Header = PhostHeader;
     type Config = Phost;
 
-    sides! {
-        counters, permission, gauges, message_counts, arriving, data, reconfigure(phost),
-        poll_control, wants_transmit, poll_timeout, poll_event,
-    }
+    sides! { poll_control, wants_transmit, poll_timeout, poll_event }
 
     fn new(config: Arc<Phost>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -118,6 +116,31 @@ impl Endpoint for PhostHost {
         Receipt::Control
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            self.receiver.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PhostHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.phost, &mut self.stats)
+    }
+}
+
+impl Observation for PhostHost {
+    sides! { counters, permission, gauges, message_counts }
+}
+
+impl HostPolicy for PhostHost {
+    sides! { arriving, data, reconfigure(phost) }
+
     fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
         self.receiver.pause(src, msg, &self.phost);
     }
@@ -134,22 +157,5 @@ impl Endpoint for PhostHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &self.phost, &mut self.out);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        if self.receiver.deadline() <= now {
-            self.receiver.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
-        }
-        if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.phost, &mut self.out, &mut self.stats);
-        }
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<PhostHeader>> {
-        if let Some(packet) = self.out.next_control() {
-            return Some(packet);
-        }
-        self.sender.next_data(now, &self.phost, &mut self.stats)
     }
 }

@@ -34,7 +34,7 @@ mod tokens {
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::make_control;
     use rampmeter_types::{
-        Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
+        Bytes, FabricFacts, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Rng, Span,
         Time,
     };
 
@@ -327,7 +327,7 @@ mod slow_sources {
     use crate::registered::Peers;
     use crate::test_packet::make_control;
     use rampmeter_types::{
-        Endpoint, FabricFacts, NodeId, Packet, Pairs, Purpose, Rate, Rng, Span, Time,
+        FabricFacts, NodeId, Observation, Packet, Pairs, Protocol, Purpose, Rate, Rng, Span, Time,
     };
 
     /// Returns a host of 10 Gbit/s and its parameters. `gbps` has the rates of all hosts.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use rampmeter_types::{Bytes, Endpoint, Gauge, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    Bytes, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng,
+    Time,
+};
 
 use super::config::Sird;
 use super::receiver::Receiver;
@@ -109,14 +112,11 @@ impl SirdHost {
     }
 }
 
-impl Endpoint for SirdHost {
+impl Protocol for SirdHost {
     type Header = SirdHeader;
     type Config = Sird;
 
-    sides! {
-        counters, permission, message_counts, arriving, data, reconfigure(sird), wants_transmit,
-        poll_timeout, poll_event,
-    }
+    sides! { wants_transmit, poll_timeout, poll_event }
 
     fn new(config: Arc<Sird>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
@@ -170,10 +170,37 @@ impl Endpoint for SirdHost {
         Receipt::Control
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        if self.receiver.deadline() <= now {
+            let Self { receiver, sird, out, stats, .. } = self;
+            receiver.handle_timeout(now, sird, out, stats);
+            receiver.grant(now, sird, out);
+        }
+        if self.sender.deadline() <= now {
+            self.sender.handle_timeout(now, &self.sird, &mut self.out);
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<SirdHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(&self.sird, &mut self.stats)
+    }
+}
+
+impl Observation for SirdHost {
+    sides! { counters, permission, message_counts }
+
     fn gauges(&self, each: &mut dyn FnMut(Gauge)) {
         self.sender.gauges(each);
         self.receiver.gauges(each);
     }
+}
+
+impl HostPolicy for SirdHost {
+    sides! { arriving, data, reconfigure(sird) }
 
     fn pause(&mut self, now: Time, src: NodeId, msg: MsgId) {
         self.receiver.pause(src, msg, &self.sird, &mut self.stats);
@@ -195,24 +222,5 @@ impl Endpoint for SirdHost {
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &self.sird, &mut self.out);
         self.grant(now);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        if self.receiver.deadline() <= now {
-            let Self { receiver, sird, out, stats, .. } = self;
-            receiver.handle_timeout(now, sird, out, stats);
-            receiver.grant(now, sird, out);
-        }
-        if self.sender.deadline() <= now {
-            self.sender.handle_timeout(now, &self.sird, &mut self.out);
-        }
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, _now: Time) -> Option<Packet<SirdHeader>> {
-        if let Some(packet) = self.out.next_control() {
-            return Some(packet);
-        }
-        self.sender.next_data(&self.sird, &mut self.stats)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Priority, Purpose, Rate,
-    Receipt, Rng, Span, Time,
+    Bytes, Event, FabricFacts, HostPolicy, Message, MsgId, NodeId, Packet, Priority, Protocol,
+    Purpose, Rate, Receipt, Rng, Span, Time,
 };
 
 use super::config::{ReceiverPolicy, SenderPolicy};

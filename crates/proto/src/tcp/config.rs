@@ -111,7 +111,7 @@ pub struct TcpConfig {
     #[schemars(with = "Option<f64>", range(min = 0.25, max = 16.0))]
     pub rack_quarters: Option<u8>,
     /// Time in us that `rack-tlp` waits beyond two round trips before it probes the end of a
-    /// flight. RFC 8985 §7.2 has none; Linux two ticks, 8000 at 250 Hz.
+    /// flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub probe_slack_us: u64,
     /// Time for which a sender waits for an acknowledgement.

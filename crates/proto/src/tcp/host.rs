@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rampmeter_types::{Endpoint, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng, Time,
+};
 
 use super::config::Tcp;
 use super::connection::{Acknowledgement, Grant};
@@ -45,13 +47,11 @@ impl TcpHost {
     }
 }
 
-impl Endpoint for TcpHost {
+impl Protocol for TcpHost {
     type Header = TcpHeader;
     type Config = Tcp;
 
-    sides! {
-        counters, permission, gauges, reconfigure(tcp), wants_transmit, poll_timeout, poll_event,
-    }
+    sides! { wants_transmit, poll_timeout, poll_event }
 
     fn new(config: Arc<Tcp>, node: NodeId, rng: Rng, _now: Time) -> Self {
         Self {
@@ -101,6 +101,31 @@ impl Endpoint for TcpHost {
         Receipt::Control
     }
 
+    fn handle_timeout(&mut self, now: Time) {
+        self.receiver.handle_timeout(now, &self.tcp, &mut self.out);
+        self.sender.handle_timeout(now, &self.tcp, &mut self.out, &mut self.stats);
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time) -> Option<Packet<TcpHeader>> {
+        if let Some(packet) = self.out.next_control() {
+            return Some(packet);
+        }
+        self.sender.next_data(now, &self.tcp)
+    }
+}
+
+impl Observation for TcpHost {
+    sides! { counters, permission, gauges }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        Some((self.sender.len(), self.receiver.len(&self.tcp)))
+    }
+}
+
+impl HostPolicy for TcpHost {
+    sides! { reconfigure(tcp) }
+
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<TcpHeader>) -> bool {
         let Some(arrival) = parse_arrival(packet) else { return false };
         self.receiver.is_delivered(now, &arrival)
@@ -118,10 +143,6 @@ impl Endpoint for TcpHost {
         self.receiver.resume(now, src, msg, &self.tcp, &mut self.out);
     }
 
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        Some((self.sender.len(), self.receiver.len(&self.tcp)))
-    }
-
     fn limit_arriving(&mut self, per_peer: u32) {
         self.receiver.limit(per_peer);
     }
@@ -134,18 +155,5 @@ impl Endpoint for TcpHost {
         self.out.forget_peer(peer);
         self.sender.forget_peer(peer, &mut self.out);
         self.receiver.forget_peer(peer, &mut self.out);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.receiver.handle_timeout(now, &self.tcp, &mut self.out);
-        self.sender.handle_timeout(now, &self.tcp, &mut self.out, &mut self.stats);
-    }
-
-    #[inline]
-    fn poll_transmit(&mut self, now: Time) -> Option<Packet<TcpHeader>> {
-        if let Some(packet) = self.out.next_control() {
-            return Some(packet);
-        }
-        self.sender.next_data(now, &self.tcp)
     }
 }

@@ -21,7 +21,7 @@ pub trait DataHeader {
 }
 
 impl<T> ArrivingFlows<T> {
-    /// Returns the result of `Endpoint::touch_if_delivered`.
+    /// Returns the result of `HostPolicy::touch_if_delivered`.
     pub fn touch_if_delivered<H: DataHeader>(&mut self, now: Time, packet: &Packet<H>) -> bool {
         match packet.header.flow() {
             Some((FlowKey::Slot(slot), _)) => {
@@ -32,7 +32,8 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// Returns the result of [`Endpoint::is_duplicate`](rampmeter_types::Endpoint::is_duplicate).
+    /// Returns true for a data packet without new bytes, as
+    /// [`HostPolicy::is_duplicate`](rampmeter_types::HostPolicy::is_duplicate).
     pub fn is_duplicate<H: DataHeader>(&mut self, packet: &Packet<H>) -> bool {
         match packet.header.flow() {
             Some((FlowKey::Slot(slot), seq)) => {

@@ -1,14 +1,16 @@
-//! Methods of [`Endpoint`](rampmeter_types::Endpoint) that hosts delegate to their two sides.
+//! Methods of an [`Endpoint`](rampmeter_types::Endpoint) that hosts delegate to their two sides.
 
 /// Expands to methods of an endpoint that has the fields `sender`, `receiver` and `out`, and a
-/// method `stats`. Hosts list the methods that do nothing special.
+/// method `stats`. Hosts list the methods that do nothing special, in the trait that has them.
 ///
-/// | name | methods |
-/// |---|---|
-/// | `arriving` | `limit_arriving`, `arriving_excess` of the receiver's `flows` |
-/// | `data` | `is_duplicate`, `touch_if_delivered` of these flows, by the header's `DataHeader` |
-/// | `reconfigure(field)` | `reconfigure`, which replaces the parameters in this field |
-/// | others | the method of that name |
+/// | trait | name | methods |
+/// |---|---|---|
+/// | `Observation` | `permission` | `permission`, `permission_deadline` of the sender |
+/// | `HostPolicy` | `arriving` | `limit_arriving`, `arriving_excess` of the receiver's `flows` |
+/// | `HostPolicy` | `data` | `is_duplicate`, `touch_if_delivered` of these flows |
+/// | `HostPolicy` | `no_data` | the same of an arbiter, which receives no data |
+/// | `HostPolicy` | `reconfigure(field)` | `reconfigure`, which replaces this field |
+/// | any | others | the method of that name |
 macro_rules! sides {
     (@ counters) => {
         fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
@@ -58,6 +60,19 @@ macro_rules! sides {
 
         fn is_duplicate(&mut self, packet: &rampmeter_types::Packet<Self::Header>) -> bool {
             self.receiver.flows.is_duplicate(packet)
+        }
+    };
+    (@ no_data) => {
+        fn touch_if_delivered(
+            &mut self,
+            _now: rampmeter_types::Time,
+            _packet: &rampmeter_types::Packet<Self::Header>,
+        ) -> bool {
+            false
+        }
+
+        fn is_duplicate(&mut self, _packet: &rampmeter_types::Packet<Self::Header>) -> bool {
+            true
         }
     };
     (@ reconfigure $field:ident) => {

@@ -8,7 +8,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use rampmeter_types::collections::SeqSet;
-use rampmeter_types::{Endpoint, Event, Message, MsgId, NodeId, Packet, Receipt, Rng, Time};
+use rampmeter_types::{
+    Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Protocol, Receipt, Rng, Time,
+};
 
 use super::ScriptedConfig;
 use super::failure;
@@ -89,7 +91,7 @@ fn deadline_of(object: &Bound<'_, PyAny>) -> PyResult<Time> {
     })
 }
 
-impl Endpoint for ScriptedHost {
+impl Protocol for ScriptedHost {
     type Header = ScriptedHeader;
     type Config = ScriptedConfig;
 
@@ -147,26 +149,6 @@ impl Endpoint for ScriptedHost {
         receipt
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<ScriptedHeader>) -> bool {
-        let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
-        index_of(packet).is_some_and(|(_, packets)| arrived.is_some_and(|a| a.len() == packets))
-    }
-
-    fn is_duplicate(&mut self, packet: &Packet<ScriptedHeader>) -> bool {
-        let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
-        index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
-    }
-
-    /// The class is not notified: hosts of the simulator do not lose their state.
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        let messages = (peer, MsgId::new(0))..=(peer, MsgId::new(u32::MAX));
-        let known: Vec<_> = self.arrived.range(messages).map(|(key, _)| *key).collect();
-        for key in known {
-            self.arrived.remove(&key);
-        }
-        self.host.get().forget_peer(peer);
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         if now < self.deadline {
             return;
@@ -221,5 +203,29 @@ impl Endpoint for ScriptedHost {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.host.get().next_event()
+    }
+}
+
+impl Observation for ScriptedHost {}
+
+impl HostPolicy for ScriptedHost {
+    fn touch_if_delivered(&mut self, _now: Time, packet: &Packet<ScriptedHeader>) -> bool {
+        let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
+        index_of(packet).is_some_and(|(_, packets)| arrived.is_some_and(|a| a.len() == packets))
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<ScriptedHeader>) -> bool {
+        let arrived = self.arrived.get(&(packet.src, packet.payload.msg));
+        index_of(packet).is_none_or(|(index, _)| arrived.is_some_and(|a| a.contains(index)))
+    }
+
+    /// The class is not notified: hosts of the simulator do not lose their state.
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        let messages = (peer, MsgId::new(0))..=(peer, MsgId::new(u32::MAX));
+        let known: Vec<_> = self.arrived.range(messages).map(|(key, _)| *key).collect();
+        for key in known {
+            self.arrived.remove(&key);
+        }
+        self.host.get().forget_peer(peer);
     }
 }

@@ -28,7 +28,7 @@ use rampmeter_ring::AcceptorConfig;
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::udp::UdpDatapath;
 use rampmeter_runtime::{Applications, Node, Outcome, SecureDatapath, Submission, Ticket, drive};
-use rampmeter_types::{Endpoint, NodeId, Span, Time, Transport};
+use rampmeter_types::{NodeId, Protocol, Span, Time, Transport};
 use tracing::info;
 
 use self::bursts::Bursts;

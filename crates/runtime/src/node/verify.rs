@@ -1,7 +1,7 @@
 //! Checks whole messages before the endpoint receives the packet that completes them.
 //!
 //! The digest must be correct when a packet completes the bytes of a message. Otherwise the packet
-//! is a duplicate, which the endpoint detects ([`Endpoint::is_duplicate`]) and ignores, or the
+//! is a duplicate, which the endpoint detects ([`HostPolicy::is_duplicate`]) and ignores, or the
 //! message is corrupt. The endpoint never receives a packet that would complete such a message, so
 //! that it is neither delivered nor acknowledged.
 

@@ -14,7 +14,8 @@ use rampmeter_runtime::wire::{
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Rate, Span, Time,
+    Bytes, Endpoint, Header, HostPolicy, MsgId, NodeId, Observation, Packet, PayloadRef, Priority,
+    Protocol, Rate, Span, Time,
 };
 
 use super::SERVICE;

@@ -17,7 +17,9 @@ use rampmeter_runtime::{
     BusyPoll, Clock, ClockSource, Datapath, Node, NodeConfig, NodeStats, Outcome, PrivateKey,
     SealConfig, SecureDatapath, Security, Signals, WaitMode, drive,
 };
-use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Purpose, Rng, Span};
+use rampmeter_types::{
+    Bytes, Endpoint, FabricFacts, HostPolicy, NodeId, Observation, Protocol, Purpose, Rng, Span,
+};
 
 use rampmeter_testkit::network::promises;
 

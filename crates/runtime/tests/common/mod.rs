@@ -18,7 +18,9 @@ use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig};
 pub(crate) use rampmeter_testkit::message::{LABEL, message, mixed_size, read_message};
 pub(crate) use rampmeter_testkit::network::{host_facts as facts, on_hosts};
-use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
+use rampmeter_types::{
+    Bytes, Endpoint, FabricFacts, HostPolicy, NodeId, Observation, Protocol, Rate, Span, Time,
+};
 
 /// Payload of a full packet: 1500 bytes without all headers.
 pub(crate) const PAYLOAD: u64 = 1_356;

@@ -19,7 +19,8 @@ use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{
-    Bytes, Endpoint, Header, Message, MsgId, NodeId, Purpose, Rng, Span, TenantId, Time, Transport,
+    Bytes, Header, Message, MsgId, NodeId, Observation, Protocol, Purpose, Rng, Span, TenantId,
+    Time, Transport,
 };
 
 /// Changed messages.

@@ -11,7 +11,7 @@ use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Purpose, Rng, Span,
+    Bytes, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rng, Span,
 };
 
 const SIZE: u64 = 1_000;

@@ -12,7 +12,7 @@ use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
 use rampmeter_testkit::bodies::any_of;
 use rampmeter_testkit::{Body, Case, Suite};
-use rampmeter_types::{Bytes, Endpoint, Header, MsgId, Span};
+use rampmeter_types::{Bytes, Endpoint, Header, MsgId, Observation, Span};
 
 /// An action of the peer.
 #[derive(Clone, Debug)]

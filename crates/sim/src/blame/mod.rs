@@ -24,8 +24,8 @@
 //! Hazards: the completing packet is known only when it arrives. So logs are kept as far back as
 //! the departure of the oldest packet in the fabric (the *horizon*), and older times are added up.
 //! Permissions of endpoints are read only after certain inputs
-//! ([`Endpoint::permission`](rampmeter_types::Endpoint::permission)); a transport that changes them
-//! at other times has wrong stages, though exact sums.
+//! ([`Observation::permission`](rampmeter_types::Observation::permission)); a transport that
+//! changes them at other times has wrong stages, though exact sums.
 
 mod cause;
 mod links;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use rampmeter_types::{Endpoint, NodeId, Planes, Purpose, Rng, Span, Time, Transport};
+use rampmeter_types::{NodeId, Planes, Protocol, Purpose, Rng, Span, Time, Transport};
 
 use super::ahead::LookAhead;
 use super::{SAMPLE, Sim, SimSpec, Station, Stations, WindowTotals};

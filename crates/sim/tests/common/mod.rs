@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rampmeter_types::collections::{IdMap, SeqSet};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId, Packet, PayloadRef,
-    Priority, RankProgram, Receipt, Rng, SwitchFacts, Time, Transport, WireError,
+    Event, ForwardOnly, Header, HostPolicy, Message, MsgId, NoArbiter, NodeId, Observation, Packet,
+    PayloadRef, Priority, Protocol, RankProgram, Receipt, Rng, SwitchFacts, Time, Transport,
+    WireError,
 };
 
 /// Segmentation and priorities of packets.
@@ -123,7 +124,7 @@ pub(crate) struct BlastHost {
     pub(crate) beats: u64,
 }
 
-impl Endpoint for BlastHost {
+impl Protocol for BlastHost {
     type Header = BlastHeader;
     type Config = Segmentation;
 
@@ -175,18 +176,6 @@ impl Endpoint for BlastHost {
         Receipt::Fresh
     }
 
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, packet: &Packet<BlastHeader>) -> bool {
-        let key = u64::from(packet.src.get()) << 32 | u64::from(packet.payload.msg.get());
-        let seq = (packet.payload.offset / u64::from(self.cut.payload)) as u32;
-        self.arrived.get(&key).is_some_and(|set| set.contains(seq))
-    }
-
-    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
-
     fn handle_timeout(&mut self, _now: Time) {}
 
     fn poll_transmit(&mut self, _now: Time) -> Option<Packet<BlastHeader>> {
@@ -231,4 +220,20 @@ impl Endpoint for BlastHost {
     fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
+}
+
+impl Observation for BlastHost {}
+
+impl HostPolicy for BlastHost {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
+    fn is_duplicate(&mut self, packet: &Packet<BlastHeader>) -> bool {
+        let key = u64::from(packet.src.get()) << 32 | u64::from(packet.payload.msg.get());
+        let seq = (packet.payload.offset / u64::from(self.cut.payload)) as u32;
+        self.arrived.get(&key).is_some_and(|set| set.contains(seq))
+    }
+
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 }

@@ -8,8 +8,8 @@ use rampmeter_sim::*;
 use rampmeter_types::SourceRoute;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, ForwardOnly, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-    Receipt, Rng, Span, SwitchFacts, Time, Transport,
+    Bytes, Event, ForwardOnly, HostPolicy, Message, MsgId, NodeId, Observation, Packet, PayloadRef,
+    Priority, Protocol, Receipt, Rng, Span, SwitchFacts, Time, Transport,
 };
 
 use crate::ARBITER;
@@ -92,7 +92,7 @@ pub(crate) struct Station {
     pub(crate) received: Vec<ReceivedPacket>,
 }
 
-impl Endpoint for Station {
+impl Protocol for Station {
     type Header = BlastHeader;
     type Config = Vec<Send>;
 
@@ -113,16 +113,6 @@ impl Endpoint for Station {
         self.received.push(ReceivedPacket { at, by: self.node.get(), id, bytes });
         Receipt::Ignored
     }
-
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
-        true
-    }
-
-    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 
     fn handle_timeout(&mut self, now: Time) {
         while self.later.front().is_some_and(|(at, _)| *at <= now) {
@@ -145,6 +135,20 @@ impl Endpoint for Station {
     fn poll_event(&mut self) -> Option<Event> {
         None
     }
+}
+
+impl Observation for Station {}
+
+impl HostPolicy for Station {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
+    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+        true
+    }
+
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 }
 
 pub(crate) type ScriptSim = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;

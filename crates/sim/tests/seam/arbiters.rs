@@ -13,7 +13,7 @@ struct Controller {
     received: Vec<NodeId>,
 }
 
-impl Endpoint for Controller {
+impl Protocol for Controller {
     type Header = BlastHeader;
     type Config = Segmentation;
 
@@ -29,16 +29,6 @@ impl Endpoint for Controller {
         self.received.push(packet.src);
         Receipt::Control
     }
-
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
-        true
-    }
-
-    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 
     fn handle_timeout(&mut self, _now: Time) {}
 
@@ -62,6 +52,20 @@ impl Endpoint for Controller {
     fn poll_event(&mut self) -> Option<Event> {
         None
     }
+}
+
+impl Observation for Controller {}
+
+impl HostPolicy for Controller {
+    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
+        false
+    }
+
+    fn is_duplicate(&mut self, _packet: &Packet<BlastHeader>) -> bool {
+        true
+    }
+
+    fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 }
 
 struct ControlledTransport;

@@ -17,9 +17,9 @@ use rampmeter_sim::*;
 use rampmeter_testkit::star;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Departure, Endpoint, Event, ForwardOnly, Header, Message, MsgId, NoArbiter, NodeId,
-    Packet, PayloadRef, Priority, Rate, Receipt, Rng, Span, SwitchFacts, SwitchProgram, Time,
-    TransitPacket, Transport, Verdict,
+    Bytes, Departure, Event, ForwardOnly, Header, HostPolicy, Message, MsgId, NoArbiter, NodeId,
+    Observation, Packet, PayloadRef, Priority, Protocol, Rate, Receipt, Rng, Span, SwitchFacts,
+    SwitchProgram, Time, TransitPacket, Transport, Verdict,
 };
 
 /// A star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.

@@ -7,8 +7,8 @@ use super::super::{Fastpass, FastpassArbiter, FastpassConfig, FastpassHost, allo
 use crate::test_packet::make_control;
 use crate::toolkit::AttemptLimit;
 use rampmeter_types::{
-    Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Rng, Span,
-    TenantId, Time,
+    Bytes, Endpoint, FabricFacts, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Rng,
+    Span, TenantId, Time,
 };
 
 const RATE: Rate = Rate::from_gbps(10);

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rampmeter_types::{
-    Endpoint, Event, Message, MsgId, NodeId, Packet, Phase, Receipt, Rng, Span, Time,
+    Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Phase, Protocol, Receipt, Rng,
+    Span, Time,
 };
 
 use super::clocks::is_next_epoch;
@@ -19,6 +20,7 @@ use super::timing::{Timing, instant, local};
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::fat_tree::routes as core_routes;
 use crate::fastpod::wire::{FastpodHeader, NO_DST};
+use crate::toolkit::sides;
 
 /// Fastpod's arbiter, or its standby.
 #[derive(Clone, Debug)]
@@ -315,7 +317,7 @@ impl FastpodArbiter {
     }
 }
 
-impl Endpoint for FastpodArbiter {
+impl Protocol for FastpodArbiter {
     type Header = FastpodHeader;
     type Config = Fastpod;
 
@@ -394,35 +396,6 @@ impl Endpoint for FastpodArbiter {
         Receipt::Control
     }
 
-    /// Reports the granted slots, by the first that is not granted.
-    fn phases(&self, each: &mut dyn FnMut(Phase)) {
-        let name = match self.role {
-            Role::Active if self.clients.is_busy() => "scheduling",
-            Role::Active => "idle",
-            Role::Listening(_) | Role::Testing(_) => "listening",
-            Role::TakingOver(_) => "claiming",
-        };
-        each(Phase { track: "arbiter", name, number: self.epoch.into() });
-    }
-
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        self.clients.report(each);
-    }
-
-    fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<FastpodHeader>) -> bool {
-        false
-    }
-
-    fn is_duplicate(&mut self, _packet: &Packet<FastpodHeader>) -> bool {
-        true
-    }
-
-    /// The host restarts its count of incarnations.
-    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
-        self.inbox.retain(|(_, packet)| packet.src != peer);
-        self.clients.forget(peer, &self.fastpod);
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         if let Role::Listening(since) = self.role
             && since + self.fastpod.listen_time <= now
@@ -495,5 +468,32 @@ impl Endpoint for FastpodArbiter {
 
     fn poll_event(&mut self) -> Option<Event> {
         None
+    }
+}
+
+impl Observation for FastpodArbiter {
+    /// Reports the granted slots, by the first that is not granted.
+    fn phases(&self, each: &mut dyn FnMut(Phase)) {
+        let name = match self.role {
+            Role::Active if self.clients.is_busy() => "scheduling",
+            Role::Active => "idle",
+            Role::Listening(_) | Role::Testing(_) => "listening",
+            Role::TakingOver(_) => "claiming",
+        };
+        each(Phase { track: "arbiter", name, number: self.epoch.into() });
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.clients.report(each);
+    }
+}
+
+impl HostPolicy for FastpodArbiter {
+    sides! { no_data }
+
+    /// The host restarts its count of incarnations.
+    fn forget_peer(&mut self, _now: Time, peer: NodeId) {
+        self.inbox.retain(|(_, packet)| packet.src != peer);
+        self.clients.forget(peer, &self.fastpod);
     }
 }

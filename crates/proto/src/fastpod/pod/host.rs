@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Message, MsgId, NodeId, Packet, Permission, Receipt, Rng, Stage, Time,
+    Bytes, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Protocol, Receipt,
+    Rng, Stage, Time,
 };
 
 use super::clocks::{LEAD_SLACK, is_jump, is_next_epoch};
@@ -197,13 +198,11 @@ impl FastpodHost {
     }
 }
 
-impl Endpoint for FastpodHost {
+impl Protocol for FastpodHost {
     type Header = FastpodHeader;
     type Config = Fastpod;
 
-    sides! {
-        counters, arriving, data, poll_event,
-    }
+    sides! { poll_event }
 
     fn new(config: Arc<Fastpod>, node: NodeId, rng: Rng, now: Time) -> Self {
         let host = node.get() as u16;
@@ -289,44 +288,6 @@ impl Endpoint for FastpodHost {
         receipt
     }
 
-    /// Holds a message back, except in pods: there every packet has its instant, and a hold has
-    /// none.
-    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        if !self.fastpod.is_exact() {
-            self.receiver.flows.pause(src, msg);
-            self.out.send(src, msg, FastpodHeader::Pause { is_paused: true });
-        }
-    }
-
-    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
-        if !self.fastpod.is_exact() {
-            self.receiver.flows.resume(now, src, msg, self.fastpod.paused_probe_interval);
-            self.out.send(src, msg, FastpodHeader::Pause { is_paused: false });
-        }
-    }
-
-    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
-        self.receiver.flows.abandon_message(src, msg, &mut self.out);
-    }
-
-    fn message_counts(&self) -> Option<(usize, usize)> {
-        Some((self.queues.len(), self.receiver.flows.len()))
-    }
-
-    fn forget_peer(&mut self, now: Time, peer: NodeId) {
-        self.ready.retain(|(_, packet)| packet.dst != peer);
-        self.out.forget_peer(peer);
-        self.queues.forget_peer(peer, &mut self.out);
-        self.receiver.forget_peer(peer, &mut self.out);
-        if peer == self.fastpod.arbiter(self.pod, self.arbiter) {
-            // It counts its epochs from the start.
-            (self.epoch, self.offset, self.open) = (0, None, None);
-            self.requests.on_takeover(now);
-            self.request_all_slots(now);
-        }
-        self.plan(now);
-    }
-
     fn handle_timeout(&mut self, now: Time) {
         if self.next > now {
             return;
@@ -341,13 +302,6 @@ impl Endpoint for FastpodHost {
         self.check_answers(now);
         self.emit(now);
         self.plan(now);
-    }
-
-    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
-        self.queues.slot(msg)?;
-        let is_data = |packet: &Packet<FastpodHeader>| packet.payload.len > 0;
-        let is_due = self.ready.iter().any(|(_, p)| is_data(p) && p.payload.msg == msg);
-        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
     }
 
     fn poll_transmit(&mut self, now: Time) -> Option<Packet<FastpodHeader>> {
@@ -369,5 +323,58 @@ impl Endpoint for FastpodHost {
     #[inline]
     fn poll_timeout(&self) -> Time {
         self.next
+    }
+}
+
+impl Observation for FastpodHost {
+    sides! { counters }
+
+    fn message_counts(&self) -> Option<(usize, usize)> {
+        Some((self.queues.len(), self.receiver.flows.len()))
+    }
+
+    fn permission(&self, _now: Time, msg: MsgId) -> Option<Permission> {
+        self.queues.slot(msg)?;
+        let is_data = |packet: &Packet<FastpodHeader>| packet.payload.len > 0;
+        let is_due = self.ready.iter().any(|(_, p)| is_data(p) && p.payload.msg == msg);
+        Some(if is_due { Permission::Granted } else { Permission::Awaited(SLOT) })
+    }
+}
+
+impl HostPolicy for FastpodHost {
+    sides! { arriving, data }
+
+    /// Holds a message back, except in pods: there every packet has its instant, and a hold has
+    /// none.
+    fn pause(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.pause(src, msg);
+            self.out.send(src, msg, FastpodHeader::Pause { is_paused: true });
+        }
+    }
+
+    fn resume(&mut self, now: Time, src: NodeId, msg: MsgId) {
+        if !self.fastpod.is_exact() {
+            self.receiver.flows.resume(now, src, msg, self.fastpod.paused_probe_interval);
+            self.out.send(src, msg, FastpodHeader::Pause { is_paused: false });
+        }
+    }
+
+    fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {
+        self.receiver.flows.abandon_message(src, msg, &mut self.out);
+    }
+
+    fn forget_peer(&mut self, now: Time, peer: NodeId) {
+        self.ready.retain(|(_, packet)| packet.dst != peer);
+        self.out.forget_peer(peer);
+        self.queues.forget_peer(peer, &mut self.out);
+        self.receiver.forget_peer(peer, &mut self.out);
+        if peer == self.fastpod.arbiter(self.pod, self.arbiter) {
+            // It counts its epochs from the start.
+            (self.epoch, self.offset, self.open) = (0, None, None);
+            self.requests.on_takeover(now);
+            self.request_all_slots(now);
+        }
+        self.plan(now);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rampmeter_types::SourceRoute;
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, Purpose, Rate, Receipt,
+    Bytes, Event, FabricFacts, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rate, Receipt,
     Rng, Span, Time,
 };
 

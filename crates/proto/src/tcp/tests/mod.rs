@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{
-    Bytes, Endpoint, Event, FabricFacts, Message, MsgId, NodeId, Packet, PayloadRef, Priority,
-    Purpose, Rate, Receipt, Rng, Span, Time,
+    Bytes, Event, FabricFacts, HostPolicy, Message, MsgId, NodeId, Observation, Packet, PayloadRef,
+    Priority, Protocol, Purpose, Rate, Receipt, Rng, Span, Time,
 };
 
 use super::config::{LossDetection, TcpConfig};

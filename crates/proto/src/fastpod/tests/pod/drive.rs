@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use rampmeter_types::SourceRoute;
-use rampmeter_types::{Bytes, Endpoint, Message, MsgId, NodeId, Time};
+use rampmeter_types::{Bytes, Message, MsgId, NodeId, Observation, Time};
 
 use super::{Node, P, Run, What};
 use crate::fastpod::FastpodStats;
