@@ -438,7 +438,7 @@ where
                 let payload = packet.payload;
                 self.ledger.on_sent(payload);
                 let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
-                self.fabric.inject((station, station), packet, self.now, &mut self.wheel, leaves);
+                self.fabric.inject(station, station, packet, self.now, &mut self.wheel, leaves);
                 if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
                     self.note_sent(station, payload, true);
                 }

@@ -22,7 +22,7 @@ const SIZE: u64 = 2_920;
 pub fn limits_peers<T: RegisteredTransport>(keys: &T::Keys) {
     let crowded = || {
         let on_wire = configure::<T>(keys);
-        let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
+        let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), 1, 0.0);
         net.blocks = |packet| {
             let end = packet.payload.offset + u64::from(packet.payload.len);
             packet.src == NodeId::new(0) || end == SIZE

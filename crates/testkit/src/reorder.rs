@@ -61,7 +61,7 @@ fn run<T: RegisteredTransport>(
     changes: &Changes,
     limit: Span,
 ) -> RunEnd {
-    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), 1, 0.0);
     net.jitter = 0.0;
     net.delays = changes.delays.iter().copied().collect();
     net.delays_control = in_order(T::NAME).is_some();
@@ -160,7 +160,7 @@ fn draw(rng: &mut Rng) -> (u32, u32, u64) {
 /// Runs the messages of a seed to their end.
 fn shuffled<T: RegisteredTransport>(on_wire: &(Arc<<T as Transport>::Config>, u32), seed: u64) {
     let rtt = wire::facts().control_rtt;
-    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), (seed, 0.0));
+    let mut net = Net::<T>::new(on_wire, TransportTraits::derive(&on_wire.0), seed, 0.0);
     net.jitter = 0.0;
     (net.late, net.late_max) = (LATE_SHARE, rtt * LATE_MAX);
     if <T as Transport>::SwitchProgram::QUEUEING == Queueing::Trimming {

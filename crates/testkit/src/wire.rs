@@ -203,7 +203,8 @@ impl<F: Transport> Net<F> {
     pub(crate) fn new(
         (config, n_arbiters): &(Arc<F::Config>, u32),
         traits: TransportTraits<F>,
-        (seed, loss): (u64, f64),
+        seed: u64,
+        loss: f64,
     ) -> Self {
         let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
         let host = |n: u32| F::Host::new(config.clone(), NodeId::new(n), rng(n.into()), Time::ZERO);
@@ -431,7 +432,7 @@ pub fn holds_back<T: RegisteredTransport>(
 ) {
     let on_wire = configure::<T>(keys);
     let long = long(&on_wire.0);
-    let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), (1, 0.0));
+    let mut net = Net::<T>::new(&on_wire, TransportTraits::derive(&on_wire.0), 1, 0.0);
     let held = net.submit(0, 2, size);
     let src = NodeId::new(0);
     net.paused = Some((2, held));
@@ -460,7 +461,7 @@ pub fn cancels_cleanly<F: Transport>(
     manners: TransportTraits<F>,
     plan: &Plan,
 ) {
-    let mut net = Net::<F>::new(on_wire, manners, (plan.seed, plan.loss));
+    let mut net = Net::<F>::new(on_wire, manners, plan.seed, plan.loss);
     let mut cancels: BTreeSet<(Time, u32, MsgId)> = BTreeSet::new();
     let mut at = Time::ZERO;
     let mut to_submit = plan.messages.iter().peekable();

@@ -34,8 +34,8 @@ impl Plan {
         let cx = PlanOrigin::new(origin, base);
         let segmentations = self.transport.segmentations();
         let segmentation = segmentations[0];
-        let sizes = (segmentation.full_wire_bytes(), segmentation.header);
-        let network = PlanNetwork::build(&self, sizes, &cx)?;
+
+        let network = PlanNetwork::build(&self, segmentation, &cx)?;
         let spray = self.fabric.spray;
         let PortSettings { fabric, faults, transport, long_links, many_rates } =
             self.ports(&network, &segmentations, &cx)?;
@@ -116,8 +116,8 @@ impl Plan {
         let is_memory_written =
             self.fabric.buffer_bytes.is_some() || self.fabric.shared_buffer_bytes.is_some();
         let mut fabric = resolve(&mut self.fabric, needs, &by_rate, cx)?;
-        let scheduling = (scheduling, self.transport.queueing());
-        check_scheduling(&mut self.fabric, &fabric, scheduling, cx)?;
+        let queueing = self.transport.queueing();
+        check_scheduling(&mut self.fabric, &fabric, scheduling, queueing, cx)?;
         if segmentations.len() > 1 {
             // Each packet has the path choice of its transport.
             self.fabric.spray = spray;
@@ -128,7 +128,7 @@ impl Plan {
         let on = (&fullest, segmentations[0].full_wire_bytes(), express);
         let long_links =
             pfc::resolve(&mut self.fabric, &mut fabric, needs, on, is_memory_written, cx)?;
-        let transport = network.configure(&self.transport, (&fabric, spray));
+        let transport = network.configure(&self.transport, &fabric, spray);
         let transport = transport.map_err(|bad| cx.bad_transport(bad))?;
         by_port::check(&fabric, topology, cx)?;
         if !(fabric.is_memoryless() && works_without_memory(needs)) {

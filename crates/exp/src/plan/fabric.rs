@@ -78,7 +78,8 @@ fn complete(spec: &mut FabricSpec, fabric: &FabricConfig, trim: Option<Trim>) {
 pub(super) fn check_scheduling(
     spec: &mut FabricSpec,
     fabric: &FabricConfig,
-    (requested, queueing): (Option<Scheduling>, Queueing),
+    requested: Option<Scheduling>,
+    queueing: Queueing,
     cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     let key = "fabric.scheduling";
@@ -325,7 +326,7 @@ mod tests {
         let requested = toml::from_str::<FabricSpec>(plan).unwrap().scheduling;
         let (mut spec, config) = resolved(plan, Need::Any).unwrap();
         let cx = PlanOrigin::new("plan", Path::new("."));
-        let checked = check_scheduling(&mut spec, &config, (requested, queueing), &cx);
+        let checked = check_scheduling(&mut spec, &config, requested, queueing, &cx);
         checked
             .map(|()| spec.scheduling)
             .map_err(|error| format!("{}: {}", error.key, error.problem))

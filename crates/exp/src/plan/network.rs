@@ -8,7 +8,7 @@ use rampmeter_sim::{
     Delays, FabricConfig, Shape, Switching, Target, Topology, TopologySpec, topologies,
 };
 use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
-use rampmeter_types::{Bytes, FabricFacts};
+use rampmeter_types::{Bytes, FabricFacts, Segmentation};
 
 use super::Plan;
 use super::by_port::NeedsByRate;
@@ -38,20 +38,21 @@ impl PlanNetwork {
     /// A topology or a change of a link that is impossible, or a transport that does not work here.
     pub(super) fn build(
         plan: &Plan,
-        packet: (Bytes, Bytes),
+        segmentation: Segmentation,
         cx: &PlanOrigin<'_>,
     ) -> Result<Self, PlanError> {
         let (topology, imported) = topology(&plan.topology, &plan.names, cx)?;
         let bad_key = |bad: BadKey| cx.bad_transport(bad);
+        let (data, control) = (segmentation.full_wire_bytes(), segmentation.header);
         let arbiters = |delays: &Delays| Ok(needs_of(&plan.transport, delays)?.arbiters);
         let delays = match plan.faults.changes.is_empty() {
-            true => delays(&topology, packet, arbiters).map_err(bad_key)?,
+            true => delays(&topology, data, control, arbiters).map_err(bad_key)?,
             false => {
                 // Arbiters have links, too.
-                let needs = arbiters(&topology.delays(packet.0, packet.1)).map_err(bad_key)?;
+                let needs = arbiters(&topology.delays(data, control)).map_err(bad_key)?;
                 let all = topology.clone().with_arbiters(&needs);
                 let changes = faults(&plan.faults, &all, &imported.names, cx)?.changes;
-                delays(&topology.clone().with_longest_links(&changes), packet, arbiters)
+                delays(&topology.clone().with_longest_links(&changes), data, control, arbiters)
                     .map_err(bad_key)?
             }
         };
@@ -79,7 +80,8 @@ impl PlanNetwork {
     pub(super) fn configure(
         &self,
         spec: &TransportSpec,
-        (fabric, spray): (&FabricConfig, Option<Spray>),
+        fabric: &FabricConfig,
+        spray: Option<Spray>,
     ) -> Result<ValidTransport, BadKey> {
         let Self { topology, imported, delays, .. } = self;
         let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(delays);
@@ -134,7 +136,8 @@ fn needs_of(transport: &TransportSpec, delays: &Delays) -> Result<FabricNeeds, B
 /// full packets and of control packets.
 fn delays(
     topology: &Topology,
-    (data, control): (Bytes, Bytes),
+    data: Bytes,
+    control: Bytes,
     arbiters: impl Fn(&Delays) -> Result<Vec<ArbiterNeed>, BadKey>,
 ) -> Result<Delays, BadKey> {
     let delays = topology.delays(data, control);

@@ -36,6 +36,7 @@
 use rampmeter_types::{NodeId, Rng};
 
 use super::config::Rounds;
+use super::schedule::MatchingRound;
 use super::wire::Match;
 
 /// A request or a grant, and its sender.
@@ -110,8 +111,8 @@ impl Inbox {
     }
 
     /// Queues `offer`. If rounds are strict, an offer of a round before `next` is late and dropped
-    /// (§3.3). `next` is the (phase, round) to be handled next.
-    pub fn push(&mut self, offer: Offer, next: (u32, u8), rounds: Rounds) {
+    /// (§3.3). `next` is the round to be handled next.
+    pub fn push(&mut self, offer: Offer, next: MatchingRound, rounds: Rounds) {
         let is_late = rounds == Rounds::Strict && round_of(&offer) < next;
         if is_late || self.offers.len() == Self::LIMIT {
             self.late += 1;
@@ -122,7 +123,7 @@ impl Inbox {
 
     /// Moves the offers that the stage of `round` handles into `out`. These are the offers of the
     /// round, or all if hosts follow their own stages. Offers of later rounds stay queued.
-    pub fn take(&mut self, round: (u32, u8), rounds: Rounds, out: &mut Vec<Offer>) {
+    pub fn take(&mut self, round: MatchingRound, rounds: Rounds, out: &mut Vec<Offer>) {
         out.clear();
         if self.offers.is_empty() {
             return;
@@ -143,6 +144,6 @@ impl Inbox {
     }
 }
 
-fn round_of(offer: &Offer) -> (u32, u8) {
-    (offer.fields.phase, offer.fields.round)
+fn round_of(offer: &Offer) -> MatchingRound {
+    MatchingRound { phase: offer.fields.phase, round: offer.fields.round }
 }

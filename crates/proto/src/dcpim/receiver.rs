@@ -10,6 +10,7 @@ use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::order::order;
 use super::rx_flow::{Phase, Progress, RxFlow, Window};
+use super::schedule::MatchingRound;
 use super::sources::Sources;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
@@ -26,7 +27,7 @@ pub(super) struct Receiver {
     links: Links,
     grants: Inbox,
     /// The round whose grants are handled next.
-    next_accept: (u32, u8),
+    next_accept: MatchingRound,
     phase: u32,
     /// The same, counted among those that have begun here.
     phase_begun: Phase,
@@ -47,7 +48,7 @@ impl Receiver {
             sources: Sources::default(),
             links: Links::default(),
             grants: Inbox::default(),
-            next_accept: (0, 0),
+            next_accept: MatchingRound::first_of(0),
             phase: 0,
             phase_begun: Phase::default(),
             accepted: 0,
@@ -194,7 +195,7 @@ impl Receiver {
     pub(super) fn accept(
         &mut self,
         now: Time,
-        round: (u32, u8),
+        round: MatchingRound,
         dcpim: &Dcpim,
         rng: &mut Rng,
         out: &mut Output<DcpimHeader>,
@@ -202,8 +203,8 @@ impl Receiver {
         let mut offers = std::mem::take(&mut self.offers);
         self.grants.take(round, dcpim.config.stage_check, &mut offers);
         // Grants for requests of an earlier phase are void.
-        offers.retain(|o| o.fields.phase == round.0);
-        self.next_accept = (round.0, round.1 + 1);
+        offers.retain(|o| o.fields.phase == round.phase);
+        self.next_accept = round.next();
         self.limit_to_pairs(&mut offers, dcpim);
         if !offers.is_empty() {
             let k = dcpim.receive_channels;
@@ -212,7 +213,7 @@ impl Receiver {
                 IdleCapacity::Unused => 0,
             };
             let capacity = Capacity { channels: k - self.accepted, prompt };
-            choose(&mut offers, order(round.1, dcpim), capacity, rng);
+            choose(&mut offers, order(round.round, dcpim), capacity, rng);
             for Offer { peer, fields } in offers.drain(..) {
                 self.accepted += fields.channels;
                 self.busy += fields.prompt;
@@ -255,7 +256,7 @@ impl Receiver {
         self.phase = phase;
         self.busy = self.accepted;
         self.accepted = 0;
-        self.next_accept = (phase, 0);
+        self.next_accept = MatchingRound::first_of(phase);
         self.phase_begun = Phase { number: self.phase_begun.number + 1, began_at: now };
         let Self { flows, sources, .. } = self;
         let gone = |slot, flow: &RxFlow| sources.remove(slot, flow);
@@ -266,7 +267,7 @@ impl Receiver {
     pub(super) fn request(
         &mut self,
         now: Time,
-        round: (u32, u8),
+        round: MatchingRound,
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) {
@@ -301,7 +302,7 @@ impl Receiver {
                 IdleCapacity::Prompt => channels.min(k.saturating_sub(self.busy)),
                 IdleCapacity::Unused => 0,
             };
-            let (phase, round) = round;
+            let MatchingRound { phase, round } = round;
             let step = Step::Request;
             let fields = Match { step, channels, prompt, round, phase, remaining, announced };
             out.send(src, self.flows[slot].announcement.msg, DcpimHeader::Match(fields));

@@ -19,17 +19,39 @@ pub struct Schedule {
     clock: ClockOrigin,
 }
 
+/// A round of a phase of matching. Both are numbered from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MatchingRound {
+    /// Number of the phase.
+    pub phase: u32,
+    /// Number of the round in the phase.
+    pub round: u8,
+}
+
+impl MatchingRound {
+    /// Returns the first round of a phase.
+    pub const fn first_of(phase: u32) -> Self {
+        Self { phase, round: 0 }
+    }
+
+    /// Returns the next round of the phase.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self { round: self.round + 1, ..self }
+    }
+}
+
 /// Duties of a host at the start of a stage, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StageActions {
-    /// Phase and round whose grants the receiver accepts.
-    pub accept: Option<(u32, u8)>,
+    /// Round whose grants the receiver accepts.
+    pub accept: Option<MatchingRound>,
     /// Phase that begins: the matches made before become those of its data phase.
     pub begin: Option<u32>,
-    /// Phase and round in which the receiver sends requests.
-    pub request: Option<(u32, u8)>,
-    /// Phase and round whose requests the sender grants.
-    pub grant: Option<(u32, u8)>,
+    /// Round in which the receiver sends requests.
+    pub request: Option<MatchingRound>,
+    /// Round whose requests the sender grants.
+    pub grant: Option<MatchingRound>,
 }
 
 impl Schedule {
@@ -104,9 +126,9 @@ impl Schedule {
         let accept = if !is_receivers {
             None
         } else if stage > 0 {
-            Some((phase, round - 1))
+            Some(MatchingRound { phase, round: round - 1 })
         } else if dcpim.stages == 2 * rounds && phase > 0 {
-            Some((phase.wrapping_sub(1), dcpim.config.rounds - 1))
+            Some(MatchingRound { phase: phase.wrapping_sub(1), round: dcpim.config.rounds - 1 })
         } else {
             None
         };
@@ -120,8 +142,8 @@ impl Schedule {
         StageActions {
             accept,
             begin: (stage == 0).then_some(phase),
-            request: (is_receivers && in_round).then_some((phase, round)),
-            grant: (!is_receivers).then_some((phase, round)),
+            request: (is_receivers && in_round).then_some(MatchingRound { phase, round }),
+            grant: (!is_receivers).then_some(MatchingRound { phase, round }),
         }
     }
 }

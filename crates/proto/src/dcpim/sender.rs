@@ -8,6 +8,7 @@ use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rn
 use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::order::order;
+use super::schedule::MatchingRound;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output, paused_probe_interval};
@@ -64,7 +65,7 @@ pub(super) struct Sender {
     permits: VecDeque<Permit>,
     requests: Inbox,
     /// The round whose requests are granted next.
-    next_grant: (u32, u8),
+    next_grant: MatchingRound,
     phase: u32,
     /// End of the phase.
     phase_end: Time,
@@ -85,7 +86,7 @@ impl Sender {
             flows: OutgoingFlows::new(node),
             permits: VecDeque::new(),
             requests: Inbox::default(),
-            next_grant: (0, 0),
+            next_grant: MatchingRound::first_of(0),
             phase,
             phase_end,
             accepted: 0,
@@ -291,26 +292,26 @@ impl Sender {
         self.busy = self.accepted;
         self.accepted_last_phase = self.accepted;
         self.accepted = 0;
-        self.next_grant = (phase, 0);
+        self.next_grant = MatchingRound::first_of(phase);
     }
 
     /// Grant stage: offers free channels to the receivers that requested some (§3.1, §3.4). A grant
     /// reserves nothing beyond its stage.
     pub(super) fn grant(
         &mut self,
-        round: (u32, u8),
+        round: MatchingRound,
         dcpim: &Dcpim,
         rng: &mut Rng,
         out: &mut Output<DcpimHeader>,
     ) {
         let mut offers = std::mem::take(&mut self.offers);
         self.requests.take(round, dcpim.config.stage_check, &mut offers);
-        self.next_grant = (round.0, round.1 + 1);
+        self.next_grant = round.next();
         if !offers.is_empty() {
             let k = dcpim.send_channels;
             let prompt = k.saturating_sub(self.busy);
             let capacity = Capacity { channels: k - self.accepted, prompt };
-            choose(&mut offers, order(round.1, dcpim), capacity, rng);
+            choose(&mut offers, order(round.round, dcpim), capacity, rng);
             for Offer { peer, fields } in offers.drain(..) {
                 let grant = Match { step: Step::Grant, ..fields };
                 out.send(peer, MsgId::default(), DcpimHeader::Match(grant));

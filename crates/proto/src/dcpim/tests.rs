@@ -95,7 +95,7 @@ mod schedule {
                 duties.iter().find(|(_, d)| what(d)).map(|(at, _)| *at).unwrap()
             };
             for phase in 0..2 {
-                for round in (0..rounds).map(|r| (phase, r)) {
+                for round in (0..rounds).map(|round| MatchingRound { phase, round }) {
                     let request = at(&|d| d.request == Some(round));
                     assert_eq!(at(&|d| d.grant == Some(round)), request + stage);
                     assert_eq!(at(&|d| d.accept == Some(round)), request + stage * 2);
@@ -107,7 +107,7 @@ mod schedule {
     #[test]
     fn data_starts_a_stage_after_the_last_accept_or_with_it() {
         let last_accept_to_begin = |config: DcpimConfig| {
-            let last = (0, config.rounds - 1);
+            let last = MatchingRound { phase: 0, round: config.rounds - 1 };
             let duties = all_duties(config, 2);
             let accept = duties.iter().find(|(_, d)| d.accept == Some(last)).unwrap().0;
             duties.iter().find(|(_, d)| d.begin == Some(1)).unwrap().0 - accept
@@ -120,6 +120,7 @@ mod schedule {
 mod matching {
     use super::super::config::Rounds;
     use super::super::matching::*;
+    use super::super::schedule::MatchingRound;
     use super::super::wire::{Match, Step};
     use proptest::prelude::*;
     use rampmeter_types::{NodeId, Purpose, Rng};
@@ -186,12 +187,12 @@ mod matching {
     fn strict_rounds_drop_late_offers_and_keep_early_ones() {
         let mut inbox = Inbox::default();
         for early_or_late in [at(0, 3), at(1, 0), at(1, 1)] {
-            inbox.push(early_or_late, (1, 0), Rounds::Strict);
+            inbox.push(early_or_late, MatchingRound { phase: 1, round: 0 }, Rounds::Strict);
         }
         let mut out = Vec::new();
-        inbox.take((1, 0), Rounds::Strict, &mut out);
+        inbox.take(MatchingRound { phase: 1, round: 0 }, Rounds::Strict, &mut out);
         assert_eq!((out.len(), inbox.late()), (1, 1));
-        inbox.take((1, 1), Rounds::Strict, &mut out);
+        inbox.take(MatchingRound { phase: 1, round: 1 }, Rounds::Strict, &mut out);
         assert_eq!((out.len(), inbox.late()), (1, 1));
     }
 
@@ -199,10 +200,10 @@ mod matching {
     fn local_rounds_serve_all_received_offers() {
         let mut inbox = Inbox::default();
         for any in [at(0, 3), at(1, 0), at(7, 1)] {
-            inbox.push(any, (1, 0), Rounds::Local);
+            inbox.push(any, MatchingRound { phase: 1, round: 0 }, Rounds::Local);
         }
         let mut out = Vec::new();
-        inbox.take((1, 0), Rounds::Local, &mut out);
+        inbox.take(MatchingRound { phase: 1, round: 0 }, Rounds::Local, &mut out);
         assert_eq!((out.len(), inbox.late()), (3, 0));
     }
 

@@ -251,7 +251,7 @@ fn restarted_hosts_and_switches_get_their_slots() {
 #[test]
 fn guard_bands_hold_under_time_stamp_errors() {
     for seed in 0..6 {
-        simulate_with_wrong_stamps(seed, (3, 3));
+        simulate_with_wrong_stamps(seed, 3, 3);
     }
 }
 
@@ -259,12 +259,12 @@ fn guard_bands_hold_under_time_stamp_errors() {
 #[test]
 #[should_panic(expected = "Violation")]
 fn larger_time_stamp_errors_make_packets_collide() {
-    simulate_with_wrong_stamps(1, (1, 8));
+    simulate_with_wrong_stamps(1, 1, 8);
 }
 
 /// Simulates a pod with wrong time stamps. The first number is the error that guard bands allow
 /// for, the second the actual error, in nanoseconds.
-fn simulate_with_wrong_stamps(seed: u64, (clock_jitter_ns, stamp_jitter_ns): (u32, u32)) {
+fn simulate_with_wrong_stamps(seed: u64, clock_jitter_ns: u32, stamp_jitter_ns: u32) {
     let config = FastpodConfig { clock_jitter_ns, stamp_jitter_ns, ..FastpodConfig::paper() };
     let (topology, fastpod) = pod(config, 8, 300);
     simulate(fastpod, spec_of(topology, seed), arrivals(16, seed));

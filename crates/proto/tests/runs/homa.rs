@@ -26,7 +26,8 @@ fn deep<T: RegisteredTransport>(keys: &T::Keys) -> (SimSpec, Arc<T::Config>, Fab
 
 /// Runs messages to their end, seen by a probe.
 fn observe<F: Transport, P: Probe + Default>(
-    (spec, config): (SimSpec, Arc<F::Config>),
+    spec: SimSpec,
+    config: Arc<F::Config>,
     arrivals: Vec<Arrival>,
 ) -> P {
     let mut probe = P::default();
@@ -40,7 +41,7 @@ fn observe<F: Transport, P: Probe + Default>(
 /// queue.
 fn on_star(config: HomaConfig, arrivals: Vec<Arrival>) -> (Vec<u64>, u64) {
     let (spec, config, _) = deep::<HomaTransport>(&config);
-    let mut seen: Deliveries = observe::<HomaTransport, _>((spec, config), arrivals);
+    let mut seen: Deliveries = observe::<HomaTransport, _>(spec, config, arrivals);
     seen.flows.sort_by_key(|&(id, _)| id);
     (seen.flows.into_iter().map(|(_, took)| took).collect(), seen.queue_max)
 }
@@ -249,7 +250,7 @@ mod selective_dropping {
     fn a_long_queue_drops_only_unscheduled_packets() {
         let (spec, config, _) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
         let early: Early =
-            observe::<WatchedTransport<HomaAeolusTransport>, _>((spec, config), incast(300_000));
+            observe::<WatchedTransport<HomaAeolusTransport>, _>(spec, config, incast(300_000));
         assert!(early.dropped > 100 && early.failed == 0, "{} dropped", early.dropped);
     }
 
@@ -259,7 +260,7 @@ mod selective_dropping {
         let (spec, config, fabric) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
         assert_eq!(fabric.drop_unscheduled_above, Some(Bytes::new(ABOVE)));
         let early: Early =
-            observe::<WatchedTransport<HomaAeolusTransport>, _>((spec, config), incast(300_000));
+            observe::<WatchedTransport<HomaAeolusTransport>, _>(spec, config, incast(300_000));
         let longest = early.longest_unscheduled;
         assert!(longest > ABOVE && longest <= ABOVE + 1_500, "{longest}");
     }
@@ -268,7 +269,7 @@ mod selective_dropping {
     #[test]
     fn an_incast_recovers_from_early_drops_without_a_timeout() {
         let (spec, config, _) = deep::<HomaAeolusTransport>(&AeolusConfig::default());
-        let seen: Deliveries = observe::<HomaAeolusTransport, _>((spec, config), incast(300_000));
+        let seen: Deliveries = observe::<HomaAeolusTransport, _>(spec, config, incast(300_000));
         let last = seen.flows.iter().map(|&(_, took)| took).max().unwrap();
         let needed = 12 * 206 * 1_500 * BYTE;
         assert!(last > needed && last < needed + 20_000_000, "{last} of {needed}");

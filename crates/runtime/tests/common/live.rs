@@ -105,7 +105,8 @@ where
 fn exchange(
     port: &mut Port,
     src: usize,
-    (hosts, each): (usize, u64),
+    hosts: usize,
+    each: u64,
     n_done: &AtomicUsize,
 ) -> ApplicationEvents {
     let mut rng = Rng::new(1, src as u64, Purpose::Test);
@@ -168,7 +169,7 @@ pub(crate) fn all_arrive<T: RegisteredTransport, D: Datapath>(
     let applications = nodes.into_iter().enumerate().map(|(src, mut running)| {
         let n_done = Arc::clone(&n_done);
         thread::spawn(move || {
-            let seen = exchange(&mut running.port, src, (hosts, each), &n_done);
+            let seen = exchange(&mut running.port, src, hosts, each, &n_done);
             (seen, running)
         })
     });

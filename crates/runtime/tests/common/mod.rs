@@ -176,14 +176,15 @@ impl<E: Endpoint> MemBed<E> {
     /// Submits a self-describing message. Nothing happens if the node is not running or has too
     /// many messages in flight.
     pub(crate) fn submit(&mut self, src: usize, dst: usize, size: usize, number: u64) -> bool {
-        self.submit_to(SERVICE, (src, dst), size, number)
+        self.submit_to(SERVICE, src, dst, size, number)
     }
 
     /// Submits such a message to any service.
     pub(crate) fn submit_to(
         &mut self,
         service: u16,
-        (src, dst): (usize, usize),
+        src: usize,
+        dst: usize,
         size: usize,
         number: u64,
     ) -> bool {

@@ -212,7 +212,7 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
         let is_refused = |number: u64| number.is_multiple_of(3);
         for number in 0..30 {
             let service = if is_refused(number) { SERVICE + 1 } else { SERVICE };
-            assert!(bed.submit_to(service, (0, 1), 400_000, number));
+            assert!(bed.submit_to(service, 0, 1, 400_000, number));
         }
         while bed.seen.outcomes.len() < 30 {
             bed.run_until(bed.now + Span::from_us(100));
@@ -370,7 +370,7 @@ fn beside_a_program_that_stopped<F: RegisteredTransport>(queued: u64, size: usiz
     // Messages that fit into the memory of the stopped program have completed.
     assert!(before <= (1 << 20) / size, "{before} messages are over");
     for number in queued..queued + EACH {
-        (1..4).for_each(|src| assert!(bed.submit_to(OTHER, (src, 0), 100_000, number)));
+        (1..4).for_each(|src| assert!(bed.submit_to(OTHER, src, 0, 100_000, number)));
     }
     let mut received = 0;
     while bed.seen.outcomes.len() < before + 3 * EACH as usize || received < 3 * EACH {

@@ -85,20 +85,17 @@ impl Blame {
     pub(crate) fn submit(
         &mut self,
         now: Time,
-        (msg, number): (MsgId, u32),
-        (src, dst): (NodeId, NodeId),
+        msg: MsgId,
+        number: u32,
+        src: NodeId,
+        dst: NodeId,
         size: u64,
     ) {
         debug_assert_eq!(self.numbers.len() as u32, msg.get());
         self.numbers.push(number);
-        let interface = (self.has_queues, self.pausing_tiers.get(src.idx()).copied());
-        self.messages.push_back(Some(Box::new(Timeline::new(
-            now,
-            msg,
-            (src, dst),
-            interface,
-            size,
-        ))));
+        let pausing_tier = self.pausing_tiers.get(src.idx()).copied();
+        let timeline = Timeline::new(now, msg, src, dst, self.has_queues, pausing_tier, size);
+        self.messages.push_back(Some(Box::new(timeline)));
         self.by_host[src.idx()].push((dst.get(), msg.get()));
     }
 

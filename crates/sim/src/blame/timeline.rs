@@ -97,8 +97,10 @@ impl Timeline {
     pub(super) fn new(
         now: Time,
         msg: MsgId,
-        (src, dst): (NodeId, NodeId),
-        (is_queued, pausing_tier): (bool, Option<u8>),
+        src: NodeId,
+        dst: NodeId,
+        is_queued: bool,
+        pausing_tier: Option<u8>,
         size: u64,
     ) -> Self {
         Self {

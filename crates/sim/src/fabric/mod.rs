@@ -442,7 +442,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         if packet.payload.len > 0 {
             self.note_transit(|transits| transits.drops.push((packet.payload.msg.get(), tier)));
         }
-        self.stats.count_drop((number, tier), reason, packet.wire_bytes, packet.payload.len > 0);
+        self.stats.count_drop(number, tier, reason, packet.wire_bytes, packet.payload.len > 0);
     }
 
     /// Checks that no packet was lost track of. Panics with the counts if one was.

@@ -90,7 +90,8 @@ impl Port {
         far_end: u32,
         switch: u32,
         tier: u8,
-        (buffer_max, buffer_cell): (u32, u16),
+        buffer_max: u32,
+        buffer_cell: u16,
     ) -> Self {
         Self {
             busy_until: Time::ZERO,

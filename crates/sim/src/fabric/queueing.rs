@@ -121,8 +121,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             self.stats.note_trimming_queues(port.tier, data, port.header_bytes);
         }
         if port.queued_max > longest {
-            let instant = (now, wheel.highest_rank());
-            self.stats.note_peak(port.tier, (egress, port.queued), instant);
+            let rank = wheel.highest_rank();
+            self.stats.note_peak(port.tier, egress, port.queued, now, rank);
         }
         if !port.has_wakeup && port.has_sendable() {
             port.has_wakeup = true;

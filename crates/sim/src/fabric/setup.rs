@@ -35,7 +35,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations(), topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
-        let table = PortTable::new(&topology, &routes, &config, (&tiers, &tier_of));
+        let table = PortTable::new(&topology, &routes, &config, &tiers, &tier_of);
         let PortTable { mut ports, rates, marking } = table;
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |purpose| move |node: u32| Rng::new(seed, u64::from(node), purpose);
@@ -109,7 +109,8 @@ impl PortTable {
         topology: &Topology,
         routes: &Routes,
         config: &FabricConfig,
-        (tiers, tier_of): (&[TierStats], &[u8]),
+        tiers: &[TierStats],
+        tier_of: &[u8],
     ) -> Self {
         let (n_ports, n_switches) = (routes.n_ports(), topology.n_switches());
         let n_stations = topology.n_stations();
@@ -134,7 +135,7 @@ impl PortTable {
             let name = tiers[usize::from(tier)].name.as_str();
             let own = || config.port_buffer(name, rate);
             let buffer = if queues_anyway { u32::MAX } else { own() };
-            let mut port = Port::new(rate, delay, to, switch, tier, (buffer, config.buffer_cell));
+            let mut port = Port::new(rate, delay, to, switch, tier, buffer, config.buffer_cell);
             let is_core = to >= n_stations && switch < n_switches;
             let marks = config.marking_ports == MarkingPorts::All || is_core;
             let of_port = config.marking(name, rate);

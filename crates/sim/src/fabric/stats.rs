@@ -171,7 +171,8 @@ impl FabricStats {
     #[cold]
     pub(super) fn count_drop(
         &mut self,
-        (port, tier): (u32, u8),
+        port: u32,
+        tier: u8,
         reason: DropReason,
         bytes: u16,
         is_data: bool,
@@ -212,12 +213,7 @@ impl FabricStats {
 
     /// A queue of `tier` is as long as its port's has ever been.
     #[cold]
-    pub(super) fn note_peak(
-        &mut self,
-        tier: u8,
-        (port, queued): (u32, u32),
-        (now, instant): (Time, u64),
-    ) {
+    pub(super) fn note_peak(&mut self, tier: u8, port: u32, queued: u32, now: Time, instant: u64) {
         let most = &mut self.tiers[tier as usize].queue_max;
         let queued = Bytes::new(u64::from(queued));
         if queued > *most {

@@ -158,7 +158,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             load.busy_until = by_rate.map_or(load.busy_until, |(_, ends)| ends);
         }
         match (idle, shortest) {
-            (Some(port), _) => self.inject((host, port), packet, now, wheel, leaves),
+            (Some(port), _) => self.inject(host, port, packet, now, wheel, leaves),
             (None, Some(port)) => {
                 let handle = self.enter_pool(packet, now);
                 let interfaces = self.ports[port as usize].switch;
@@ -256,7 +256,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     #[inline(always)]
     pub(crate) fn inject(
         &mut self,
-        (host, port): (u32, u32),
+        host: u32,
+        port: u32,
         packet: Packet<H>,
         now: Time,
         wheel: &mut Wheel,
@@ -316,7 +317,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             && self.uplink_idle(port, now)
             && !self.ports[port as usize].is_paused(packet.priority)
         {
-            return self.inject((host, port), packet, now, wheel, leaves);
+            return self.inject(host, port, packet, now, wheel, leaves);
         }
         let handle = self.enter_pool(packet, now);
         let Some(port) = port else { return self.discard(host, handle, DropReason::NoRoute) };

@@ -33,8 +33,8 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         let Some(blame) = &mut self.blame else { return };
         let number = arrival.number.unwrap_or(msg.get());
         let Arrival { src, dst, size, .. } = *arrival;
-        blame.submit(self.now, (msg, number), (src, dst), size.get());
-        self.note_permission(src.get(), (dst, msg), PermissionInput::Own);
+        blame.submit(self.now, msg, number, src, dst, size.get());
+        self.note_permission(src.get(), dst, msg, PermissionInput::Own);
     }
 
     /// Notes the permissions of messages of `station` after an input: those to `peer`, or all.
@@ -47,7 +47,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         let mut idx = 0;
         while let Some((dst, msg)) = self.blame.as_ref().and_then(|b| b.open_of(station, idx)) {
             if peer.is_none_or(|peer| peer == dst) {
-                self.note_permission(station, (dst, msg), input);
+                self.note_permission(station, dst, msg, input);
             }
             idx += 1;
         }
@@ -89,12 +89,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         }
     }
 
-    fn note_permission(
-        &mut self,
-        station: u32,
-        (dst, msg): (NodeId, MsgId),
-        input: PermissionInput,
-    ) {
+    fn note_permission(&mut self, station: u32, dst: NodeId, msg: MsgId, input: PermissionInput) {
         let Some(blame) = &mut self.blame else { return };
         let state = &self.stations[station];
         let permission = state.endpoint.permission(state.clock.local(self.now), dst, msg);

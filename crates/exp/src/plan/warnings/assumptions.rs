@@ -183,7 +183,8 @@ const PATIENCE: u64 = 1_024;
 pub(crate) fn slow_recovery(
     faults: &FaultsSpec,
     derived: &[DerivedValue],
-    (preset, transport): (&str, &str),
+    preset: &str,
+    transport: &str,
     rtt: Span,
 ) -> Option<Warning> {
     let has_losses = faults.loss > 0.0

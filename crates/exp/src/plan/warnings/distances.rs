@@ -11,7 +11,8 @@ use crate::warning::{Warning, warning};
 /// packets.
 pub(crate) fn far_hosts(
     delays: &Delays,
-    (topology, names): (&Topology, &NamesSpec),
+    topology: &Topology,
+    names: &NamesSpec,
     control: Bytes,
     sharing: Option<&str>,
 ) -> Option<Warning> {

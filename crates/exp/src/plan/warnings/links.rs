@@ -62,7 +62,8 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Wa
 pub(crate) fn slow_returns(
     topology: &Topology,
     names: &NamesSpec,
-    (transport, share): (&str, f64),
+    transport: &str,
+    share: f64,
     fastest: Option<Rate>,
 ) -> Option<Warning> {
     let data =

@@ -129,7 +129,7 @@ impl PlanFacts<'_> {
             warnings.extend(unequal.map(|_| assumptions::unequal_slots(name)));
         }
         let share = self.plan.transport.reply_share();
-        let slow_returns = links::slow_returns(topology, names, (name, share), slots);
+        let slow_returns = links::slow_returns(topology, names, name, share, slots);
         warnings.extend(slow_returns);
     }
 
@@ -138,9 +138,10 @@ impl PlanFacts<'_> {
         let has_one_time = self.transport.ready.assumptions().one_round_trip;
         let sharing = has_one_time.then_some(self.plan.transport.name());
         let longest = self.sim.topology.clone().with_longest_links(&self.sim.faults.changes);
-        let (on, header) = ((&longest, self.names()), self.segmentations[0].header);
-        warnings.extend(distances::far_hosts(&self.network.delays, on, header, sharing));
-        warnings.extend(distances::delayed_paths(on.0, on.1, header));
+        let (names, header) = (self.names(), self.segmentations[0].header);
+        let delays = &self.network.delays;
+        warnings.extend(distances::far_hosts(delays, &longest, names, header, sharing));
+        warnings.extend(distances::delayed_paths(&longest, names, header));
     }
 
     /// Warnings of the choice of paths.
@@ -191,9 +192,10 @@ impl PlanFacts<'_> {
             warnings.extend(inner);
         }
         let presets = self.plan.transport.presets().join("+");
-        let (derived, of) = (self.transport.describe(), (presets.as_str(), name));
+        let derived = self.transport.describe();
         let rtt = self.network.delays.facts().control_rtt;
-        let slow = assumptions::slow_recovery(&self.plan.faults, &derived, of, rtt);
+        let faults = &self.plan.faults;
+        let slow = assumptions::slow_recovery(faults, &derived, &presets, name, rtt);
         warnings.extend(slow);
         let slowed = self.transport.ready.slowed();
         warnings.extend(slowed.map(|slowed| assumptions::slowed(&slowed, name)));

@@ -35,9 +35,9 @@ fn data_may_be_marked_and_control_packets_may_not() {
 fn a_mark_is_echoed_until_the_window_is_reduced() {
     let mut script = Script::new(ecn());
     script.syn(0);
-    script.segment((1, 1_001), SIZE, (false, CE));
+    script.segment(1, 1_001, SIZE, false, CE);
     script.data((1_001, 2_001), SIZE);
-    script.segment((2_001, 3_001), SIZE, (true, Marks::ECN_CAPABLE));
+    script.segment(2_001, 3_001, SIZE, true, Marks::ECN_CAPABLE);
     script.data((3_001, 4_001), SIZE);
     assert_eq!(script.sent(), ["syn-ack", "ack 1001 ece", "ack 2001 ece", "ack 3001", "ack 4001"]);
 }
@@ -74,7 +74,7 @@ fn an_echo_in_the_next_window_cuts_again() {
 fn dctcp_echoes_each_segments_mark() {
     let mut script = Script::new(dctcp());
     script.syn(0);
-    script.segment((1, 1_001), SIZE, (false, CE));
+    script.segment(1, 1_001, SIZE, false, CE);
     script.data((1_001, 2_001), SIZE);
     assert_eq!(script.sent(), ["syn-ack", "ack 1001 ece", "ack 2001"]);
 }
@@ -85,9 +85,9 @@ fn dctcp_reports_a_changed_mark_at_once() {
     let mut script = Script::new(TcpConfig { ack_every: 2, ..dctcp() });
     script.syn(0);
     script.data((1, 1_001), SIZE);
-    script.segment((1_001, 2_001), SIZE, (false, CE));
+    script.segment(1_001, 2_001, SIZE, false, CE);
     assert_eq!(script.sent(), ["syn-ack", "ack 1001"]);
-    script.segment((2_001, 3_001), SIZE, (false, CE));
+    script.segment(2_001, 3_001, SIZE, false, CE);
     assert_eq!(script.sent(), ["ack 3001 ece"]);
 }
 

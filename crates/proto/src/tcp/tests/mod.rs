@@ -209,15 +209,10 @@ impl Script {
 
     /// A segment of a message that starts with the stream and has `size` bytes.
     fn data(&mut self, (start, end): (u64, u64), size: u64) -> Receipt {
-        self.segment((start, end), size, (false, Marks::NONE))
+        self.segment(start, end, size, false, Marks::NONE)
     }
 
-    fn segment(
-        &mut self,
-        (start, end): (u64, u64),
-        size: u64,
-        (cwr, marks): (bool, Marks),
-    ) -> Receipt {
+    fn segment(&mut self, start: u64, end: u64, size: u64, cwr: bool, marks: Marks) -> Receipt {
         let seq = wrap(start, self.initial);
         let header = TcpHeader::Data { conn: 0, seq, size, cwr };
         let (offset, len) = (start - 1, (end - start) as u16);

@@ -9,7 +9,7 @@ use libc::{iovec, mmsghdr};
 use crate::{JOINED_MAX, LEN, Pair, ROUND, Round, packets};
 
 /// Returns parts of `memory`, `stride` bytes apart and `len` long, and a message for each.
-fn messages(memory: &mut [u8], (stride, len): (usize, usize)) -> (Vec<iovec>, Vec<mmsghdr>) {
+fn messages(memory: &mut [u8], stride: usize, len: usize) -> (Vec<iovec>, Vec<mmsghdr>) {
     let part = |part: &mut [u8]| iovec { iov_base: part.as_mut_ptr().cast(), iov_len: len };
     let mut parts: Vec<iovec> = memory.chunks_mut(stride).map(part).collect();
     let header = |part: &mut iovec| {
@@ -28,7 +28,7 @@ pub(crate) fn round(pair: Pair) -> Round {
     let mut data = vec![1; ROUND * LEN];
     let mut into = vec![0; n * JOINED_MAX];
     Box::new(move || {
-        let (_parts, mut headers) = messages(&mut data, (bytes, bytes));
+        let (_parts, mut headers) = messages(&mut data, bytes, bytes);
         // SAFETY: the headers point to parts, and these to memory, all of which outlive the call.
         let sent = unsafe {
             libc::sendmmsg(pair.tx.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, 0)
@@ -36,7 +36,7 @@ pub(crate) fn round(pair: Pair) -> Round {
         if sent < n as i32 {
             return Err(io::Error::last_os_error());
         }
-        let (_parts, mut headers) = messages(&mut into, (JOINED_MAX, JOINED_MAX));
+        let (_parts, mut headers) = messages(&mut into, JOINED_MAX, JOINED_MAX);
         // SAFETY: as above.
         let come = unsafe {
             let (socket, timeout) = (pair.rx.as_raw_fd(), std::ptr::null_mut());
