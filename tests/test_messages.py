@@ -60,7 +60,7 @@ BAD: Final = {
     "name = true": ('name = "dcpim"', "line 8: transport.name: expected a text, got true"),
     'sizes = { cdf = "no.txt" }': (
         'sizes = "imc10"',
-        "no.txt: .*No such file or directory \\[plan-value\\]$",
+        "no.txt: .*No such file or directory \\[plan-file\\]$",
     ),
     "sizes = { fixd = 100 }": ('sizes = "imc10"', "line 12, .*sizes.fixd: .* did you mean fixed"),
     "sizes = [1]": ('sizes = "imc10"', "line 12, column 9: workload.sizes: .* got a list"),

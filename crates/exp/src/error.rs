@@ -55,6 +55,8 @@ pub enum PlanErrorCode {
     Syntax,
     /// A value is impossible, by itself or in combination with others.
     Value,
+    /// A file that the plan names cannot be read.
+    File,
 }
 
 impl PlanErrorCode {
@@ -63,9 +65,13 @@ impl PlanErrorCode {
         match self {
             Self::Syntax => "plan-syntax",
             Self::Value => "plan-value",
+            Self::File => "plan-file",
         }
     }
 }
+
+/// Expected instead of a file that cannot be read.
+pub const READABLE: &str = "a file that can be read";
 
 /// Reason why a plan is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +85,13 @@ pub enum Problem {
     },
     /// A value of a file that the plan names.
     InFile(Box<FileProblem>),
+    /// A file that cannot be read, and why.
+    Unreadable {
+        /// The file.
+        file: String,
+        /// The reason of the operating system.
+        got: String,
+    },
     /// Any other problem, as a sentence.
     Other(String),
 }
@@ -109,6 +122,7 @@ impl Problem {
                 let FileProblem { place, expected, got } = *problem;
                 Self::in_file(format!("{file}: {place}"), expected, got)
             }
+            Self::Unreadable { .. } => self,
             Self::Other(message) => Self::Other(format!("{file}: {message}")),
         }
     }
@@ -122,6 +136,7 @@ impl fmt::Display for Problem {
                 let FileProblem { place, expected, got } = &**problem;
                 write!(f, "{place}: expected {expected}, got {got}")
             }
+            Self::Unreadable { file, got } => write!(f, "{file}: expected {READABLE}, got {got}"),
             Self::Other(message) => f.write_str(message),
         }
     }
@@ -165,7 +180,10 @@ impl fmt::Display for PlanError {
 impl PlanError {
     /// Returns the error of a value of the plan `origin`.
     pub(crate) fn value(origin: &str, key: &str, problem: Problem) -> Self {
-        let code = PlanErrorCode::Value;
+        let code = match problem {
+            Problem::Unreadable { .. } => PlanErrorCode::File,
+            _ => PlanErrorCode::Value,
+        };
         Self { code, origin: origin.to_owned(), key: key.to_owned(), problem, place: None }
     }
 
@@ -218,10 +236,10 @@ fn of_trace(error: TraceError) -> Problem {
 }
 
 /// Returns the problem of a file that cannot be read.
-fn unreadable(file: String, error: &std::io::Error) -> Problem {
+pub(crate) fn unreadable(file: String, error: &std::io::Error) -> Problem {
     let reason = error.to_string();
     let got = reason.split_once(" (os error ").map_or(&*reason, |(text, _)| text);
-    Problem::in_file(file, "a file that can be read", got)
+    Problem::Unreadable { file, got: got.to_owned() }
 }
 
 /// Returns the path in a plan of a key of the `transport` table, or of one of several tables:

@@ -22,7 +22,9 @@ mod warning;
 
 pub use capture::every_packet;
 pub use convert::{ConvertError, ConvertedFile, convert};
-pub use error::{FileProblem, PlanError, PlanErrorCode, Problem, RunError, SourceLocation};
+pub use error::{
+    FileProblem, PlanError, PlanErrorCode, Problem, READABLE, RunError, SourceLocation,
+};
 pub use plan::Plan;
 pub use plan::offered::{DrawnLink, DrawnSwitch, OfferedTier, OfferedTraffic, TopologyDrawing};
 pub use plan::schema::plan_schema;

@@ -19,8 +19,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, RunError, ValidPlan,
-    Warning, catch_violation,
+    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE, RunError,
+    ValidPlan, Warning, catch_violation,
 };
 use rampmeter_metrics::Order;
 use rampmeter_types::quantity::Unit;
@@ -105,8 +105,9 @@ const ATTRIBUTES: [&str; 9] =
 fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
     let raised = PlanError::new_err(error.to_string());
     let (expected, got) = match &error.problem {
-        Problem::Unexpected { expected, got } => (Some(expected), Some(got)),
-        Problem::InFile(problem) => (Some(&problem.expected), Some(&problem.got)),
+        Problem::Unexpected { expected, got } => (Some(&**expected), Some(&**got)),
+        Problem::InFile(problem) => (Some(&*problem.expected), Some(&*problem.got)),
+        Problem::Unreadable { got, .. } => (Some(READABLE), Some(&**got)),
         Problem::Other(_) => (None, None),
     };
     let line = error.place.as_ref().map(|place| place.line);

@@ -14,7 +14,7 @@ use super::Plan;
 use super::by_port::NeedsByRate;
 use super::context::PlanOrigin;
 use super::faults::faults;
-use crate::error::PlanError;
+use crate::error::{PlanError, unreadable};
 use crate::topology::names::NamesSpec;
 use crate::topology::{self, ImportedTopology};
 use crate::transport::{TransportSpec, ValidTransport};
@@ -154,9 +154,11 @@ fn topology(
 ) -> Result<(Topology, ImportedTopology), PlanError> {
     let (mut imported, key) = match spec {
         TopologySpec::File(topologies::File { file, hosts_forward }) => {
-            let bad = |message| cx.bad("topology.file", message);
-            let imported = topology::read(&cx.path(file)).map_err(bad)?;
-            (imported.with_forwarding(*hosts_forward), "topology.file")
+            let (key, path) = ("topology.file", cx.path(file));
+            std::fs::File::open(&path)
+                .map_err(|error| cx.problem(key, unreadable(path.display().to_string(), &error)))?;
+            let imported = topology::read(&path).map_err(|message| cx.bad(key, message))?;
+            (imported.with_forwarding(*hosts_forward), key)
         }
         spec => (ImportedTopology::without_names(spec.clone()), "topology"),
     };
