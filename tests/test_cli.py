@@ -159,6 +159,10 @@ class TestErrors:
         line = error_line(command, plan_file, *options)
         assert message in line
 
+    def test_a_misspelt_command_has_a_suggestion(self) -> None:
+        assert "No such command 'swep'. Did you mean sweep?" in call("swep").stderr
+        assert "Did you mean" not in call("xyzzy").stderr
+
     def test_the_line_names_the_file_and_the_place(self, plan_file: Path) -> None:
         plan_file.write_text(plan_file.read_text().replace("seed = 1", 'seed = "x"'))
         line = error_line("run", plan_file)

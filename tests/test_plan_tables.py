@@ -278,3 +278,11 @@ def test_help_has_the_unit_of_each_field(name: str) -> None:
         has_unit = field.endswith(("_us", "_ns", "_gbps", "_bytes"))
         assert text.strip(), field
         assert "nit: " in " ".join(text.split()) + " " or not has_unit, field
+
+
+def test_whole_numbers_may_be_floats() -> None:
+    assert rm.imc10(load=1.0, flows=1e2).table() == {  # type: ignore[arg-type]
+        **rm.imc10(load=1.0, flows=100).table(),
+        "load": 1.0,
+    }
+    assert rm.imc10(load=0.5, flows=1.5).table()["flows"] == 1.5  # type: ignore[arg-type]

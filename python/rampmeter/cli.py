@@ -5,6 +5,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -63,6 +64,17 @@ class Commands(click.Group):
         command = getattr(import_module(f"rampmeter.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command of the arguments; the error of a misspelt one has the nearest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            for near in get_close_matches(args[0], COMMANDS, n=1):
+                raise click.UsageError(f"{error.message} Did you mean {near}?", ctx) from None
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands, without importing them."""

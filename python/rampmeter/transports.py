@@ -395,8 +395,8 @@ class Tcp(Transport):
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
-      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
-      values: 0 to 1000000; default: 0.
+      end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
+      to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated`.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
@@ -523,8 +523,8 @@ class Dctcp(Transport):
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
-      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
-      values: 0 to 1000000; default: 0.
+      end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
+      to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated` (rfc8257), `estimated` (reference), `fixed` (ns-2).
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
@@ -661,8 +661,8 @@ class Pias(Transport):
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
-      end of a flight. RFC 8985 §7.2 has none; Linux has two ticks, 8000 at 250 Hz. Unit: µs;
-      values: 0 to 1000000; default: 0.
+      end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
+      to 1000000; default: 0.
     - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
       default: `estimated` (web-search-0.5), `estimated` (web-search-0.8), `estimated`
       (data-mining-0.5), `estimated` (data-mining-0.8), `fixed` (reference).

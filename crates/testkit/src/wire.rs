@@ -209,8 +209,7 @@ impl<F: Transport> Net<F> {
         let rng = |node| Rng::new(seed, node, Purpose::Endpoint);
         let host = |n: u32| F::Host::new(config.clone(), NodeId::new(n), rng(n.into()), Time::ZERO);
         let arbiter = |n: u32| {
-            let (node, rng) = (NodeId::new(n), rng(n.into()));
-            F::arbiter(config.clone(), n - N_HOSTS, node, rng, Time::ZERO)
+            F::arbiter(config.clone(), n - N_HOSTS, NodeId::new(n), rng(n.into()), Time::ZERO)
         };
         let n = N_HOSTS + n_arbiters;
         let nodes: Vec<_> = (0..n)

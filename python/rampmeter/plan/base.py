@@ -8,7 +8,7 @@ have the place, the expected value and the actual one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from os import PathLike
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, get_args
 
 from rampmeter._core import PlanError
 from rampmeter.text.arguments import argument_error, shown
@@ -46,8 +46,17 @@ class PlanTable:
                 value = hosts_table(value)
             if value is not None:
                 argument = f"{type(self).__name__}({field.name}=...)"
-                table[field.name.replace("_", "-")] = plain_value(value, argument)
+                key = field.name.replace("_", "-")
+                table[key] = plain_value(_whole(value, field.type), argument)
         return table
+
+
+def _whole(value: object, kind: object) -> object:
+    """Returns a number such as `1e6` as an integer if a field admits only these."""
+    kinds = get_args(kind)
+    if isinstance(value, float) and value.is_integer() and int in kinds and float not in kinds:
+        return int(value)
+    return value
 
 
 def table_of(name: str, part: object) -> Table:
