@@ -61,3 +61,10 @@ def test_a_plan_keeps_the_keys_of_its_transport() -> None:
     [same, other] = transports("dcpim:rounds=3,pfabric:window=60")
     assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "rounds": 3}
     assert other.of(plan).get("transport") == {"name": "pfabric", "window": 60}
+
+
+def test_the_ideal_has_no_files_of_packets() -> None:
+    run = {"capture": "a.pcapng", "rates-us": 5.0, "paths": True, "blame": True}
+    plan = rm.Plan("seed = 1").with_({"run": run, "transport": "dcpim"})
+    assert TransportChoice("ideal").of(plan).get("run") == {"blame": True}
+    assert TransportChoice("homa").of(plan).get("run") == run

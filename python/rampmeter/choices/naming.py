@@ -22,6 +22,12 @@ ALL: Final = "all"
 LABEL: Final = "label"
 """The key with a transport's name in tables."""
 TRANSPORTS: Final = Location(key="transports")
+IDEAL: Final = "ideal"
+OF_PACKETS: Final = frozenset(
+    {"capture", "capture-hosts", "timeline", "timeline-hosts", "timeline-switches", "paths"}
+    | {"rates-us", "timeline-until-us"}
+)
+"""Keys of `run` that record packets."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,7 @@ class TransportChoice:
 
     def of(self, plan: Plan) -> Plan:
         """Returns the plan with this transport. The keys of the plan's transport remain if the
-        names are equal."""
+        names are equal. The ideal has no packets, so it has no files of packets either."""
         own = plan.get("transport", {})
         table: dict[str, TomlValue] = {"name": self.name}
         if isinstance(own, Mapping) and own.get("name") == self.name:
@@ -69,6 +75,10 @@ class TransportChoice:
             (key if key.startswith(FABRIC) else f"transport.{key}", value)
             for key, value in self.settings.items()
         ]
+        run = plan.get("run", {})
+        if self.name == IDEAL and isinstance(run, Mapping) and not OF_PACKETS.isdisjoint(run):
+            rest = {key: value for key, value in run.items() if key not in OF_PACKETS}
+            overrides.append(("run", rest))
         return plan.with_(("transport", table), *overrides)
 
 

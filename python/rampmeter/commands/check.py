@@ -76,7 +76,10 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
 
 def _tables(plan: Plan) -> list[ResultTable]:
     """Returns the derived values, and the offered traffic by tier."""
-    derived: list[tuple[Cell, ...]] = [*plan.derived().items()]
+    derived: list[tuple[Cell, ...]] = [
+        (name, int(value) if value.is_integer() else value)
+        for name, value in plan.derived().items()
+    ]
     offered: list[tuple[Cell, ...]] = [
         tuple(tier.get(column.key) for column in OFFERED) for tier in plan.offered()["tiers"]
     ]
