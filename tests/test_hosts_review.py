@@ -109,7 +109,7 @@ def counted(status: dict[str, Any], *names: str) -> int:
 
 
 def nothing_comes(port: Port, seconds: float = 0.5) -> bool:
-    """Returns whether no message arrives for a while."""
+    """Returns true if no message arrives for a while."""
     try:
         port.receive(seconds)
     except TimeoutError:

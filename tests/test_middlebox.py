@@ -78,7 +78,7 @@ def exchange(ends: list[str], *faults: str) -> list[int]:
     argv = within(box, RAMPD, "middlebox", "left", "right", *faults)
     with subprocess.Popen(argv, stderr=subprocess.PIPE) as cable:
         assert cable.stderr is not None
-        assert b"joined" in cable.stderr.readline()
+        assert b"forwarding between interfaces" in cable.stderr.readline()
         listen = within(b, sys.executable, "-c", LISTEN)
         with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as listener:
             assert listener.stdout is not None

@@ -115,6 +115,14 @@ fn breaches_in_sentences_are_found() {
     assert_eq!(phrases("a.toml", &["# It tells."]), [0; 0]);
 
     assert_eq!(long_cells("a.md", &["| a | b |", &format!("| a | {long} | c |")]), [(2, 31)]);
+    assert_eq!(
+        bad_tables("a.md", &["| a |", "|---|", "", "|---|", "| b |", "| c |", "|---|"]),
+        [4, 7]
+    );
+    assert_eq!(
+        names::cited_names("a.rs", &["//! Test: `b::a_b_is_c`, `x`."]),
+        [(1, "a_b_is_c".into())]
+    );
     assert_eq!(long_cells("a.md", &[&long, &format!("| {short} | {short} |")]), []);
 
     let found = bad_sentences("a.md", &["A. What it is, is it.", "", "What is it?"]);
@@ -144,6 +152,7 @@ fn tracked_files(root: &Path) -> Option<Vec<String>> {
 
 fn all_breaches(root: &Path, files: &[String]) -> Breaches {
     let mut found = Breaches::new();
+    let names = names::functions(root, files);
     for file in files {
         let text = fs::read_to_string(root.join(file)).unwrap_or_default();
         if text.lines().take(5).any(|line| line.contains(GENERATED)) {
@@ -172,6 +181,14 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         }
         for (number, words) in long_cells(file, &lines) {
             add("table-cell", number, format!("{words} words"));
+        }
+        for number in bad_tables(file, &lines) {
+            add("table-header", number, "expected one row above this line".to_owned());
+        }
+        for (number, name) in names::cited_names(file, &lines) {
+            if !names.contains(&name) {
+                add("cited-name", number, name);
+            }
         }
         for (number, what) in names::bad_names(file, &lines) {
             add("test-name", number, what);
@@ -208,6 +225,20 @@ fn long_lines(file: &str, lines: &[&str]) -> Vec<(usize, usize)> {
         .map(|(number, line)| (number, line.chars().count()))
         .filter(|(_, columns)| *columns > COLUMNS)
         .collect()
+}
+
+/// Returns the lines below the headers of tables that have none or several.
+fn bad_tables(file: &str, lines: &[&str]) -> Vec<usize> {
+    let is_row = |line: Option<&&str>| line.is_some_and(|line| line.starts_with('|'));
+    let is_rule = |line: &str| {
+        line.starts_with("|-") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
+    };
+    let is_bad = |at: usize| {
+        is_rule(lines[at])
+            && (at == 0 || !is_row(lines.get(at - 1)) || at > 1 && is_row(lines.get(at - 2)))
+    };
+    let n_lines = if file.ends_with(".md") { lines.len() } else { 0 };
+    (0..n_lines).filter(|&at| is_bad(at)).map(|at| at + 1).collect()
 }
 
 /// Returns the line and the words of cells that are too long, in tables of documents.

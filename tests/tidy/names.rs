@@ -1,5 +1,9 @@
 //! Rules for names of tests: a claim in plain words, with its subject first.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
 const COLUMNS_OF_NAME: usize = 80;
 
 /// Words that no name begins with: questions, and pronouns without a noun.
@@ -89,6 +93,46 @@ fn fault(name: &str) -> Option<String> {
     } else {
         (name.len() > COLUMNS_OF_NAME).then(|| format!("{} columns", name.len()))
     }
+}
+
+/// Returns the names of all functions and modules of the repository.
+pub(crate) fn functions(root: &Path, files: &[String]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for file in files.iter().filter(|file| file.ends_with(".rs") || file.ends_with(".py")) {
+        let text = fs::read_to_string(root.join(file)).unwrap_or_default();
+        for keyword in ["fn ", "def ", "mod "] {
+            for (at, _) in text.match_indices(keyword) {
+                let name = text[at + keyword.len()..].split(|c: char| !is_of_name(c)).next();
+                names.extend(name.map(str::to_owned));
+            }
+        }
+    }
+    names
+}
+
+/// Returns the lines and names of tests in the design notes of a Rust file: names of more than
+/// three words in code spans, without or with the module before them.
+pub(crate) fn cited_names(file: &str, lines: &[&str]) -> Vec<(usize, String)> {
+    let is_test = |name: &&str| {
+        name.matches('_').count() >= 3 && name.chars().all(|c| is_of_name(c) && !c.is_uppercase())
+    };
+    let notes = lines.iter().enumerate().filter(|(_, line)| line.trim().starts_with("//!"));
+    let spans = notes.flat_map(|(i, line)| {
+        line.split('`')
+            .skip(1)
+            .step_by(2)
+            .filter_map(move |span| Some((i + 1, span.rsplit("::").next()?)))
+    });
+    let n_lines = if file.ends_with(".rs") { usize::MAX } else { 0 };
+    spans
+        .take(n_lines)
+        .filter(|(_, name)| is_test(name))
+        .map(|(number, name)| (number, name.to_owned()))
+        .collect()
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[test]

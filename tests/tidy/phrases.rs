@@ -1,7 +1,7 @@
 //! Phrases for which the field has a term, such as "in flight" for the first.
 
 /// Phrases that neither prose nor messages have.
-pub(crate) const PHRASES: [&str; 37] = [
+pub(crate) const PHRASES: [&str; 38] = [
     "under way",
     "there and back",
     "gives up",
@@ -31,6 +31,7 @@ pub(crate) const PHRASES: [&str; 37] = [
     "learns",
     "on its way",
     "on their way",
+    "returns whether",
     "says",
     "tell",
     "the least that",

@@ -126,7 +126,7 @@ def _config(node: int, folder: Path) -> str:
         "transport": {
             "name": "capton",
             "rack-hosts": SHAPE.hosts_per_rack,
-            "core-mbps": round(core * SHAPE.spines / 1e6),
+            "uplinks-gbps": core * SHAPE.spines / 1e9,
             # All processes run on one machine, which may be busy with other work for some time.
             "fallback-us": 200_000,
         },

@@ -12,7 +12,7 @@
 //! smallest buffer that the system permits. The program closes its gate by sending one large
 //! datagram. Its end is then not writable, until the agent receives the datagram and so opens the
 //! gate. If the agent ends, the system discards the datagram, and the end is writable again
-//! (`a_gate_opens_when_the_agent_goes`).
+//! (`a_gate_opens_when_the_agent_exits`).
 //!
 //! Hazards: the agent writes the order before it opens the gate, and the program reads it after it
 //! has closed the gate. In the other sequence a permission could be lost, and the program would

@@ -6,7 +6,7 @@ use libc::{AF_INET, AF_INET6, TCP_NOTSENT_LOWAT};
 use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, c_int};
 use rampmeter_gate::{Order, Slot, SlotNote, Tuple, close_gate, gate_pair};
 
-use crate::link::{Link, UnhookedFd, link, move_to_high_number, register_own};
+use crate::link::{Link, RawDescriptor, link, move_to_high_number, register_own};
 use crate::table::{DescriptorState, KNOWN, Kind, entry};
 use crate::{lock, sandbox, sys, watch};
 
@@ -180,7 +180,7 @@ fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(S
     watch::restore_locked(fd, entry);
     drop_gate(entry);
     let (ours, theirs) = gate_pair().ok()?;
-    let (ours, theirs) = (move_to_high_number(ours), UnhookedFd::new(theirs));
+    let (ours, theirs) = (move_to_high_number(ours), RawDescriptor::new(theirs));
     let (number, generation) = link.region.claim(fd as u32)?;
     let note = SlotNote::Connected { slot: number, tuple: Tuple { local, remote } };
     if !link.notify(note, theirs.as_fd()) {

@@ -129,7 +129,7 @@ fn attach() -> Option<Link> {
     let number = std::os::fd::AsRawFd::as_raw_fd(&socket);
     let mut fds = [libc::pollfd { fd: number, events: libc::POLLIN, revents: 0 }];
     sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
-    let memory = UnhookedFd::new(receive(socket)?);
+    let memory = RawDescriptor::new(receive(socket)?);
     let region = Region::open(memory.as_fd()?).ok()?;
     let socket = kept.into_inner()?;
     let number = NUMBER.fetch_add(1, SeqCst) + 1;
@@ -158,9 +158,9 @@ fn raw(fd: &OwnedFd) -> c_int {
 
 /// Descriptor that is closed without this library's own `close`, which would lock.
 #[derive(Debug)]
-pub(crate) struct UnhookedFd(Option<OwnedFd>);
+pub(crate) struct RawDescriptor(Option<OwnedFd>);
 
-impl UnhookedFd {
+impl RawDescriptor {
     pub(crate) fn new(fd: OwnedFd) -> Self {
         Self(Some(fd))
     }
@@ -174,7 +174,7 @@ impl UnhookedFd {
     }
 }
 
-impl Drop for UnhookedFd {
+impl Drop for RawDescriptor {
     fn drop(&mut self) {
         if let Some(fd) = self.0.take() {
             sys::close(fd.into_raw_fd());
@@ -184,15 +184,15 @@ impl Drop for UnhookedFd {
 
 /// Moves a descriptor to a high number, away from those that programs use.
 #[allow(unsafe_code, reason = "a descriptor that has just been made")]
-pub(crate) fn move_to_high_number(fd: OwnedFd) -> UnhookedFd {
+pub(crate) fn move_to_high_number(fd: OwnedFd) -> RawDescriptor {
     let least = (sys::fd_limit() / 2).clamp(64, 1 << 15) as c_int;
     match sys::dup_above(raw(&fd), least) {
         Some(kept) => {
-            drop(UnhookedFd::new(fd));
+            drop(RawDescriptor::new(fd));
             // SAFETY: no other code has it.
-            UnhookedFd::new(unsafe { OwnedFd::from_raw_fd(kept) })
+            RawDescriptor::new(unsafe { OwnedFd::from_raw_fd(kept) })
         }
-        None => UnhookedFd::new(fd),
+        None => RawDescriptor::new(fd),
     }
 }
 

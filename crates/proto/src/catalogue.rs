@@ -69,13 +69,13 @@ impl Catalogue for Builtin {
 
 /// The transports of `C` that run between real hosts.
 #[derive(Clone, Copy, Debug)]
-pub struct OnHosts<C>(PhantomData<C>);
+pub struct HostCatalogue<C>(PhantomData<C>);
 
-impl<C: Catalogue> Catalogue for OnHosts<C> {
+impl<C: Catalogue> Catalogue for HostCatalogue<C> {
     fn visit(visitor: &mut impl Visitor) {
-        struct Only<'a, V>(&'a mut V);
+        struct SingleTransport<'a, V>(&'a mut V);
 
-        impl<V: Visitor> Visitor for Only<'_, V> {
+        impl<V: Visitor> Visitor for SingleTransport<'_, V> {
             fn transport<T: RegisteredTransport>(&mut self) {
                 if T::ON_HOSTS {
                     self.0.transport::<T>();
@@ -89,7 +89,7 @@ impl<C: Catalogue> Catalogue for OnHosts<C> {
             }
         }
 
-        C::visit(&mut Only(visitor));
+        C::visit(&mut SingleTransport(visitor));
     }
 }
 
@@ -163,9 +163,9 @@ pub fn unknown(name: &str, lower: Option<&str>, names: &[&str], lowers: &[&str])
 
 /// The names of the transports of `C` that may run in lower classes than `name`.
 fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
-    struct Lowers<'a>(&'a str, Vec<&'static str>);
+    struct LowerTransports<'a>(&'a str, Vec<&'static str>);
 
-    impl Visitor for Lowers<'_> {
+    impl Visitor for LowerTransports<'_> {
         fn transport<T: RegisteredTransport>(&mut self) {}
 
         fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(&mut self) {
@@ -175,7 +175,7 @@ fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
         }
     }
 
-    let mut lowers = Lowers(name, Vec::new());
+    let mut lowers = LowerTransports(name, Vec::new());
     C::visit(&mut lowers);
     lowers.1
 }

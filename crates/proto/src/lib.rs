@@ -29,7 +29,7 @@ pub mod tcp;
 mod test_packet;
 pub mod toolkit;
 
-pub use catalogue::{Builtin, Catalogue, OnHosts, Visitor};
+pub use catalogue::{Builtin, Catalogue, HostCatalogue, Visitor};
 pub use formats::formats;
 pub use keys::{BadKey, Keys};
 pub use registered::{RegisteredTransport, TransportRules};

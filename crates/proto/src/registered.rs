@@ -155,7 +155,7 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
-    /// Returns whether a core that is narrower than hosts' links has packets dropped or trimmed.
+    /// Returns true if a core that is narrower than hosts' links has packets dropped or trimmed.
     pub fn needs_full_bisection(self) -> bool {
         self.full_bisection || self.paced_by_receivers
     }

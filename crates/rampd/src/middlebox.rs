@@ -77,10 +77,10 @@ pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
         number: 0,
         counts: Counts::default(),
     };
-    info!(left = args.left, right = args.right, "joined");
+    info!(left = args.left, right = args.right, "forwarding between interfaces");
     cable.work(&ends, &signals)?;
     let Counts { n_forwarded, n_dropped, n_duplicated, n_delayed } = cable.counts;
-    info!(n_forwarded, n_dropped, n_duplicated, n_delayed, "parted");
+    info!(n_forwarded, n_dropped, n_duplicated, n_delayed, "stopped forwarding");
     Ok(())
 }
 

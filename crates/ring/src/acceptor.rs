@@ -248,7 +248,7 @@ impl AcceptorThread {
         {
             if let Some(Connection { socket, .. }) = self.connections.get(&oldest) {
                 let (uid, max) = (user.uid, UNREQUESTED_PER_USER);
-                turn_away(socket, &Refusal::TooManyConnections { uid, max });
+                refuse_program(socket, &Refusal::TooManyConnections { uid, max });
             }
             self.remove_connection(oldest);
         } else if pending.len() > UNREQUESTED_MAX {
@@ -286,7 +286,7 @@ impl AcceptorThread {
                 self.answer(token, request, until_ns);
             }
             Err(refusal) => {
-                turn_away(&socket, &refusal);
+                refuse_program(&socket, &refusal);
                 self.remove_connection(token);
             }
         }
@@ -302,7 +302,7 @@ impl AcceptorThread {
             let state = State::Waiting { request, until_ns };
             self.connections.insert(token, Connection { socket, user, state });
         } else {
-            turn_away(&socket, &refusal);
+            refuse_program(&socket, &refusal);
             self.remove_connection(token);
         }
     }
@@ -460,15 +460,15 @@ impl AcceptorThread {
 
 impl Drop for AcceptorThread {
     fn drop(&mut self) {
-        for guest in self.connections.values() {
-            let _ = shutdown(&guest.socket, Shutdown::Both);
+        for connection in self.connections.values() {
+            let _ = shutdown(&connection.socket, Shutdown::Both);
         }
     }
 }
 
 /// Sends a program the reason for which it is refused.
-fn turn_away(socket: &OwnedFd, refusal: &Refusal) {
-    tracing::info!(%refusal, "turned an application away");
+fn refuse_program(socket: &OwnedFd, refusal: &Refusal) {
+    tracing::info!(%refusal, "refused attachment of a program");
     let answer = AttachReply::from(refusal).encode();
     // Unread input would make the system drop the answer.
     let _ = recv(socket, &mut [0; Request::LEN + 1], RecvFlags::DONTWAIT);

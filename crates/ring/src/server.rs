@@ -98,7 +98,8 @@ impl Clients {
                 Event::Opened(opened) => {
                     let AdmittedClient { client, memory } = *opened;
                     if let Err(error) = client.admit(&memory, self.promise) {
-                        tracing::debug!(service = client.service(), %error, "gone before it came");
+                        let service = client.service();
+                        tracing::debug!(service, %error, "client disconnected before admission");
                     }
                     self.unsealed.push(client);
                 }

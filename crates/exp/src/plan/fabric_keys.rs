@@ -141,7 +141,7 @@ fabric_keys! {
             bytes(drop_unscheduled => drop_unscheduled_above, 4_000_000_000),
         /// Time at which forwarding begins.
         switching: SwitchingSpec = group,
-        /// Fate of an unscheduled packet that is cut off at a port without memory.
+        /// Treatment of an unscheduled packet that is cut off at a port without memory.
         unscheduled: PacketFate = value(unscheduled),
         /// Place of the packet queue in hosts.
         interface: Interface = choice(interface => interface),
@@ -166,7 +166,7 @@ fabric_keys! {
         /// Memory of a port's queue of headers and control packets; that of 8 full packets if left
         /// out.
         header_queue_bytes: u64 = group,
-        /// Fate of a trimmed packet that does not fit into the header queue.
+        /// Treatment of a trimmed packet that does not fit into the header queue.
         header_overflow: HeaderOverflow = group,
         /// Priority flow control, a table; off if left out, unless the transport needs it.
         pfc: PfcSpec = group,

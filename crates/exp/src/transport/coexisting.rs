@@ -11,7 +11,7 @@ use rampmeter_types::{Bytes, FabricFacts, Queueing, Wiring};
 use toml::Table;
 
 use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport};
-use super::single::{ConfiguredTransport, OneKeys, about};
+use super::single::{ConfiguredTransport, SingleKeys, about};
 use crate::simulation::Configs;
 
 /// The entry of transport `A` above transport `B`.
@@ -29,22 +29,22 @@ fn read<A: RegisteredTransport, B: RegisteredTransport>(
     table: &TransportTable,
 ) -> Result<Arc<dyn ErasedKeys>, BadKey> {
     let preset = table.preset_name::<A::Keys>().to_owned();
-    let upper = OneKeys { preset, keys: table.keys()? };
+    let upper = SingleKeys { preset, keys: table.keys()? };
     let lower_table = table.best_effort.clone().unwrap_or_default();
     let lower_table = TransportTable::new(&lower_table).map_err(prefix_lower_key)?;
     let preset = lower_table.preset_name::<B::Keys>().to_owned();
-    let lower = OneKeys { preset, keys: lower_table.keys().map_err(prefix_lower_key)? };
-    Ok(Arc::new(TwoKeys::<A, B> { upper, lower, lower_table }))
+    let lower = SingleKeys { preset, keys: lower_table.keys().map_err(prefix_lower_key)? };
+    Ok(Arc::new(PairKeys::<A, B> { upper, lower, lower_table }))
 }
 
-struct TwoKeys<A: RegisteredTransport, B: RegisteredTransport> {
-    upper: OneKeys<A>,
-    lower: OneKeys<B>,
+struct PairKeys<A: RegisteredTransport, B: RegisteredTransport> {
+    upper: SingleKeys<A>,
+    lower: SingleKeys<B>,
     /// Table of the lower transport, with the round trips that the plan gives.
     lower_table: TransportTable,
 }
 
-impl<A: RegisteredTransport, B: RegisteredTransport> ErasedKeys for TwoKeys<A, B> {
+impl<A: RegisteredTransport, B: RegisteredTransport> ErasedKeys for PairKeys<A, B> {
     fn values(&self) -> (String, Table) {
         let (preset, mut table) = self.upper.values();
         let (lower_preset, lower) = self.lower.values();

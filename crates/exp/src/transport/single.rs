@@ -32,7 +32,7 @@ pub(super) fn entry<T: RegisteredTransport>() -> RegistryEntry {
         about: about::<T>,
         read: |table| {
             let preset = table.preset_name::<T::Keys>().to_owned();
-            Ok(Arc::new(OneKeys::<T> { preset, keys: table.keys()? }))
+            Ok(Arc::new(SingleKeys::<T> { preset, keys: table.keys()? }))
         },
     }
 }
@@ -54,12 +54,12 @@ pub(super) fn about<T: RegisteredTransport>() -> TransportInfo {
 }
 
 /// The keys of transport `T`, as read from a table.
-pub(super) struct OneKeys<T: RegisteredTransport> {
+pub(super) struct SingleKeys<T: RegisteredTransport> {
     pub(super) preset: String,
     pub(super) keys: T::Keys,
 }
 
-impl<T: RegisteredTransport> ErasedKeys for OneKeys<T> {
+impl<T: RegisteredTransport> ErasedKeys for SingleKeys<T> {
     fn values(&self) -> (String, Table) {
         (self.preset.clone(), values(&self.keys))
     }
@@ -114,7 +114,7 @@ impl<T: RegisteredTransport> ErasedKeys for OneKeys<T> {
 /// Configurations of single hosts, by number.
 type HostConfigs<C> = Vec<Option<Arc<C>>>;
 
-impl<T: RegisteredTransport> OneKeys<T> {
+impl<T: RegisteredTransport> SingleKeys<T> {
     fn configured(&self, site: &Site) -> Result<ConfiguredTransport<T>, BadKey> {
         let config = T::configure(self.keys.clone(), site)?;
         let derived = T::describe(&config);

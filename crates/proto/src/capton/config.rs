@@ -30,7 +30,7 @@ pub enum LinkSharing {
 }
 
 /// CAPTON's parameters. [`CaptonConfig::paper`] is the preset.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CaptonConfig {
     /// Maximum length of messages that are sent at once, without a request, in segments (§IV.E).
@@ -66,9 +66,9 @@ pub struct CaptonConfig {
     /// times `fallback-us` if left out.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
-    /// Capacity of all uplinks of a rack together, in Mbit/s; that of the network if left out.
-    #[schemars(range(min = 1, max = 100_000_000))]
-    pub core_mbps: Option<u64>,
+    /// Capacity of all uplinks of a rack together, in Gbit/s; that of the network if left out.
+    #[schemars(range(min = 0.001, max = 1e5))]
+    pub uplinks_gbps: Option<f64>,
     /// Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub rack_hosts: Option<u32>,
@@ -124,7 +124,7 @@ impl CaptonConfig {
             repeat_us: None,
             fallback_us: None,
             lease_us: None,
-            core_mbps: None,
+            uplinks_gbps: None,
             rack_hosts: None,
             rto_min_us: None,
             rack_quarters: 16,
@@ -233,8 +233,8 @@ impl CaptonConfig {
     /// Racks and pods, and the capacity of their uplinks.
     fn network(&self, site: &Site) -> Result<Network, BadKey> {
         let n = site.facts.n_hosts;
-        let bad = |error| BadKey::new("core-mbps", "capacities of a network", error);
-        let core = self.core_mbps.and_then(|mbps| Rate::from_bps(mbps * 1_000_000));
+        let bad = |error| BadKey::new("uplinks-gbps", "capacities of a network", error);
+        let core = self.uplinks_gbps.and_then(|gbps| Rate::from_bps((gbps * 1e9).round() as u64));
         let (paths, link) = match &site.deployment {
             Deployment::Hosts { .. } => (None, site.facts.access_rate),
             Deployment::Network(network) => (network.paths.as_ref(), network.core),
@@ -247,7 +247,7 @@ impl CaptonConfig {
         if let Some(rack_hosts) = self.rack_hosts {
             let Some(core) = core else {
                 let expected = "a capacity, as rack-hosts is given";
-                return Err(BadKey::new("core-mbps", expected, "none"));
+                return Err(BadKey::new("uplinks-gbps", expected, "none"));
             };
             let hosts = (0..n).map(|h| host(h, h / rack_hosts)).collect();
             let racks = vec![

@@ -236,7 +236,7 @@ impl Network {
         self.up(level, member).map(|LinkId(up)| LinkId(up + 1))
     }
 
-    /// Returns whether a link is the access link of a host.
+    /// Returns true if a link is the access link of a host.
     #[inline]
     pub fn is_access(&self, link: LinkId) -> bool {
         link.0 < 2 * self.n_hosts

@@ -153,7 +153,7 @@ impl Scheduler {
         self.flows.len()
     }
 
-    /// Returns whether there is no flow.
+    /// Returns true if there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }

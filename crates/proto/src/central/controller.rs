@@ -21,11 +21,11 @@
 //!
 //! Hazards: a flow must be in the register while it is in the scheduler. An order's number must be
 //! higher than all before, of an earlier controller too, or its host ignores it
-//! (`a_new_controller_goes_on_with_higher_numbers`). A host that sends nothing must be forgotten,
-//! or its flows hold capacity (`a_host_that_is_lost_or_silent_is_forgotten`). Losses and crashes at
+//! (`a_new_controller_continues_with_higher_numbers`). A host that sends nothing must be forgotten,
+//! or its flows hold capacity (`a_lost_or_unresponsive_host_is_forgotten`). Losses and crashes at
 //! random are tested with both schedulers
-//! (`whatever_is_lost_captons_flows_complete_and_nothing_is_left_behind`,
-//! `whatever_is_lost_hylines_flows_complete_and_nothing_is_left_behind`).
+//! (`captons_flows_complete_under_any_loss_without_leftover_state`,
+//! `hylines_flows_complete_under_any_loss_without_leftover_state`).
 //!
 //! # Choices that the paper does not make
 //!

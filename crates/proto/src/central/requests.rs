@@ -81,7 +81,7 @@ impl<C: Central, F> RequestingFlows<C, F> {
         NodeId::new(self.settings().first_controller.get() + self.controller)
     }
 
-    /// Returns whether the host works without a controller.
+    /// Returns true if the host works without a controller.
     pub(super) fn is_alone(&self) -> bool {
         self.has_fallen_back
     }

@@ -137,9 +137,9 @@ impl<S: Schedule> World<S> {
     }
 }
 
-/// Mishaps of a run.
+/// Faults of a run.
 #[derive(Clone, Copy, Debug)]
-struct Mishaps {
+struct FaultScript {
     seed: u64,
     /// The share of control messages that are lost.
     loss: f64,
@@ -149,15 +149,15 @@ struct Mishaps {
     restart: Option<u64>,
 }
 
-fn mishaps() -> impl Strategy<Value = Mishaps> {
+fn mishaps() -> impl Strategy<Value = FaultScript> {
     let crash = proptest::option::of((0u32..8, 1u64..800, any::<bool>()));
     let all = (any::<u64>(), 0.0..0.5, crash, proptest::option::of(1u64..800));
-    all.prop_map(|(seed, loss, crash, restart)| Mishaps { seed, loss, crash, restart })
+    all.prop_map(|(seed, loss, crash, restart)| FaultScript { seed, loss, crash, restart })
 }
 
 /// Checks that every flow completes and no state remains, regardless of losses. `new` makes
 /// schedulers for two racks of four hosts.
-fn check<S: Schedule>(mishaps: Mishaps, new: impl Fn() -> S) -> Result<(), TestCaseError> {
+fn check<S: Schedule>(mishaps: FaultScript, new: impl Fn() -> S) -> Result<(), TestCaseError> {
     let lease = Span::from_us(40 * RETRY);
     let config = ControllerConfig {
         grace: Span::ZERO,

@@ -30,7 +30,7 @@ impl CosyHost {
         self.stats
     }
 
-    /// Returns whether there is no message and every slot is free.
+    /// Returns true if there is no message and every slot is free.
     pub fn is_idle(&self) -> bool {
         self.sender.state() == (0, 0) && self.receiver.state() == (0, 0)
     }

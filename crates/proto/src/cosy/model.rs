@@ -145,7 +145,7 @@ impl World {
         steps
     }
 
-    /// Returns whether the first packet in flight is a rsvp at a switch with two routes.
+    /// Returns true if the first packet in flight is a rsvp at a switch with two routes.
     fn is_choice(&self) -> bool {
         let (_, port, packet) = &self.in_flight[0];
         let switch = switch_of(OPPOSITE[*port as usize]);
@@ -213,7 +213,7 @@ impl World {
         self.hosts[number] = Some(host);
     }
 
-    /// Returns whether every reservation that a sender uses exists in all switches of its route.
+    /// Returns true if every reservation that a sender uses exists in all switches of its route.
     fn has_used_reservations(&self) -> bool {
         self.hosts.iter().enumerate().all(|(number, host)| {
             let sending = host.as_ref().map(CosyHost::sending_slots).unwrap_or_default();

@@ -292,14 +292,14 @@ impl Receiver {
         Receipt::Fresh
     }
 
-    /// Returns whether a slot receives a message by a reservation. If not, that message has
+    /// Returns true if a slot receives a message by a reservation. If not, that message has
     /// completed or was aborted.
     pub(super) fn is_reserved(&self, rx_slot: u16, seq: u32) -> bool {
         let slot = self.slots.get(usize::from(rx_slot));
         slot.is_some_and(|s| s.seq == seq && matches!(s.state, State::Requested | State::Receiving))
     }
 
-    /// Returns whether a part of a message is the next one by its reservation.
+    /// Returns true if a part of a message is the next one by its reservation.
     pub(super) fn is_expected(
         &self,
         packet: &Packet<CosyHeader>,

@@ -35,7 +35,7 @@ pub(crate) const STAGES: &[&Stage] = &[RESERVATION, SLOT];
 /// Messages to send, and the slots in which they are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// Messages whose fate is not known. Their timers expire when it must be.
+    /// Messages whose outcome is not known. Their timers expire when it must be.
     messages: OutgoingFlows<Progress>,
     /// Messages that have had no slot yet, in the order of their deadlines for the first RSVP.
     waiting: BTreeSet<(Time, u32)>,
@@ -83,9 +83,9 @@ pub(super) struct Reservation {
 }
 
 impl Progress {
-    /// Returns its fate if it has not arrived.
-    fn fate_on_loss(&self) -> Fate {
-        if self.is_admitted { Fate::Failed } else { Fate::Rejected }
+    /// Returns its outcome if it has not arrived.
+    fn outcome_of_loss(&self) -> FlowOutcome {
+        if self.is_admitted { FlowOutcome::Failed } else { FlowOutcome::Rejected }
     }
 }
 
@@ -183,7 +183,7 @@ impl Sender {
             _ => {
                 release(out, packet.src, msg, reservation, ReleaseReason::Busy);
                 if last && !state.is_admitted {
-                    self.end(tx_slot, Fate::Rejected, out);
+                    self.end(tx_slot, FlowOutcome::Rejected, out);
                 }
             }
         }
@@ -218,7 +218,7 @@ impl Sender {
         out: &mut Output<CosyHeader>,
     ) {
         if self.outgoing_flow(tx_slot, packet).is_some_and(|m| !m.state.is_admitted) {
-            self.end(tx_slot, Fate::Rejected, out);
+            self.end(tx_slot, FlowOutcome::Rejected, out);
         }
     }
 
@@ -230,7 +230,7 @@ impl Sender {
         out: &mut Output<CosyHeader>,
     ) {
         if self.outgoing_flow(tx_slot, packet).is_some_and(|m| m.state.sent == m.packets) {
-            self.end(tx_slot, Fate::Complete, out);
+            self.end(tx_slot, FlowOutcome::Complete, out);
         }
     }
 
@@ -241,8 +241,10 @@ impl Sender {
         packet: &Packet<CosyHeader>,
         out: &mut Output<CosyHeader>,
     ) {
-        if let Some(fate) = self.outgoing_flow(tx_slot, packet).map(|m| m.state.fate_on_loss()) {
-            self.end(tx_slot, fate, out);
+        if let Some(outcome) =
+            self.outgoing_flow(tx_slot, packet).map(|m| m.state.outcome_of_loss())
+        {
+            self.end(tx_slot, outcome, out);
         }
     }
 
@@ -251,7 +253,7 @@ impl Sender {
         let to_peer = self.messages.iter().filter(|(_, m)| m.dst == peer);
         let to_peer: Vec<u32> = to_peer.map(|(slot, _)| slot).collect();
         for tx_slot in to_peer {
-            self.end(tx_slot, Fate::Failed, out);
+            self.end(tx_slot, FlowOutcome::Failed, out);
         }
         // No message remains: this resets the numbers of future ones.
         self.messages.forget_peer(peer, out, |_, _| {});
@@ -264,13 +266,13 @@ impl Sender {
         self.forget(tx_slot, out);
     }
 
-    /// Reports the fate of a message and forgets it.
-    fn end(&mut self, tx_slot: u32, fate: Fate, out: &mut Output<CosyHeader>) {
+    /// Reports the outcome of a message and forgets it.
+    fn end(&mut self, tx_slot: u32, outcome: FlowOutcome, out: &mut Output<CosyHeader>) {
         let Some(msg) = self.forget(tx_slot, out) else { return };
-        out.push_event(match fate {
-            Fate::Complete => Event::Completed { msg },
-            Fate::Rejected => Event::Rejected { msg },
-            Fate::Failed => Event::Failed { msg },
+        out.push_event(match outcome {
+            FlowOutcome::Complete => Event::Completed { msg },
+            FlowOutcome::Rejected => Event::Rejected { msg },
+            FlowOutcome::Failed => Event::Failed { msg },
         });
     }
 
@@ -304,13 +306,13 @@ impl Sender {
 
     pub(super) fn handle_timeout(&mut self, now: Time, out: &mut Output<CosyHeader>) {
         while let Some(tx_slot) = self.messages.next_due(now) {
-            let fate = self.messages[tx_slot].state.fate_on_loss();
-            self.end(tx_slot, fate, out);
+            let outcome = self.messages[tx_slot].state.outcome_of_loss();
+            self.end(tx_slot, outcome, out);
         }
         self.is_due = self.next_due <= now;
     }
 
-    /// Returns whether the next packet of a slot is due.
+    /// Returns true if the next packet of a slot is due.
     #[inline]
     pub(super) fn is_ready(&self) -> bool {
         self.is_due
@@ -383,15 +385,15 @@ impl Sender {
         reservations.map(|r| (r.seq, r.link, r.route)).collect()
     }
 
-    /// Messages whose fate is not known, and slots in use.
+    /// Messages whose outcome is not known, and slots in use.
     pub(super) fn state(&self) -> (usize, usize) {
         (self.messages.len(), self.slots.iter().flatten().count())
     }
 }
 
-/// Fate of a message.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum FlowOutcome {
     Complete,
     Rejected,
     Failed,

@@ -19,7 +19,7 @@
 //!
 //! The table has an entry for each virtual link. It has a bit that is set if the link is reserved,
 //! and the virtual link by which the rsvp arrived. Data will be sent on the latter. That is pK + pK
-//! log2(pK) bits for p ports of K (`switches_keep_as_much_state_as_the_paper_says`). Each
+//! log2(pK) bits for p ports of K (`the_state_of_switches_is_that_of_the_paper`). Each
 //! reservation also has its number and the end of its lease (§4). After the lease no packet of it
 //! can arrive unless something has failed, and the virtual link is free.
 //!
@@ -143,7 +143,7 @@ impl CosySwitch {
         Some((seq, (ingress_link - self.starts[port]) as u16))
     }
 
-    /// Returns whether the table alone determines the known reservations, except for their numbers
+    /// Returns true if the table alone determines the known reservations, except for their numbers
     /// and leases, in the bits that [`Self::state_bits`] counts.
     #[cfg(test)]
     pub(super) fn follows_from_its_table(&self, now: Time) -> bool {

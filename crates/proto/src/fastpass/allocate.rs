@@ -19,12 +19,12 @@
 //! * Free slots may only become fewer within a batch. A pair that has found none is not examined
 //!   again, so a freed slot would stay empty (`every_slot_has_a_maximal_matching`).
 //! * Slots must be given in the order of the queue, or pairs that share a host are not served in
-//!   turn (`pairs_that_meet_are_served_in_turn`).
+//!   turn (`conflicting_pairs_are_served_round_robin`).
 //! * A refused slot is given to nobody by this call. So a matching is maximal only among slots that
 //!   the caller allows (`a_pair_that_is_refused_a_slot_gets_the_next_that_it_may_have`).
 //! * A pair that becomes active is queued last, so a pair of short messages always waits for
 //!   others. [`Allocator::with_history`] changes this and costs memory for each pair
-//!   (`a_pair_that_was_idle_comes_first_only_where_that_is_remembered`).
+//!   (`an_idle_pair_is_first_only_if_idle_time_is_recorded`).
 //! * Removed demand leaves its place in the queue until the next pass
 //!   (`a_source_that_withdraws_gets_nothing_more`).
 

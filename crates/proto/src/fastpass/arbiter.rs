@@ -243,7 +243,7 @@ impl SlotArbiter {
         watchdog.min(self.batch_due(fastpass)).min(computed)
     }
 
-    /// Returns whether a batch is being computed. Nothing is sent meanwhile: the arbiter is busy.
+    /// Returns true if a batch is being computed. Nothing is sent meanwhile: the arbiter is busy.
     #[inline]
     fn is_computing(&self) -> bool {
         self.computed_at > Time::ZERO

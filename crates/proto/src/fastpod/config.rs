@@ -370,7 +370,7 @@ impl Fastpod {
         now.as_ps().saturating_add_signed(error() + error())
     }
 
-    /// Returns whether packets may be sent only at their instants.
+    /// Returns true if packets may be sent only at their instants.
     #[inline]
     pub(super) fn is_exact(&self) -> bool {
         self.pods.is_some()

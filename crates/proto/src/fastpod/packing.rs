@@ -20,7 +20,7 @@ pub(super) struct CellTime {
 }
 
 impl CellTime {
-    /// Returns whether a packet has taken some of it.
+    /// Returns true if a packet has taken some of it.
     #[inline]
     pub(super) fn is_used(&self) -> bool {
         self.used > Span::ZERO

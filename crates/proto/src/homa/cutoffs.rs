@@ -14,7 +14,7 @@
 //! measure it and send the cut-offs to senders.
 //!
 //! Hazards: at least one level is left for each kind of packet
-//! (`there_is_always_a_level_for_both`). For the published workloads W2 and W3 this rule gives
+//! (`every_level_has_a_kind_of_packet`). For the published workloads W2 and W3 this rule gives
 //! other numbers of levels than the paper has
 //! (`priorities_of_the_published_workloads_follow_their_bytes`). Plans need cut-offs that ascend,
 //! so that unused ones repeat the last.

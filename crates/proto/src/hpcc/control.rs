@@ -21,7 +21,7 @@
 //! another path is remembered but changes nothing. The shorter of two queues counts, since a burst
 //! at one instant is not congestion (`the_fullest_link_counts_with_the_shorter_of_two_queues`).
 //! Records wrap (`differences_survive_the_wrap_of_time_and_bytes`). W is at most the first window,
-//! which the pair's links carry (`the_window_is_never_above_what_the_hosts_link_carries`). The
+//! which the pair's links carry (`the_window_is_at_most_the_capacity_of_the_hosts_link`). The
 //! sequence of windows is checked against the algorithm as printed
 //! (`windows_are_those_of_the_algorithm_as_printed`).
 

@@ -26,7 +26,7 @@ pub(super) struct FlowWindow {
     /// Timeout before a round trip is measured.
     initial_timeout: Span,
     /// Time before which no timeout expires: a flow that switches pause has its first samples
-    /// before a long silence.
+    /// before a long pause.
     first_due: Time,
     cwnd: u32,
     pace: Rate,
@@ -34,7 +34,7 @@ pub(super) struct FlowWindow {
 }
 
 impl FlowWindow {
-    /// Other flows of the host have lately had the timeout `known`.
+    /// Creates the window; `known` is the last timeout of the host's other flows.
     fn new(dst: NodeId, known: Option<Span>, hpcc: &Hpcc) -> Self {
         let rtt = hpcc.timeouts_to(dst);
         let mut paced = Self {

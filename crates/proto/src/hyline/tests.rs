@@ -246,7 +246,7 @@ impl World {
         used
     }
 
-    /// Returns whether a path has capacity for a flow next to those before it.
+    /// Returns true if a path has capacity for a flow next to those before it.
     fn has_room(&self, scheduler: &PathScheduler, id: FlowId, path: Option<u16>) -> bool {
         let used = self.used(scheduler, Some((scheduler.remaining(id).unwrap(), id)));
         let (src, dst) = self.flows[&id];

@@ -117,7 +117,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// Returns whether `value` is one of these.
+    /// Returns true if `value` is one of these.
     pub fn admits(&self, value: &Value) -> bool {
         match self {
             Self::Integer { min, max } => {

@@ -16,10 +16,11 @@ const fn renamed(old: &'static str, new: &'static str, parts: u32) -> RenamedKey
 }
 
 /// All renamed keys. Former names are unique among all transports.
-pub const RENAMED_KEYS: [RenamedKey; 23] = [
+pub const RENAMED_KEYS: [RenamedKey; 24] = [
     renamed("base-rtt-ns", "base-rtt-us", 1_000),
     renamed("clock-ppb", "clock-drift-ppm", 1_000),
     renamed("compute-ns", "compute-us", 1_000),
+    renamed("core-mbps", "uplinks-gbps", 1_000),
     renamed("control-milli", "control-share", 1_000),
     renamed("early-growth", "fast-initial-growth", 1),
     renamed("epoch-milli", "epoch-length", 1_000),

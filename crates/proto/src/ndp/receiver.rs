@@ -21,7 +21,7 @@
 //!
 //! Hazards: pulls must be as many as arrivals, or a flow stops with nothing in flight; a timeout of
 //! the sender then sends one packet. The sum of all pulls must keep to the pace
-//! (`pulls_are_spaced_by_a_packet_time_whatever_the_number_of_senders`). Pulls of a complete flow
+//! (`pulls_are_one_packet_time_apart_for_any_number_of_senders`). Pulls of a complete flow
 //! would use the pace for nothing (`a_complete_flow_has_no_pulls_left`). A trimmed packet may have
 //! arrived in full before, and is then acknowledged. A paused message collects pulls but sends none
 //! (`a_paused_message_is_not_pulled_until_it_is_resumed`).

@@ -22,7 +22,7 @@
 //! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbeRank::First`] it is answered
 //! at once, and the flow sends a packet that may be dropped again. Each acknowledgement carries
 //! what has arrived, so a timeout retransmits only the rest
-//! (`packets_acknowledged_selectively_are_not_sent_again_after_a_timeout`). Long flows over a full
+//! (`a_timeout_does_not_retransmit_selectively_acknowledged_packets`). Long flows over a full
 //! network may time out many times in a row; too few attempts fail them.
 
 use rampmeter_types::collections::{HeapPositions, KeyedHeap};

@@ -25,7 +25,7 @@
 //! (`repairs_wait_while_packets_arrive_as_long_as_free_packets_have_taken`). An unresponsive source
 //! must not hold the clock: it is downgraded (`rx_flow`). Slow sources get tokens at the pace of
 //! their own links (`pacing`), without a step for each flow
-//! (`a_token_for_one_of_many_flows_of_a_slow_source_takes_few_looks`).
+//! (`a_token_among_many_flows_of_a_slow_source_takes_few_lookups`).
 
 mod announcements;
 

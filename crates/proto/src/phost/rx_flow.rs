@@ -18,7 +18,7 @@
 //! Hazards: tokens whose data is only late must not count for ever. After a late answer the flow
 //! has the threshold's number of expired tokens, so the next one that expires downgrades it again.
 //! Tests: `a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired` and
-//! `a_silent_source_is_downgraded_to_one_token_a_timeout_until_data_arrives`. Waits end early only
+//! `an_unresponsive_source_gets_one_token_per_timeout`. Waits end early only
 //! if nothing is in flight
 //! (`a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight`).
 
@@ -192,7 +192,7 @@ impl RxFlow {
         None
     }
 
-    /// Returns whether data that arrives may end its wait.
+    /// Returns true if data that arrives may end its wait.
     #[inline]
     pub(super) fn waits_for_data(&self) -> bool {
         self.state.repair_wait.is_none() && !self.is_paused

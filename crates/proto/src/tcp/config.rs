@@ -471,7 +471,7 @@ impl Tcp {
         if self.config.ecn_control { Marks::ECN_CAPABLE } else { Marks::NONE }
     }
 
-    /// Returns whether connections beyond the first of a pair are opened by a handshake even if the
+    /// Returns true if connections beyond the first of a pair are opened by a handshake even if the
     /// first was opened before.
     pub(super) fn has_late_handshakes(&self) -> bool {
         self.config.connections == Connections::Pool

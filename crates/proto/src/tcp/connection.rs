@@ -232,7 +232,7 @@ impl Connection {
     }
 
     /// Takes a message out of which nothing was sent, if it is the last behind others or after
-    /// them. Returns whether it was.
+    /// them. Returns true if it was.
     pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
         let is_last = |m: &&TxMessage| m.msg == msg && m.start >= self.board.next();
         let Some(&message) = self.messages.back().filter(is_last) else { return false };
@@ -379,7 +379,7 @@ impl Connection {
         (room > 0 && in_flight == 0).then_some(room)
     }
 
-    /// Returns whether only the receiver's window keeps it from sending.
+    /// Returns true if only the receiver's window keeps it from sending.
     pub(super) fn is_window_closed(&self) -> bool {
         self.is_open && self.board.una() < self.end && self.window_end <= self.board.una()
     }

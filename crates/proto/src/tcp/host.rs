@@ -36,7 +36,7 @@ impl TcpHost {
         self.sender.grant(now, msg, grant, &self.tcp);
     }
 
-    /// Returns whether the receiver's window is closed for a message.
+    /// Returns true if the receiver's window is closed for a message.
     pub(crate) fn is_window_closed(&self, msg: MsgId) -> bool {
         self.sender.is_window_closed(msg)
     }

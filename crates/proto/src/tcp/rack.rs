@@ -29,7 +29,7 @@
 //! probe that repaired the only loss must reduce the window, as nothing else shows the loss
 //! (`a_lost_tail_is_repaired_by_the_probe`). There is one probe a flight
 //! (`a_flight_is_probed_once`). Others: `a_lost_retransmission_is_found_without_a_timeout`,
-//! `reordering_makes_it_more_patient`.
+//! `reordering_lengthens_the_reordering_window`.
 
 use rampmeter_types::{Span, Time};
 
@@ -160,7 +160,7 @@ impl Rack {
         smoothed * 2 + wait
     }
 
-    /// Returns whether an acknowledgement shows that the probe has repaired a loss (RFC 8985
+    /// Returns true if an acknowledgement shows that the probe has repaired a loss (RFC 8985
     /// §7.4.2): then the window must be reduced.
     pub(super) fn has_repaired(&mut self, report: &AckReport, board: &Scoreboard) -> bool {
         let Some((end, is_sent_before)) = self.probe else { return false };

@@ -332,7 +332,7 @@ impl Receiver {
         self.numbers.reset(peer);
     }
 
-    /// Returns whether the message of a segment was delivered before; its sender is alive in any
+    /// Returns true if the message of a segment was delivered before; its sender is alive in any
     /// case.
     pub(super) fn is_delivered(&mut self, now: Time, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
@@ -351,7 +351,7 @@ impl Receiver {
         is_over
     }
 
-    /// Returns whether part of a segment has arrived before, or its connection has ended.
+    /// Returns true if part of a segment has arrived before, or its connection has ended.
     pub(super) fn has_received(&mut self, arrival: &Arrival) -> bool {
         let Some(slot) = self.find(arrival.src, arrival.conn) else {
             return self.numbers.state(arrival.src, arrival.conn) != NumberState::New;

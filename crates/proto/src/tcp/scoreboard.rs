@@ -8,8 +8,8 @@
 //! The simple way keeps a list and passes over all of it with each acknowledgement. Windows have
 //! thousands of segments here, so each packet would cost thousands of steps.
 //!
-//! The present way: segments are in the order of the stream. Each has one [`Fate`], and sums of
-//! bytes by fate are kept as fates change. So bytes in flight (RFC 6675's pipe) are one
+//! The present way: segments are in the order of the stream. Each has one [`SegmentState`], and
+//! sums of bytes by state are kept as states change. So bytes in flight (RFC 6675's pipe) are one
 //! subtraction. Searches start from cursors below which nothing can be found:
 //!
 //! * `lost_from`: no segment below is lost.
@@ -23,11 +23,11 @@
 //! Losses are judged elsewhere: by segments that overtook others
 //! ([`Scoreboard::mark_overtaken_lost`]), by time (`rack`) or by a timeout.
 //!
-//! Hazards: a change of fate must update the sums and lower the cursors
-//! (`cursors_and_known_ranges_find_what_a_whole_pass_finds` compares with a whole pass). A segment
-//! that was retransmitted without being lost counts twice in flight, until it arrives. Only
-//! segments sent once give a round trip (`only_segments_sent_once_are_samples`). A remembered range
-//! may be forgotten, which costs time only.
+//! Hazards: a change of state must update the sums and lower the cursors
+//! (`cursors_and_known_ranges_match_a_full_scan` compares with a whole pass). A segment that was
+//! retransmitted without being lost counts twice in flight, until it arrives. Only segments sent
+//! once give a round trip (`retransmitted_segments_give_no_samples`). A remembered range may be
+//! forgotten, which costs time only.
 
 use std::collections::VecDeque;
 
@@ -38,7 +38,7 @@ use super::wire::SACK_MAX;
 
 /// State of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum SegmentState {
     /// The segment was sent or retransmitted, and may be in flight.
     InFlight,
     /// The segment is lost, and has not been retransmitted.
@@ -56,7 +56,7 @@ pub(super) struct Segment {
     pub(super) len: u32,
     /// Number of transmissions; stays at 255.
     pub(super) sends: u8,
-    pub(super) fate: Fate,
+    pub(super) state: SegmentState,
     /// True if it was retransmitted without being lost, and counts twice in flight.
     is_double: bool,
     /// Time of its last transmission.
@@ -97,12 +97,12 @@ pub(super) struct Scoreboard {
     segments: VecDeque<Segment>,
     una: u64,
     next: u64,
-    /// Bytes by fate.
+    /// Bytes by state.
     sacked: u64,
     lost: u64,
     /// Bytes in flight that count twice.
     doubled: u64,
-    /// Segments by fate.
+    /// Segments by state.
     n_sacked: u32,
     /// One more than the highest byte that has arrived (RFC 8985's `RACK.fack`).
     fack: u64,
@@ -151,7 +151,7 @@ impl Scoreboard {
         self.next
     }
 
-    /// Returns whether nothing is unacknowledged.
+    /// Returns true if nothing is unacknowledged.
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -172,7 +172,7 @@ impl Scoreboard {
         self.segments.len()
     }
 
-    /// Returns whether the last segment starts at `start`.
+    /// Returns true if the last segment starts at `start`.
     pub(super) fn is_end(&self, start: u64) -> bool {
         self.last().is_some_and(|last| last.start == start)
     }
@@ -183,8 +183,8 @@ impl Scoreboard {
 
     /// Records a new segment of `len` bytes as sent.
     pub(super) fn send(&mut self, now: Time, len: u32) {
-        let (start, fate) = (self.next, Fate::InFlight);
-        let segment = Segment { start, len, sends: 1, fate, is_double: false, sent_at: now };
+        let (start, state) = (self.next, SegmentState::InFlight);
+        let segment = Segment { start, len, sends: 1, state, is_double: false, sent_at: now };
         self.segments.push_back(segment);
         self.next += u64::from(len);
     }
@@ -193,14 +193,14 @@ impl Scoreboard {
     pub(super) fn resend(&mut self, now: Time, start: u64) {
         let place = self.place(start);
         let Some(segment) = self.segments.get_mut(place) else { return };
-        if segment.fate == Fate::Lost {
+        if segment.state == SegmentState::Lost {
             self.lost -= u64::from(segment.len);
             self.lost_from = segment.end();
         } else if !segment.is_double {
             segment.is_double = true;
             self.doubled += u64::from(segment.len);
         }
-        segment.fate = Fate::InFlight;
+        segment.state = SegmentState::InFlight;
         segment.sends = segment.sends.saturating_add(1);
         segment.sent_at = now;
     }
@@ -208,7 +208,7 @@ impl Scoreboard {
     /// Returns true if bytes between two places of the stream are lost.
     pub(super) fn has_lost(&self, start: u64, end: u64) -> bool {
         let is_in = |segment: &&Segment| segment.start < end && segment.end() > start;
-        self.lost > 0 && self.segments.iter().filter(is_in).any(|of| of.fate == Fate::Lost)
+        self.lost > 0 && self.segments.iter().filter(is_in).any(|of| of.state == SegmentState::Lost)
     }
 
     /// Returns the first segment that is lost.
@@ -217,7 +217,8 @@ impl Scoreboard {
             return None;
         }
         let from = self.place(self.lost_from);
-        let segment = self.segments.range(from..).find(|segment| segment.fate == Fate::Lost)?;
+        let segment =
+            self.segments.range(from..).find(|segment| segment.state == SegmentState::Lost)?;
         self.lost_from = segment.start;
         Some(*segment)
     }
@@ -230,7 +231,7 @@ impl Scoreboard {
             if segment.end() >= self.fack {
                 return None;
             }
-            if segment.fate == Fate::InFlight && segment.sends == 1 {
+            if segment.state == SegmentState::InFlight && segment.sends == 1 {
                 return Some(*segment);
             }
         }
@@ -261,14 +262,14 @@ impl Scoreboard {
             self.segments.pop_front();
             let len = u64::from(segment.len);
             self.doubled -= if segment.is_double { len } else { 0 };
-            match segment.fate {
-                Fate::Sacked => {
+            match segment.state {
+                SegmentState::Sacked => {
                     (self.sacked, self.n_sacked) = (self.sacked - len, self.n_sacked - 1)
                 }
-                Fate::Lost => self.lost -= len,
-                Fate::InFlight => {}
+                SegmentState::Lost => self.lost -= len,
+                SegmentState::InFlight => {}
             }
-            if segment.fate != Fate::Sacked {
+            if segment.state != SegmentState::Sacked {
                 self.record_delivery(now, segment, &mut report);
             }
         }
@@ -314,13 +315,13 @@ impl Scoreboard {
         while let Some(segment) = self.segments.get_mut(place).filter(|s| s.end() <= end) {
             place += 1;
             let len = u64::from(segment.len);
-            match segment.fate {
-                Fate::Sacked => continue,
-                Fate::Lost => self.lost -= len,
-                Fate::InFlight => {}
+            match segment.state {
+                SegmentState::Sacked => continue,
+                SegmentState::Lost => self.lost -= len,
+                SegmentState::InFlight => {}
             }
             self.doubled -= if segment.is_double { len } else { 0 };
-            (segment.fate, segment.is_double) = (Fate::Sacked, false);
+            (segment.state, segment.is_double) = (SegmentState::Sacked, false);
             (self.sacked, self.n_sacked) = (self.sacked + len, self.n_sacked + 1);
             let segment = *segment;
             self.record_delivery(now, segment, report);
@@ -341,13 +342,13 @@ impl Scoreboard {
         }
     }
 
-    /// Judges the segments in flight in the order of the stream; returns whether any was lost.
+    /// Judges the segments in flight in the order of the stream; returns true if any was lost.
     /// `judge` answers whether a segment is lost, and `None` to stop.
     pub(super) fn mark_lost_if(&mut self, mut judge: impl FnMut(&Segment) -> Option<bool>) -> bool {
         let before = self.lost;
         let mut place = 0;
         while let Some(&segment) = self.segments.get(place) {
-            if segment.fate != Fate::InFlight {
+            if segment.state != SegmentState::InFlight {
                 place = self.next_place(place, &segment);
                 continue;
             }
@@ -361,7 +362,7 @@ impl Scoreboard {
         self.lost > before
     }
 
-    /// Loses the segments sent once above which `n` others have arrived; returns whether there were
+    /// Loses the segments sent once above which `n` others have arrived; returns true if there were
     /// any (RFC 6675 §4).
     pub(super) fn mark_overtaken_lost(&mut self, n: u32) -> bool {
         let before = self.lost;
@@ -372,7 +373,7 @@ impl Scoreboard {
         let (from, end) = (self.place(self.overtaken), self.place(below));
         for place in from..end {
             let segment = &self.segments[place];
-            if segment.fate == Fate::InFlight && segment.sends == 1 {
+            if segment.state == SegmentState::InFlight && segment.sends == 1 {
                 self.mark_lost(place);
             }
         }
@@ -384,7 +385,7 @@ impl Scoreboard {
         let segment = &mut self.segments[place];
         let len = u64::from(segment.len);
         self.doubled -= if segment.is_double { len } else { 0 };
-        (segment.fate, segment.is_double) = (Fate::Lost, false);
+        (segment.state, segment.is_double) = (SegmentState::Lost, false);
         self.lost += len;
         self.lost_from = self.lost_from.min(segment.start);
     }
@@ -404,7 +405,7 @@ impl Scoreboard {
         }
         let end = self.place(self.fack.saturating_sub(1)) + 1;
         let arrived = self.segments.range(..end.min(self.segments.len())).rev();
-        let mut arrived = arrived.filter(|segment| segment.fate == Fate::Sacked);
+        let mut arrived = arrived.filter(|segment| segment.state == SegmentState::Sacked);
         arrived.nth(n as usize - 1).map_or(self.una, |segment| segment.start)
     }
 }

@@ -303,7 +303,7 @@ impl Sender {
         self.update(now, slot, tcp);
     }
 
-    /// Returns whether the connection of a message may send nothing because its receiver's window
+    /// Returns true if the connection of a message may send nothing because its receiver's window
     /// is closed.
     pub(crate) fn is_window_closed(&self, msg: MsgId) -> bool {
         self.by_message

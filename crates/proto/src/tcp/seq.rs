@@ -40,12 +40,12 @@ impl Ranges {
         self.0.insert(0, (start, end));
     }
 
-    /// Returns whether all of a range is in the set.
+    /// Returns true if all of a range is in the set.
     pub(super) fn contains(&self, (start, end): Range) -> bool {
         self.0.iter().any(|&(s, e)| s <= start && end <= e)
     }
 
-    /// Returns whether part of a range is in the set.
+    /// Returns true if part of a range is in the set.
     pub(super) fn overlaps(&self, (start, end): Range) -> bool {
         self.0.iter().any(|&(s, e)| s < end && start < e)
     }

@@ -127,7 +127,7 @@ impl<T> ArrivingFlows<T> {
         self.flows.len()
     }
 
-    /// Returns whether there is no flow.
+    /// Returns true if there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
@@ -166,12 +166,12 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// Returns whether a source's flow was delivered.
+    /// Returns true if a source's flow was delivered.
     pub fn is_delivered(&mut self, src: NodeId, flow: u32) -> bool {
         self.find_number(src, flow) == FlowStatus::Delivered
     }
 
-    /// Returns whether packet `seq` of a source's flow has arrived, or the flow has completed or
+    /// Returns true if packet `seq` of a source's flow has arrived, or the flow has completed or
     /// failed.
     pub fn has_received(&mut self, src: NodeId, flow: u32, seq: u32) -> bool {
         match self.find_number(src, flow) {
@@ -244,7 +244,7 @@ impl<T> ArrivingFlows<T> {
         Some(slot)
     }
 
-    /// Returns whether a message is held back, entered or not.
+    /// Returns true if a message is held back, entered or not.
     pub fn is_paused(&self, src: NodeId, msg: MsgId) -> bool {
         self.cold.paused.contains(src, msg)
     }
@@ -284,7 +284,7 @@ impl<T> ArrivingFlows<T> {
         (flow.announcement.at(id.slot) == id).then_some((id.slot, flow))
     }
 
-    /// Returns whether `slot` has the source's flow for `msg`; if so, notes that its sender is
+    /// Returns true if `slot` has the source's flow for `msg`; if so, notes that its sender is
     /// alive. The slot is free, or another flow's, once the flow has completed or failed.
     pub fn touch(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
         let is_of =
@@ -329,7 +329,7 @@ impl<T> ArrivingFlows<T> {
         Some(flow)
     }
 
-    /// Returns whether no packet of a flow has arrived for longer than `forget`, without its being
+    /// Returns true if no packet of a flow has arrived for longer than `forget`, without its being
     /// held. A source that repeats itself for at most 1024 flows at a time may have more. Each of
     /// these may then be unresponsive for proportionally longer.
     pub fn is_unresponsive(&self, flow: &ArrivingFlow<T>, now: Time, forget: Span) -> bool {
@@ -378,7 +378,7 @@ impl<T> ArrivingFlows<T> {
         self.abandon(slot, out).map(|flow| (slot, flow))
     }
 
-    /// Looks at the next `n` slots for unresponsive flows. Returns whether the last slot was among
+    /// Looks at the next `n` slots for unresponsive flows. Returns true if the last slot was among
     /// them.
     fn search<H>(
         &mut self,

@@ -19,7 +19,7 @@ impl<K> Default for Candidates<K> {
 }
 
 impl<K: Ord + Copy> Candidates<K> {
-    /// Returns whether there is no flow.
+    /// Returns true if there is no flow.
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.waiting.is_empty()
     }

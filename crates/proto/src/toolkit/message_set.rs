@@ -18,7 +18,7 @@ impl MessageSet {
         !self.0.is_empty() && self.0.contains_key(&(src, msg))
     }
 
-    /// Releases a message; returns whether it was held.
+    /// Releases a message; returns true if it was held.
     pub(crate) fn remove(&mut self, src: NodeId, msg: MsgId) -> bool {
         self.0.remove(&(src, msg)).is_some()
     }

@@ -64,7 +64,7 @@ impl<T> OutgoingFlows<T> {
         self.flows.len()
     }
 
-    /// Returns whether there is no flow.
+    /// Returns true if there is no flow.
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }

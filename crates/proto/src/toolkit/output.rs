@@ -87,7 +87,7 @@ impl<H> Output<H> {
         self.control.pop_front()
     }
 
-    /// Returns whether a control packet is queued.
+    /// Returns true if a control packet is queued.
     #[inline]
     pub fn has_control(&self) -> bool {
         !self.control.is_empty()

@@ -26,7 +26,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Returns whether the timer runs.
+    /// Returns true if the timer runs.
     pub fn is_running(&self) -> bool {
         self.entry_at != Time::NEVER
     }

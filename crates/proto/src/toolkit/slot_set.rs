@@ -11,7 +11,7 @@ pub struct SlotSet {
 const ABSENT: u32 = u32::MAX;
 
 impl SlotSet {
-    /// Returns whether no flow may send.
+    /// Returns true if no flow may send.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

@@ -137,7 +137,7 @@ impl<W: Window> Stream<W> {
         self.packets - self.cumulative()
     }
 
-    /// Returns whether everything has been acknowledged.
+    /// Returns true if everything has been acknowledged.
     pub fn is_done(&self) -> bool {
         self.remaining() == 0
     }

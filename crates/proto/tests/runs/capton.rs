@@ -111,8 +111,8 @@ fn the_controller_reckons_with_the_links_that_routing_uses() {
         assert!(*delivered > rounds * message, "{place}: {delivered} us");
         assert!(*delivered < rounds * message * 1.05, "{place}: {delivered} us");
     }
-    let (core_mbps, rack_hosts) = (Some(40_000), Some(12));
-    let keys = CaptonConfig { core_mbps, rack_hosts, ..CaptonConfig::paper() };
+    let (uplinks_gbps, rack_hosts) = (Some(40.0), Some(12));
+    let keys = CaptonConfig { uplinks_gbps, rack_hosts, ..CaptonConfig::paper() };
     let untold = over_three_of_four_uplinks(&keys);
     let first = message * 4.0 / 3.0;
     assert!(untold[0] > first * 0.95, "{} us", untold[0]);

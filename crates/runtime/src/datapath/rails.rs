@@ -98,7 +98,7 @@ impl<D: Datapath> Rails<D> {
             Err(error) => {
                 self.drops += 1;
                 if !self.failing.contains(rail) {
-                    tracing::warn!(code = "rail-failed", rail, %error, "network takes no packets");
+                    tracing::warn!(code = "rail-failed", rail, %error, "network failed to send");
                 }
                 self.failing = self.failing.with(rail);
             }

@@ -4,7 +4,7 @@
 use crate::bed::{Bed, Shape};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::fastpod::FastpodTransport;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_types::{ClockOrigin, Span, Time};
 
 const DAY: Span = Span::from_us(86_400_000_000);
@@ -44,5 +44,5 @@ impl Visitor for ClockOrigins {
 
 #[test]
 fn transports_do_not_depend_on_when_nodes_were_started() {
-    OnHosts::<Builtin>::visit(&mut ClockOrigins);
+    HostCatalogue::<Builtin>::visit(&mut ClockOrigins);
 }

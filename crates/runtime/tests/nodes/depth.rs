@@ -6,7 +6,7 @@ use crate::net::Fates;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_proto::fastpod::FastpodTransport;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_types::{Span, Transport};
 
@@ -40,7 +40,7 @@ impl Visitor for Deep {
 
 #[test]
 fn queues_deeper_than_the_flight_limit_complete_and_starve_no_node() {
-    OnHosts::<Builtin>::visit(&mut Deep);
+    HostCatalogue::<Builtin>::visit(&mut Deep);
 }
 
 struct Slow;
@@ -67,5 +67,5 @@ impl Visitor for Slow {
 /// With processors slower than links, queueing delays are no longer than otherwise.
 #[test]
 fn queues_of_slow_nodes_delay_another_node_by_little() {
-    OnHosts::<Builtin>::visit(&mut Slow);
+    HostCatalogue::<Builtin>::visit(&mut Slow);
 }

@@ -4,7 +4,7 @@ use crate::bed::{Bed, Shape};
 use crate::net::Fates;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_types::{Span, Time, Transport};
 
 const MESSAGES: u64 = 300;
@@ -61,7 +61,7 @@ impl Visitor for RefusalVisitor {
 
 #[test]
 fn messages_for_an_ended_program_are_refused_and_leave_no_state() {
-    OnHosts::<Builtin>::visit(&mut RefusalVisitor);
+    HostCatalogue::<Builtin>::visit(&mut RefusalVisitor);
 }
 
 struct ResumptionVisitor;
@@ -86,5 +86,5 @@ impl Visitor for ResumptionVisitor {
 /// A program that is restarted within a second receives all messages.
 #[test]
 fn messages_wait_for_a_program_that_is_restarted() {
-    OnHosts::<Builtin>::visit(&mut ResumptionVisitor);
+    HostCatalogue::<Builtin>::visit(&mut ResumptionVisitor);
 }

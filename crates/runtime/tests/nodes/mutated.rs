@@ -4,7 +4,7 @@
 use crate::bed::{Bed, Shape};
 use crate::net::Mutations;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_types::{NodeId, Purpose, Rng, Span, Time};
 
 /// Time with mutated packets, and time until pings must complete again.
@@ -41,6 +41,6 @@ impl Visitor for MutationVisitor {
 #[test]
 fn a_host_recovers_from_mutated_packets() {
     let mut mutated = MutationVisitor(Vec::new());
-    OnHosts::<Builtin>::visit(&mut mutated);
+    HostCatalogue::<Builtin>::visit(&mut mutated);
     assert!(mutated.0.is_empty(), "{:#?}", mutated.0);
 }

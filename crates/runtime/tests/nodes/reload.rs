@@ -3,7 +3,7 @@
 
 use crate::common::{MemBed, facts, protocol};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::Outcome;
 use rampmeter_runtime::datapath::mem::Impairments;
 use rampmeter_testkit::network::n_arbiters;
@@ -64,5 +64,5 @@ impl Visitor for Reload {
 
 #[test]
 fn peers_that_are_removed_and_added_again_get_every_message_that_completes() {
-    OnHosts::<Builtin>::visit(&mut Reload);
+    HostCatalogue::<Builtin>::visit(&mut Reload);
 }

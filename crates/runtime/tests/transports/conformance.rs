@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::common::ports::addresses;
 use crate::common::*;
 use netns::Net;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
 use rampmeter_sim::{Arrival, LinkFault, Status, Topology, TopologySpec, topologies};
 use rampmeter_testkit::network::n_arbiters;
@@ -164,8 +164,8 @@ impl Body for OverXdp {
 pub(crate) fn add(suite: Suite) -> Suite {
     let suite = suite
         .each_transport::<Builtin, _>("sim", SimulatorArm)
-        .each_transport::<OnHosts<Builtin>, _>("udp", OverUdp);
+        .each_transport::<HostCatalogue<Builtin>, _>("udp", OverUdp);
     #[cfg(feature = "xdp")]
-    let suite = suite.each_transport::<OnHosts<Builtin>, _>("xdp", OverXdp);
+    let suite = suite.each_transport::<HostCatalogue<Builtin>, _>("xdp", OverXdp);
     suite
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::common::feed::*;
 use crate::common::*;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
@@ -302,7 +302,7 @@ fn messages_need_a_digest() {
 
 pub(crate) fn add(suite: Suite) -> Suite {
     suite
-        .each_preset::<OnHosts<Builtin>, _>(Corrupt)
-        .each_preset::<OnHosts<Builtin>, _>(ReportVisitor)
+        .each_preset::<HostCatalogue<Builtin>, _>(Corrupt)
+        .each_preset::<HostCatalogue<Builtin>, _>(ReportVisitor)
         .with_test("messages_need_a_digest", messages_need_a_digest)
 }

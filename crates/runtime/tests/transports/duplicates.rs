@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::feed::*;
 use crate::common::*;
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::Kind;
 use rampmeter_testkit::network::{n_arbiters, promises};
@@ -191,5 +191,5 @@ impl Body for Duplicates {
 }
 
 pub(crate) fn add(suite: Suite) -> Suite {
-    suite.each_preset::<OnHosts<Builtin>, _>(Duplicates)
+    suite.each_preset::<HostCatalogue<Builtin>, _>(Duplicates)
 }

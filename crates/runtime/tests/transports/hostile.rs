@@ -6,7 +6,7 @@ use crate::common::*;
 use proptest::prelude::*;
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
@@ -202,7 +202,7 @@ impl Body for Hostile {
 
 pub(crate) fn add(suite: Suite) -> Suite {
     suite
-        .each_preset::<OnHosts<Builtin>, _>(Hostile)
+        .each_preset::<HostCatalogue<Builtin>, _>(Hostile)
         .with_test("announcements_of_a_peer_are_limited", announcements_of_a_peer_are_limited)
         .with_test("answers_of_the_node_itself_are_paced", answers_of_the_node_itself_are_paced)
 }

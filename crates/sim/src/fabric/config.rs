@@ -26,7 +26,7 @@ pub enum Switching {
     },
 }
 
-/// Fate of a packet that is cut off in flight.
+/// Treatment of a packet that is cut off in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PacketFate {
@@ -63,7 +63,8 @@ pub struct FabricConfig {
     pub spray: Spray,
     /// Time at which forwarding begins.
     pub switching: Switching,
-    /// Fate of packets without a schedule that are cut off for others, if packets may not wait.
+    /// Treatment of packets without a schedule that are cut off for others, if packets may not
+    /// wait.
     pub unscheduled: PacketFate,
     /// Place of the packet queue in hosts.
     pub interface: Interface,

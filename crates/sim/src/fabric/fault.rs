@@ -52,7 +52,7 @@ impl FaultSpec {
     }
 }
 
-/// Fate of one packet on a link.
+/// Treatment of one packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FaultOutcome {
     pub(super) lost: bool,

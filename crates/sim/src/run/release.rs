@@ -14,8 +14,8 @@
 //! Hazards: the end of a run depends on arrivals. A run may not end while a released message is to
 //! be submitted, and the time to drain restarts with the last message. A message that waits for
 //! one that failed is never submitted, and is reported as withheld
-//! (`a_flow_that_fails_ends_the_run_and_what_waits_for_it_is_reported`). No flow may start before
-//! those that it depends on (`no_flow_starts_before_what_it_waits_for_is_known_and_computed`).
+//! (`a_failed_flow_ends_the_run_and_its_dependents_are_reported`). No flow may start before
+//! those that it depends on (`no_flow_starts_before_its_dependencies_arrive_and_are_computed`).
 
 use rampmeter_types::{Event, Time, Transport};
 

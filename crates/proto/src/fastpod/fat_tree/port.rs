@@ -152,7 +152,7 @@ impl PodPort {
         self.next
     }
 
-    /// Returns whether a packet of the pod's arbiter arrived within `silence`.
+    /// Returns true if a packet of the pod's arbiter arrived within `silence`.
     pub(super) fn is_responsive(&self, now: Time, silence: Span) -> bool {
         self.offset.is_some() && now < self.last_schd_at.saturating_add(silence)
     }

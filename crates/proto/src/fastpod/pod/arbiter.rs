@@ -289,12 +289,12 @@ impl FastpodArbiter {
         node == self.fastpod.arbiter(self.pod, self.number)
     }
 
-    /// Returns whether a pod has another arbiter.
+    /// Returns true if a pod has another arbiter.
     fn has_standby(&self) -> bool {
         self.fastpod.is_exact() && self.fastpod.config.arbiters > 1
     }
 
-    /// Returns whether no packet of any host has arrived for so long that the other arbiter may
+    /// Returns true if no packet of any host has arrived for so long that the other arbiter may
     /// take over soon.
     fn is_cut_off(&self, now: Time) -> bool {
         self.has_standby() && self.last_packet_at + self.fastpod.listen_time * 3 / 4 < now

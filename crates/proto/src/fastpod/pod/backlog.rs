@@ -24,7 +24,7 @@ impl<T> Default for Backlog<T> {
 }
 
 impl<T: Copy + Default + Eq + Hash> Backlog<T> {
-    /// Enters an item at the end. Returns whether it waits now: false if there is no room.
+    /// Enters an item at the end. Returns true if it waits now: false if there is no room.
     pub(crate) fn push(&mut self, item: T) -> bool {
         if self.known.contains(&item) {
             return true;

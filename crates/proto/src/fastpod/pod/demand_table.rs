@@ -117,13 +117,13 @@ impl DemandTable {
         end.checked_sub(self.n_hosts)
     }
 
-    /// Returns whether there is something to grant or to report.
+    /// Returns true if there is something to grant or to report.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.n_requested > 0 || self.n_pending_reports > 0
     }
 
-    /// Returns whether there is something to report to an end.
+    /// Returns true if there is something to report to an end.
     #[inline]
     pub(super) fn has_pending_report(&self, end: u16) -> bool {
         let client = &self.clients[usize::from(end)];
@@ -231,7 +231,7 @@ impl DemandTable {
         Some(self.n_hosts + core)
     }
 
-    /// Returns whether a core switch has reported space for cells to a pod.
+    /// Returns true if a core switch has reported space for cells to a pod.
     fn has_core_space(&self, core: u16, pod: u16) -> bool {
         self.clients[usize::from(self.n_hosts + core)].open_pods >> pod & 1 == 1
     }

@@ -167,7 +167,7 @@ impl FastpodHost {
         }
     }
 
-    /// Returns whether an SCHD may name these: a host of the pod and an aggregation switch, or
+    /// Returns true if an SCHD may name these: a host of the pod and an aggregation switch, or
     /// another pod and a core switch.
     fn may_send(&self, dst: u16, by: u8) -> bool {
         let fastpod = &self.fastpod;

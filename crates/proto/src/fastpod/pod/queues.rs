@@ -162,7 +162,7 @@ impl Queues {
         cells_of(messages, queue.bytes, fastpod)
     }
 
-    /// Returns whether any cell waits.
+    /// Returns true if any cell waits.
     #[inline]
     pub(crate) fn has_waiting(&self) -> bool {
         self.cells > 0
@@ -304,7 +304,7 @@ impl Queues {
         self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.submitted_at))
     }
 
-    /// Returns whether one of them is for `dst`.
+    /// Returns true if one of them is for `dst`.
     #[inline]
     pub(crate) fn has_unscheduled(&self, dst: u16, at: Instant) -> bool {
         self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
@@ -408,16 +408,15 @@ impl Queues {
         Some(self.flows[slot].state.target)
     }
 
-    /// Probes the receiver of a message that is is_paused.
+    /// Probes the receiver of a paused message.
     fn probe_receiver(&self, slot: u32, out: &mut Output<FastpodHeader>) {
         let flow = &self.flows[slot];
         let header = FastpodHeader::Request { flow: flow.flow, tx_slot: slot, size: flow.size };
         out.send(flow.dst, flow.msg, header);
     }
 
-    /// Queues messages that were sent and not acknowledged for retransmission, and requests room
-    /// for those that are is_paused. Returns the destination of the next; `None` if no other is
-    /// due.
+    /// Queues unacknowledged messages for retransmission, and probes the receivers of paused ones.
+    /// Returns the destination of the next; `None` if no other is due.
     pub(crate) fn handle_timeout(
         &mut self,
         now: Time,
@@ -430,9 +429,9 @@ impl Queues {
         if flow.state.next < flow.packets {
             return Some(to);
         }
-        let is_held = flow.is_paused;
+        let is_paused = flow.is_paused;
         if flow.retry.attempt(now, &fastpod.attempt_limit) {
-            if is_held {
+            if is_paused {
                 self.flows.defer_timer(slot, now + fastpod.paused_probe_interval);
                 self.probe_receiver(slot, out);
             } else {

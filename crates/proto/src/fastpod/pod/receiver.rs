@@ -77,7 +77,7 @@ impl Receiver {
         self.acks.push(Ack { host: of.src.get() as u16, flow: of.flow as u16 });
     }
 
-    /// Returns whether an RTS has acknowledgements to carry.
+    /// Returns true if an RTS has acknowledgements to carry.
     #[inline]
     pub(super) fn has_acks(&self) -> bool {
         !self.acks.is_empty()

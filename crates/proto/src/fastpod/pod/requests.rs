@@ -108,7 +108,7 @@ impl HostDemands {
         self.attempts = 0;
     }
 
-    /// Ensures that enough slots are requested to send `cells` to a destination. Returns whether an
+    /// Ensures that enough slots are requested to send `cells` to a destination. Returns true if an
     /// RTS will carry a request; if not, they have been requested.
     pub(crate) fn set_demand(&mut self, dst: u16, cells: u64, fastpod: &Fastpod) -> bool {
         let need = cells.div_ceil(fastpod.slots.cells().into());
@@ -126,7 +126,7 @@ impl HostDemands {
         true
     }
 
-    /// Returns whether there is something to request.
+    /// Returns true if there is something to request.
     #[inline]
     pub(crate) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty()

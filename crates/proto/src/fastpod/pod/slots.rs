@@ -90,7 +90,7 @@ impl Slots {
         places.into_iter().find(is_free).map(|at| at + self.error)
     }
 
-    /// Returns whether neither an RTS of a rack nor an SCHD uses the control slot from `at` on.
+    /// Returns true if neither an RTS of a rack nor an SCHD uses the control slot from `at` on.
     fn is_quiet(&self, at: Span) -> bool {
         let end = at + self.control_slot();
         let is_clear = |i: u16| {
@@ -148,7 +148,7 @@ mod tests {
         );
     }
 
-    /// Returns whether packets collide on the link to a receiver: two slots of any two senders.
+    /// Returns true if packets collide on the link to a receiver: two slots of any two senders.
     fn meets_at_receiver(slots: &Slots, gap: Gap, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut items = Vec::new();
@@ -174,7 +174,7 @@ mod tests {
         meets
     }
 
-    /// Returns whether packets collide on the link of a sender, whose clock is set between slots.
+    /// Returns true if packets collide on the link of a sender, whose clock is set between slots.
     fn meets_at_sender(slots: &Slots, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut meets = false;
@@ -195,7 +195,7 @@ mod tests {
         meets
     }
 
-    /// Returns whether RTSs of a rack collide on the link to the arbiter, in one slot or two.
+    /// Returns true if RTSs of a rack collide on the link to the arbiter, in one slot or two.
     fn meets_at_arbiter(slots: &Slots, error: i64) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let mut meets = false;
@@ -215,7 +215,7 @@ mod tests {
         meets
     }
 
-    /// Returns whether packets of an arbiter collide on its link to a rack.
+    /// Returns true if packets of an arbiter collide on its link to a rack.
     fn meets_on_the_way_down(slots: &Slots, gap: Gap) -> bool {
         let (n, control) = (slots.hosts, slots.control.as_ps() as i64);
         let schd = |sender: Option<u16>, j| sender.map_or(slots.idle_gap(j), |i| gap(slots, i, j));
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    /// Returns whether a watchdog collides with an SCHD to a rack, or with an RTS from there.
+    /// Returns true if a watchdog collides with an SCHD to a rack, or with an RTS from there.
     fn meets_watchdog(slots: &Slots, watchdog: Span, across: Span, error: i64) -> bool {
         let control = slots.control.as_ps() as i64;
         let pairs = || {

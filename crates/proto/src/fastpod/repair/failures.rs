@@ -124,25 +124,25 @@ impl Failures {
         }
     }
 
-    /// Returns whether an end has been unresponsive for long.
+    /// Returns true if an end has been unresponsive for long.
     #[inline]
     pub(crate) fn is_gone(&self, end: u16) -> bool {
         self.is_failed[usize::from(end)]
     }
 
-    /// Returns whether all ends respond and all links work.
+    /// Returns true if all ends respond and all links work.
     #[inline]
     pub(crate) fn has_no_failures(&self) -> bool {
         self.n_failed == 0 && self.convicted.is_empty()
     }
 
-    /// Returns whether there are links to probe.
+    /// Returns true if there are links to probe.
     #[inline]
     pub(crate) fn has_convicted(&self) -> bool {
         !self.convicted.is_empty()
     }
 
-    /// Returns whether a pair may be given a slot, as far as its ends respond.
+    /// Returns true if a pair may be given a slot, as far as its ends respond.
     #[inline]
     pub(crate) fn may_schedule(&self, slot: u64, src: u16, dst: u16) -> bool {
         !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(RETRY_SLOTS))

@@ -110,7 +110,7 @@ impl Paths {
         self.add(self.ends(way), agg, true)
     }
 
-    /// Returns whether no pair uses the links of a route.
+    /// Returns true if no pair uses the links of a route.
     pub(crate) fn is_clear(&self, way: PairLinks) -> bool {
         let agg = usize::from(way.agg.expect("a way by a given switch"));
         let is_clear = |end: &usize| self.pair_on_link[end * self.n_aggs + agg].is_none();
@@ -177,7 +177,7 @@ impl Paths {
     }
 
     /// Exchanges switches `a` and `b` along the path that begins at `end` with the pair by `a`,
-    /// where `b` is free. Returns whether `a` is now free there.
+    /// where `b` is free. Returns true if `a` is now free there.
     fn exchange(&mut self, end: usize, a: u8, b: u8) -> bool {
         self.chain.clear();
         let (mut at, mut old, mut new) = (end, a, b);

@@ -2,7 +2,7 @@
 
 use super::super::config::{LossDetection, Tcp};
 use super::super::prr::Prr;
-use super::super::scoreboard::Fate;
+use super::super::scoreboard::SegmentState;
 use super::super::stats::TcpStats;
 use super::*;
 
@@ -57,7 +57,8 @@ impl Connection {
         }
         let may_rescue = self.board.una() > self.rescue_end;
         let hole = self.board.first_hole();
-        let end = || self.board.last().filter(|last| may_rescue && last.fate == Fate::InFlight);
+        let end =
+            || self.board.last().filter(|last| may_rescue && last.state == SegmentState::InFlight);
         let segment = hole.or_else(|| end().copied())?;
         let len = if segment.start == self.end { 0 } else { segment.len };
         Some(NextSegment { start: segment.start, len, is_new: false })

@@ -182,7 +182,7 @@ impl IncomingConnection {
         Entry::ProbeReply
     }
 
-    /// Returns whether everything has arrived, including the FIN.
+    /// Returns true if everything has arrived, including the FIN.
     pub(super) fn has_ended(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }

@@ -77,30 +77,31 @@ impl Naive {
         for segment in &mut self.0 {
             let is_in = |&(start, end): &Range| start <= segment.start && segment.end() <= end;
             if sacks.iter().any(is_in) {
-                segment.fate = Fate::Sacked;
+                segment.state = SegmentState::Sacked;
             }
         }
     }
 
     fn lose_overtaken(&mut self, n: usize) {
         for place in 0..self.0.len() {
-            let above = self.0[place + 1..].iter().filter(|s| s.fate == Fate::Sacked).count();
+            let above =
+                self.0[place + 1..].iter().filter(|s| s.state == SegmentState::Sacked).count();
             let segment = &mut self.0[place];
-            if segment.fate == Fate::InFlight && segment.sends == 1 && above >= n {
-                segment.fate = Fate::Lost;
+            if segment.state == SegmentState::InFlight && segment.sends == 1 && above >= n {
+                segment.state = SegmentState::Lost;
             }
         }
     }
 
-    fn first(&self, fate: Fate, sends: u8) -> Option<u64> {
-        let top = self.0.iter().rfind(|segment| segment.fate == Fate::Sacked)?.start;
+    fn first(&self, state: SegmentState, sends: u8) -> Option<u64> {
+        let top = self.0.iter().rfind(|segment| segment.state == SegmentState::Sacked)?.start;
         let mut below = self.0.iter().take_while(|segment| segment.start < top);
-        below.find(|s| s.fate == fate && s.sends <= sends).map(|segment| segment.start)
+        below.find(|s| s.state == state && s.sends <= sends).map(|segment| segment.start)
     }
 }
 
-fn fates(segments: impl Iterator<Item = Segment>) -> Vec<(u64, u8, Fate)> {
-    segments.map(|segment| (segment.start, segment.sends, segment.fate)).collect()
+fn states(segments: impl Iterator<Item = Segment>) -> Vec<(u64, u8, SegmentState)> {
+    segments.map(|segment| (segment.start, segment.sends, segment.state)).collect()
 }
 
 proptest! {
@@ -141,8 +142,8 @@ proptest! {
                     };
                     board.mark_lost_if(judge);
                     for segment in &mut naive.0 {
-                        if segment.fate == Fate::InFlight && judge(segment) == Some(true) {
-                            segment.fate = Fate::Lost;
+                        if segment.state == SegmentState::InFlight && judge(segment) == Some(true) {
+                            segment.state = SegmentState::Lost;
                         }
                     }
                 }
@@ -156,15 +157,15 @@ proptest! {
                     board.resend(now, lost.start);
                     let same = naive.0.iter_mut().find(|s| s.start == lost.start);
                     let same = same.expect("the list has it");
-                    prop_assert_eq!(same.fate, Fate::Lost);
-                    (same.fate, same.sends) = (Fate::InFlight, same.sends + 1);
+                    prop_assert_eq!(same.state, SegmentState::Lost);
+                    (same.state, same.sends) = (SegmentState::InFlight, same.sends + 1);
                 },
             }
-            let own = fates(board.segments.iter().copied());
-            prop_assert_eq!(own, fates(naive.0.iter().copied()));
+            let own = states(board.segments.iter().copied());
+            prop_assert_eq!(own, states(naive.0.iter().copied()));
             let hole = board.first_hole().map(|segment| segment.start);
-            prop_assert_eq!(hole, naive.first(Fate::InFlight, 1));
-            let is_pipe = |s: &&Segment| s.fate == Fate::InFlight;
+            prop_assert_eq!(hole, naive.first(SegmentState::InFlight, 1));
+            let is_pipe = |s: &&Segment| s.state == SegmentState::InFlight;
             let pipe: u64 = naive.0.iter().filter(is_pipe).map(|s| u64::from(s.len)).sum();
             prop_assert_eq!(board.in_flight(), pipe);
         }

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::registered::{Deployment, Site};
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, SettingDigests};
 use rampmeter_types::fabric::Spray;
@@ -105,7 +105,7 @@ pub(crate) fn transports() -> Vec<NamedTransport> {
     }
 
     let mut all = All::default();
-    OnHosts::<Builtin>::visit(&mut all);
+    HostCatalogue::<Builtin>::visit(&mut all);
     all.0
 }
 

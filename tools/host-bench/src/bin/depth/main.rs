@@ -20,7 +20,7 @@ mod simulated;
 use bed::{Outcome, Shape, run};
 use net::Fates;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
-use rampmeter_proto::{Builtin, OnHosts, RegisteredTransport};
+use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 
 /// Runs every transport, or one, with each number of messages.
 struct Table {
@@ -109,5 +109,5 @@ fn main() {
     if messages.is_empty() {
         messages = vec![10_000, 100_000, 1_000_000];
     }
-    OnHosts::<Builtin>::visit(&mut Table { only, shape, messages });
+    HostCatalogue::<Builtin>::visit(&mut Table { only, shape, messages });
 }

@@ -83,7 +83,7 @@ impl FastpodHost {
         }
     }
 
-    /// Returns whether RTSs carry reports of slots: only pods have routes to test.
+    /// Returns true if RTSs carry reports of slots: only pods have routes to test.
     #[inline]
     pub(super) fn has_slot_reports(&self) -> bool {
         self.fastpod.is_exact()

@@ -118,7 +118,7 @@ impl Run {
         packet.path = route.expect("a route of the pod").path();
     }
 
-    /// Returns whether a packet is at the switch of its source's rack, and not at that of its
+    /// Returns true if a packet is at the switch of its source's rack, and not at that of its
     /// receiver's.
     pub(in super::super) fn is_at_start(&self, rack: u16, id: u64) -> bool {
         let Some(pod) = &self.pod else { return false };
