@@ -71,6 +71,30 @@ RENAMED = [
     ),
     ("[sweep.grid]\n'transport.wake' = []", "[sweep.grid]\n'transport.wake-event' = []"),
     ("[[runs]]\n'transport[1].shares' = 1", "[[runs]]\n'transport[1].link-sharing' = 1"),
+    (
+        "[sweep.grid]\n'transport.rto-ns' = '45000..180000*2'",
+        "[sweep.grid]\n'transport.rto-us' = \"45..180*2\"",
+    ),
+    (
+        "[sweep.grid]\n'transport.pace-percent' = '10..100'",
+        "[sweep.grid]\n'transport.credit-rate' = \"0.1..1:0.01\"",
+    ),
+    (
+        "[sweep.grid]\n'transport.rto-ns' = '1000,2000..4000:500'",
+        "[sweep.grid]\n'transport.rto-us' = \"1,2..4:0.5\"",
+    ),
+    (
+        "[sweep.sample.axes]\n'transport.rto-ns' = 'log-uniform(1000,1e6)'",
+        "[sweep.sample.axes]\n'transport.rto-us' = \"log-uniform(1, 1000)\"",
+    ),
+    (
+        "[sweep]\ntransports = ['hpcc:flows=50', 'dcpim']",
+        "[sweep]\ntransports = [\"hpcc:flows-per-link=50\", 'dcpim']",
+    ),
+    (
+        "[sweep]\ntransports = 'pfabric:paper,rto-ns=45000,fabric.slot-bytes=9'",
+        '[sweep]\ntransports = "pfabric:paper,rto-us=45,fabric.buffer-cell-bytes=9"',
+    ),
     ("[fabric]\nslot-bytes = 9", "[fabric]\nbuffer-cell-bytes = 9"),
     ("run.trace = 'a'\nrun.trace-hosts = [1]", "run.timeline = 'a'\nrun.timeline-hosts = [1]"),
     ("run = { trace = 'a', links = true }", "run = { timeline = 'a', links = true }"),

@@ -155,8 +155,8 @@ class Fabric(PlanTable):
     - `ecn_ports`: Ports that mark. Values: `all`, `core`; default: `all`.
     - `express_bytes`: Maximum length of packets of the highest priority that take no buffer, so
       that no queue overflows with them. 0 makes them compete for buffers. Unit: bytes; default: 64.
-    - `header_overflow`: Fate of a trimmed packet that does not fit into the header queue. Values:
-      `return`, `drop`; default: `return`.
+    - `header_overflow`: Treatment of a trimmed packet that does not fit into the header queue.
+      Values: `return`, `drop`; default: `return`.
     - `header_queue_bytes`: Memory of a port's queue of headers and control packets; that of 8 full
       packets if left out. Unit: bytes; default: derived.
     - `header_ratio`: Packets of the header queue that a port sends for one data packet while both
@@ -180,8 +180,8 @@ class Fabric(PlanTable):
       default: 64.
     - `trim_choice`: Packet that a full data queue trims. Values: `coin`, `arriving`; default:
       `coin`.
-    - `unscheduled`: Fate of an unscheduled packet that is cut off at a port without memory. Values:
-      `cut-off`, `vanish`; default: `cut-off`.
+    - `unscheduled`: Treatment of an unscheduled packet that is cut off at a port without memory.
+      Values: `cut-off`, `vanish`; default: `cut-off`.
 
     Details: docs/plans/fabric.md.
     """

@@ -793,8 +793,8 @@ class Capton(Transport):
       derived.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
       four times `fallback-us` if left out. Unit: µs; values: 100 to 60000000; default: derived.
-    - `core_mbps`: Capacity of all uplinks of a rack together, in Mbit/s; that of the network if
-      left out. Unit: Mbit/s; values: 1 to 100000000; default: derived.
+    - `uplinks_gbps`: Capacity of all uplinks of a rack together, in Gbit/s; that of the network if
+      left out. Unit: Gbit/s; values: 0.001 to 100000; default: derived.
     - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; as in the network if
       left out. Values: 1 to 100000; default: derived.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; that of TCP if left out. The
@@ -830,7 +830,7 @@ class Capton(Transport):
     repeat_us: int | str | None = None
     fallback_us: int | str | None = None
     lease_us: int | str | None = None
-    core_mbps: int | str | None = None
+    uplinks_gbps: float | str | None = None
     rack_hosts: int | None = None
     rto_min_us: int | str | None = None
     reordering_window_rtts: float | None = None

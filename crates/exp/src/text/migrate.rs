@@ -71,6 +71,9 @@ impl Migration<'_> {
                 continue;
             }
             let Some((old, new, parts)) = self.renamed(&path_of_key.to_string()) else {
+                if path_of_key.to_string() == "sweep.transports" {
+                    self.transports(value);
+                }
                 self.values(value, &path_of_key)?;
                 continue;
             };
@@ -114,6 +117,35 @@ impl Migration<'_> {
         self.former.iter().find(of_table).map(|key| (key.old, key.new, 1))
     }
 
+    /// Renames keys in texts such as `hpcc:paper,flows=50`.
+    fn transports(&mut self, value: &Spanned<DeValue<'_>>) {
+        let text = match value.get_ref() {
+            DeValue::Array(items) => return items.iter().for_each(|item| self.transports(item)),
+            DeValue::String(text) => text,
+            _ => return,
+        };
+        let mut migrated = String::new();
+        for piece in text.split_inclusive([',', ':']) {
+            let end = piece.len() - usize::from(piece.ends_with([',', ':']));
+            let renamed = piece[..end].split_once('=').and_then(|(key, number)| {
+                let (old, new, parts) = self.renamed(&match key.starts_with("fabric.") {
+                    true => key.to_owned(),
+                    false => format!("transport.{key}"),
+                })?;
+                let number = if parts > 1 { divided(number, parts)? } else { number.to_owned() };
+                let line = self.text[..value.span().start].matches('\n').count() + 1;
+                let (old, key) = (old.to_owned(), key.strip_suffix(old)?);
+                self.settings.push(RenamedSetting { line, old, new: new.to_owned() });
+                Some(format!("{key}{new}={number}"))
+            });
+            migrated += renamed.as_deref().unwrap_or(&piece[..end]);
+            migrated += &piece[end..];
+        }
+        if *text != migrated && !migrated.contains(['"', '\\']) {
+            self.edits.push((value.span(), format!("\"{migrated}\"")));
+        }
+    }
+
     /// Divides all numbers of a value, those of a range in quotes too.
     fn divide(&mut self, value: &Spanned<DeValue<'_>>, parts: u32) {
         let divided = match value.get_ref() {
@@ -121,7 +153,9 @@ impl Migration<'_> {
                 .ok()
                 .and_then(|mantissa| decimal(mantissa, 0, parts)),
             DeValue::Float(number) => divided(number.as_str(), parts),
-            DeValue::String(text) => divided_range(text, parts).map(|range| format!("\"{range}\"")),
+            DeValue::String(text) => {
+                divided_numbers(text, parts).map(|numbers| format!("\"{numbers}\""))
+            }
             DeValue::Array(items) => {
                 items.iter().for_each(|item| self.divide(item, parts));
                 None
@@ -152,22 +186,34 @@ impl Migration<'_> {
     }
 }
 
-/// Returns a range or a list in quotes (`1000..3000:500`) with its numbers divided, and `None` for
-/// any other text.
-fn divided_range(text: &str, parts: u32) -> Option<String> {
-    let mut range = String::new();
-    let mut rest = text;
-    loop {
-        let separator = ["..", ",", ":"]
-            .iter()
-            .filter_map(|separator| Some((rest.find(separator)?, *separator)))
-            .min();
-        let number = separator.map_or(rest, |(at, _)| &rest[..at]);
-        range += &divided(number.trim(), parts)?;
-        let Some((at, separator)) = separator else { return Some(range) };
-        range += separator;
-        rest = &rest[at + separator.len()..];
+/// Returns a text with numbers in the syntax of sweeps with these divided: a list of numbers and
+/// ranges (`1000..3000:500`, `1..64*2`), or a distribution (`uniform(1, 2)`). Returns `None` for any
+/// other text.
+fn divided_numbers(text: &str, parts: u32) -> Option<String> {
+    let text = text.trim();
+    for kind in ["uniform", "log-uniform"] {
+        let ends = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix('('));
+        if let Some((low, high)) = ends.and_then(|ends| ends.strip_suffix(')')?.split_once(',')) {
+            let [low, high] = [low, high].map(|end| divided(end.trim(), parts));
+            return Some(format!("{kind}({}, {})", low?, high?));
+        }
     }
+    let items: Option<Vec<String>> =
+        text.split(',').map(|item| divided_item(item.trim(), parts)).collect();
+    Some(items?.join(","))
+}
+
+/// Returns a number or a range with its numbers divided. Factors of ranges stay as they are, and a
+/// range of integers has its step of one.
+fn divided_item(item: &str, parts: u32) -> Option<String> {
+    let Some((first, rest)) = item.split_once("..") else { return divided(item, parts) };
+    let first = divided(first.trim(), parts)?;
+    if let Some((last, factor)) = rest.split_once('*') {
+        return Some(format!("{first}..{}*{factor}", divided(last.trim(), parts)?));
+    }
+    let (last, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let [last, step] = [last, step].map(|number| divided(number.trim(), parts));
+    Some(format!("{first}..{}:{}", last?, step?))
 }
 
 /// Returns a decimal number, divided exactly.

@@ -240,6 +240,11 @@ impl NamesSpec {
             if !names.is_empty() && names.len() != n as usize {
                 return Err((key, format!("expected {n} names, got {}", names.len())));
             }
+            let is_bad = |name: &&String| name.trim().is_empty() || name.contains(char::is_control);
+            if let Some(name) = names.iter().find(is_bad) {
+                let expected = "names with a letter or digit and no line breaks";
+                return Err((key, format!("expected {expected}, got {name:?}")));
+            }
         }
         if self.is_empty() {
             return Ok(());
