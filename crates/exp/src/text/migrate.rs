@@ -186,9 +186,9 @@ impl Migration<'_> {
     }
 }
 
-/// Returns a text with numbers in the syntax of sweeps with these divided: a list of numbers and
-/// ranges (`1000..3000:500`, `1..64*2`), or a distribution (`uniform(1, 2)`). Returns `None` for any
-/// other text.
+/// Returns a text in the syntax of sweeps with its numbers divided: a list of numbers and ranges
+/// (`1000..3000:500`, `1..64*2`), or a distribution (`uniform(1, 2)`). Returns `None` for any other
+/// text.
 fn divided_numbers(text: &str, parts: u32) -> Option<String> {
     let text = text.trim();
     for kind in ["uniform", "log-uniform"] {
