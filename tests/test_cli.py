@@ -160,8 +160,20 @@ class TestErrors:
         assert message in line
 
     def test_a_misspelt_command_has_a_suggestion(self) -> None:
-        assert "No such command 'swep'. Did you mean sweep?" in call("swep").stderr
-        assert "Did you mean" not in call("xyzzy").stderr
+        assert "No such command 'swep'; did you mean sweep?" in error_line("swep")
+        assert "did you mean" not in error_line("xyzzy")
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["run"], "PLAN: expected a value, got none; see `main run --help` [usage]"),
+            (["sweep", "a.toml", "--jobs", "0"], "--jobs: 0 is not in the range x>=1; see"),
+            (["run", "a.toml", "--sed", "1"], "--sed: no such option; did you mean --seed?"),
+            (["--nope"], "--nope: no such option; see `main --help` [usage]"),
+        ],
+    )
+    def test_wrong_options_are_one_line(self, arguments: list[str], message: str) -> None:
+        assert message in error_line(*arguments)
 
     def test_the_line_names_the_file_and_the_place(self, plan_file: Path) -> None:
         plan_file.write_text(plan_file.read_text().replace("seed = 1", 'seed = "x"'))

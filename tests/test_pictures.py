@@ -1,5 +1,6 @@
 """Pictures of a window of a run: packets on links, a queue and a link over time."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,27 @@ def test_packets_have_the_colour_of_their_sender_and_control_packets_are_visible
     control: Any = next(of for of in axes.collections if of.get_label() == "control")
     assert control.get_linewidth()[0] >= 0.4
     assert tuple(control.get_edgecolor()[0]) == tuple(control.get_facecolor()[0])
+    hues = [tuple(patch.get_facecolor()) for patch in figure.legends[0].get_patches()]
+    assert len(set(hues)) == len(hues)
+    data: Any = next(of for of in axes.collections if of.get_label() != "control")
+    heights = [of.get_paths()[0].get_extents().height for of in (control, data)]
+    assert heights[0] < heights[1]
+
+
+def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
+    plan = rm.Plan(
+        "topology = { kind = 'star', hosts = 3 }\nnames = { hosts = ['$\\foo$', '日', '$x_1$'] }\n"
+        "transport = { name = 'dcpim' }\nrun = { timeline = 't.perfetto-trace' }\n"
+        "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n"
+    )
+    done = rm.run(plan, out=tmp_path / "run", quiet=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        figure = done.plot.time_space()
+        figure.savefig(tmp_path / "a.pdf")
+    names = [text for text in figure.axes[0].get_yticklabels() if "$" in text.get_text()]
+    assert names
+    assert not any(text.get_parse_math() for text in names)
 
 
 def test_a_diagram_has_the_packets_of_its_window_and_hosts(run: rm.Run) -> None:

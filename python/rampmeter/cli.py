@@ -17,6 +17,7 @@ from rampmeter import _core, extension
 from rampmeter._core import EndpointError, InternalError, PlanError, ResultError
 from rampmeter.commands.json_output import FLAG, emit_error
 from rampmeter.commands.options import FILE, InputError, SignalStop, SimulatorFault
+from rampmeter.commands.usage import usage_error
 from rampmeter.testbed.command import TestbedError
 from rampmeter.text.locations import E, Location, location_of, relocated
 
@@ -73,13 +74,27 @@ class Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
             for near in get_close_matches(args[0], COMMANDS, n=1):
-                raise click.UsageError(f"{error.message} Did you mean {near}?", ctx) from None
+                message = f"{error.message.removesuffix('.')}; did you mean {near}?"
+                raise click.UsageError(message, ctx) from None
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items()])
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Reads the options before the command; errors are lines."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            raise usage_error(error) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; with `--json` its errors are JSON, too."""
@@ -95,6 +110,8 @@ class Commands(click.Group):
         """Runs the command; errors are lines."""
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise usage_error(error) from error
         except BrokenPipeError:
             # The reader of the output has closed it.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -88,6 +88,9 @@ class Uniform:
     is_log: bool = False
     """True if the logarithm is uniform instead of the number."""
 
+    def __str__(self) -> str:
+        return f"{'log-' * self.is_log}uniform({self.low}, {self.high})"
+
     def draw(self, source: random.Random) -> float:
         """Returns a number. It uses exactly one draw of `source`."""
         share = source.random()

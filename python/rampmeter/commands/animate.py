@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from rampmeter.animation import EVENTS_MAX, Animation
+from rampmeter.animation.network import network_of
 from rampmeter.choices import naming
 from rampmeter.commands.common import exit_by_outcome, run_jobs, warn_of_interruptions
 from rampmeter.commands.json_output import emit, json_option
@@ -22,7 +23,7 @@ from rampmeter.commands.options import (
 from rampmeter.plan.plan import Override, Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.missing import COMPARISON
-from rampmeter.results.pictures import Window
+from rampmeter.results.pictures import Window, parse_hosts
 from rampmeter.results.run import Run, opened_run
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.runner import Job
@@ -92,12 +93,24 @@ def animate(
     else:
         overrides = overrides_of(settings, seed)
         plan = Plan.load(source).with_(*overrides)
+        _check_shown(plan, transports, hosts)
         plan = plan.with_(*_tracing(plan, window))
         with TemporaryDirectory(prefix="rampmeter-") as folder:
             done = _run(plan, name_of(source), transports, results or Path(folder), quiet=quiet)
             found = done.animate(None, start, end, hosts, title or name_of(source))
     found.save(out)
     _show(found, out, as_json=as_json)
+
+
+def _check_shown(plan: Plan, transports: str | None, hosts: str | None) -> None:
+    """Raises `PlanError` before the run if no animation could be made of it."""
+    choices = [] if transports is None else naming.transports(transports)
+    if any(choice.name == naming.IDEAL for choice in choices):
+        raise Location(key="--transports").error(
+            expected="transports with packets", got=naming.IDEAL
+        )
+    first = choices[0].of(plan) if choices else plan
+    network_of(first.drawing(), (), None if hosts is None else parse_hosts(hosts))
 
 
 def _of_folder(folder: Path) -> Comparison | Run:

@@ -1,5 +1,7 @@
 """`rampmeter explain`."""
 
+from difflib import get_close_matches
+
 import click
 
 from rampmeter.commands.json_output import emit, json_option
@@ -20,7 +22,9 @@ def explain(code: str | None, *, as_json: bool) -> None:
     """
     known = explanations()
     if code is not None and code not in known:
-        raise Location(key="CODE").error(expected=f"one of {', '.join(sorted(known))}", got=code)
+        near = get_close_matches(code.lower(), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "`rampmeter explain` lists all"
+        raise Location(key="CODE").error(expected="a code", got=code, hint=hint)
     if as_json:
         codes = known if code is None else {code: known[code]}
         values = {one: names for one in codes if (names := values_of(one))}

@@ -381,7 +381,7 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
 def _list_figures(root: Path, paper: str | None, output: Output) -> None:
     """Lists figures with their costs and verdicts; those of one paper with their claims."""
     chosen = _select_figures(root, paper, None)
-    if not output.is_text:
+    if not output.is_text or output.table is not None:
         output.print("papers", {}, [figures_table(chosen, Ledger(root))])
         return
     show(list_table(chosen, Ledger(root), n_cores()))

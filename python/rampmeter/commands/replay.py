@@ -159,6 +159,8 @@ def replay(
             raise Location(key="--enter").error(
                 expected="the name of a listed recording", got="a file"
             )
+        if plan is None and not settings:
+            raise Location(key="--plan").error(expected="a plan, or keys by --set", got="none")
         base = Plan.load(plan) if plan else Plan("seed = 1\n", origin="--set")
         terms = (ends_at, ideal, from_us or 0.0)
         _replay_file(Path(recording), base, column_names(columns), terms, request)

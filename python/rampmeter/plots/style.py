@@ -1,6 +1,7 @@
 """Style of figures: widths, fonts, axes, and legends that cover no data."""
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rampmeter.plots.colours import LINES, MARKERS, PALETTE
@@ -165,8 +167,16 @@ class Drawing(Figure):
     settings: dict[Any, Any] | None = None
 
     def draw(self, renderer: Any) -> None:
-        """Draws the figure by its settings: ticks and fonts are made as late as this."""
-        with mpl.rc_context(self.settings):
+        """Draws the figure by its settings: ticks and fonts are made as late as this.
+
+        Names with `$` are no formulas. Letters that the font lacks are boxes, without a warning.
+        """
+        for text in self.findobj(Text):
+            # Ticks of logarithmic axes are formulas.
+            if "$" in text.get_text() and r"\math" not in text.get_text():
+                text.set_parse_math(False)
+        with mpl.rc_context(self.settings), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing from")
             super().draw(renderer)
 
     def savefig(self, *args: Any, **options: Any) -> None:

@@ -46,8 +46,8 @@ class LinkRows:
 LABEL_SHARE: Final = 0.05
 """Minimum share of the width for a packet with a label."""
 CONTROL: Final = "control"
-"""The kind of control packets, which are drawn black, over the others, and at least 0.5 points
-wide."""
+"""The kind of control packets, which are drawn black, over the others, half as high, and at least
+0.5 points wide."""
 HEIGHT: Final = 0.76
 """Height of a packet, as a share of its row."""
 ROW: Final = 0.16
@@ -101,9 +101,9 @@ def time_spaces(
     """
     n_rows = max(len(rows.links) for rows in panels.values())
     others = [kind for kind in kinds if kind != CONTROL]
-    colours = {kind: COLOURS[idx % len(COLOURS)] for idx, kind in enumerate(others)}
-    # Black is for control packets.
-    colours = {kind: "#882255" if hue == "#000000" else hue for kind, hue in colours.items()}
+    # Black is the colour of control packets.
+    hues = [hue for hue in COLOURS if hue != "#000000"]
+    colours = {kind: hues[idx % len(hues)] for idx, kind in enumerate(others)}
     colours[CONTROL] = "#000000"
     with house_style():
         if len(panels) == 1:
@@ -145,7 +145,9 @@ def _draw(
     for y, on in enumerate(rows.links.values()):
         for one in on:
             left, right = one.start_ns - start, one.end_ns - start
-            low, high = y - HEIGHT / 2, y + HEIGHT / 2
+            # Data is visible above and below control packets, which are drawn wider than they are.
+            half = HEIGHT / 4 if one.kind == CONTROL else HEIGHT / 2
+            low, high = y - half, y + half
             box = [(left, low), (right, low), (right, high), (left, high)]
             by_kind.setdefault(one.kind, []).append(box)
     for kind, boxes in by_kind.items():

@@ -9,6 +9,7 @@ from rampmeter.on_demand import np, pa
 from rampmeter.results import blame_tables
 from rampmeter.results.chains import PICOSECONDS_PER_US, Chain, Release, Releases
 from rampmeter.results.table import ResultTable
+from rampmeter.text.arguments import number_argument
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -212,7 +213,11 @@ class Blame:
     def slowest(
         self, n: int, at_least_bytes: float = 0.0, below_bytes: float = float("inf")
     ) -> list[FlowCauses]:
-        """Returns the causes of the `n` flows of these sizes with the highest slowdown."""
+        """Returns the causes of the `n` flows of these sizes with the highest slowdown.
+
+        Raises `PlanError` if `n` is no whole number from 1.
+        """
+        number_argument("n", n, 1, is_whole=True)
         is_in = (self.sizes >= at_least_bytes) & (self.sizes < below_bytes)
         slowdowns = np.where(is_in, self.slowdowns, np.nan)
         known = np.flatnonzero(~np.isnan(slowdowns))

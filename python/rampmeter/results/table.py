@@ -280,7 +280,8 @@ def choose(
     named = [table for table in found if name in (None, table.name)]
     if name is not None and not named:
         names = ", ".join(dict.fromkeys(table.name for table in found))
-        raise Location(key="--table").error(expected=f"one of {names}", got=name)
+        expected = f"one of {names}" if names else "no table, as nothing differs"
+        raise Location(key="--table").error(expected=expected, got=name)
     mine = [one for one in named if (one.is_for_readers if for_readers else one.is_for_programs)]
     return mine if mine or name is None else named[:1]
 

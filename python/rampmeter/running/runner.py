@@ -470,7 +470,8 @@ def first_difference(before: Any, now: Any, path: str = "") -> str | None:
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = [(f"{path}[{i}]", old, now[i]) for i, old in enumerate(before)]
     else:
-        return None if before == now else f"{path}: {before} there, {now} here"
+        shown = ("nothing" if value is None else value for value in (before, now))
+        return None if before == now else "{}: {} there, {} here".format(path, *shown)
     differences = (first_difference(old, new, inner) for inner, old, new in pairs)
     return next((found for found in differences if found is not None), None)
 
