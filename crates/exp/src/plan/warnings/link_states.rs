@@ -156,11 +156,16 @@ pub(crate) fn increased_rates(
         n => format!(", and {} faster, too", count(n, "more link")),
     };
     let gbps = |rate: &Rate| rate.as_bps() as f64 / 1e9;
+    // Ports without memory take a cell only in its slot.
+    let consequence = match sim.fabric.is_memoryless() {
+        true => "cells on it miss their slots: expect losses, and messages that fail",
+        false => "its flows may use no more than these",
+    };
     Some(warning!(
         "risen-rates",
         "faults.changes: link {link} has {gbps} Gbit/s from {at_us} us on, {factor} times the \
          {start_gbps} Gbit/s at the start{others}: windows, pacing and slots of {transports} \
-         follow from the rates at the start, so its flows may use no more than these",
+         follow from the rates at the start, so {consequence}",
         link = names.target(&sim.topology, Target::Link(change.link)),
         gbps = gbps(new),
         at_us = change.at.as_ps() as f64 / 1e6,
@@ -168,6 +173,7 @@ pub(crate) fn increased_rates(
         start_gbps = gbps(old),
         transports = affected(most).join(" and ");
         others = others,
+        consequence = consequence,
     ))
 }
 
@@ -293,6 +299,13 @@ mod tests {
         let found = plan.check("plan", Path::new(".")).unwrap().warnings();
         let found = found.into_iter().filter(|warning| warning.code == "risen-rates");
         found.map(|warning| warning.text).collect()
+    }
+
+    #[test]
+    fn ports_without_memory_lose_cells_of_faster_links() {
+        let change = "{ link = 'h0-s0', at-us = 20, gbps = 20 }";
+        let consequence = |name| risen(name, change)[0].contains("messages that fail");
+        assert!(consequence("fastpod") && !consequence("fastpass"));
     }
 
     /// A flow of 10 MB after the change has a slowdown of 1.01 with these three, and of 3 to 10.5
