@@ -289,10 +289,14 @@ mod tests {
 
     /// Warnings of changes of links in a dumbbell of hosts and a core of 10 Gbit/s.
     fn risen(transport: &str, changes: &str) -> Vec<String> {
+        let network = "kind = 'dumbbell', hosts-per-side = 1, access-gbps = 10, core-gbps = 10";
+        risen_in(network, transport, changes)
+    }
+
+    fn risen_in(network: &str, transport: &str, changes: &str) -> Vec<String> {
         let text = format!(
             "transport = {{ name = '{transport}' }}\n\
-             topology = {{ kind = 'dumbbell', hosts-per-side = 1, access-gbps = 10, core-gbps = 10 \
-             }}\nfaults = {{ changes = [{changes}] }}\n\
+             topology = {{ {network} }}\nfaults = {{ changes = [{changes}] }}\n\
              [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 10"
         );
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
@@ -303,8 +307,10 @@ mod tests {
 
     #[test]
     fn ports_without_memory_lose_cells_of_faster_links() {
+        let network = "kind = 'leaf-spine', racks = 2, hosts-per-rack = 4, spines = 4, \
+                       access-gbps = 10, core-gbps = 10";
         let change = "{ link = 'h0-s0', at-us = 20, gbps = 20 }";
-        let consequence = |name| risen(name, change)[0].contains("messages that fail");
+        let consequence = |name| risen_in(network, name, change)[0].contains("messages that fail");
         assert!(consequence("fastpod") && !consequence("fastpass"));
     }
 
