@@ -10,8 +10,8 @@ use crate::toolkit::{DataHeader, FlowKey};
 headers! {
     /// An NDP header.
     pub enum NdpHeader {
-        /// Sender to receiver: one packet. Each carries all that a receiver needs, so any may arrive
-        /// first. A switch may trim or return it.
+        /// Sender to receiver: one packet. Each carries all that a receiver needs, so any may
+        /// arrive first. A switch may trim or return it.
         1 Data (data "data", S to D) "flow {flow} of {size} bytes, packet {seq}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
