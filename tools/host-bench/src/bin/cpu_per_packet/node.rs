@@ -19,10 +19,7 @@ use rampmeter_runtime::{
     WaitMode, drive,
 };
 use rampmeter_types::envelope::{HostPacket, IPV4_UDP, Protection};
-use rampmeter_types::{
-    Bytes, Endpoint, FabricFacts, HostPolicy, NodeId, Observation, Protocol, Rate, Span, TenantId,
-    Time,
-};
+use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, TenantId, Time};
 
 use crate::netns::Net;
 use crate::{LIMIT, MTU, Times, both, expect_all};
