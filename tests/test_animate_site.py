@@ -47,7 +47,7 @@ def test_pages_of_the_site_embed_animations(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(source), str(tmp_path / "site")]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert "page.md:9: WARNING: rampmeter animate plans/incast8.toml --transports" in done.stderr
-    assert "expected a transport with packets" in done.stderr
+    assert "expected transports with packets" in done.stderr
     assert "expected transports, from, to, hosts, title, seed or a key of the plan" in done.stderr
     assert "expected a plan, " in done.stderr
     text = (tmp_path / "site" / "deep" / "page.html").read_text(encoding="utf-8")

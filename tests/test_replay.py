@@ -307,7 +307,7 @@ def test_errors_name_the_file_and_the_expectation(rows: Rows, here: Path) -> Non
         "a.csv", only_acked, "--ends-at", "delivered"
     )
     file = record(rows)
-    assert "topology: expected this key, got none" in error_line(file)
+    assert "--plan: expected a plan, or keys by --set, got none" in error_line(file)
     assert "expected a file or one of " in error_line("none.csv")
     assert "expected a file, the name of a listed recording, or --all" in error_line()
     assert "--enter: expected the name of a listed recording" in error_line(file, "--enter")

@@ -62,7 +62,7 @@ def test_help_of_a_command_imports_nothing_slow(command: str) -> None:
 def test_the_list_of_commands_has_a_line_each() -> None:
     assert all(len(line) <= 64 and line.endswith(".") for line in COMMANDS.values())
     folder = Path(rm.__file__).parent / "commands"
-    helpers = {"__init__", "common", "json_output", "options", "output"}
+    helpers = {"__init__", "common", "json_output", "options", "output", "usage"}
     assert {file.stem for file in folder.glob("*.py")} - helpers == set(COMMANDS)
 
 

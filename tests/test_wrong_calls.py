@@ -190,7 +190,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     ),
     "a missing file": (
         lambda _: run(topology=rm.TopologyFile(file="no.csv")),
-        "topology.file: .*no.csv: No such file",
+        "topology.file: .*no.csv: expected a file that can be read, got No such file",
     ),
     "a load of a text": (
         lambda _: run(workload=rm.imc10("0.5", 9)),
