@@ -241,6 +241,8 @@ def test_flows_without_an_end_are_listed_and_omitted(rows: Rows) -> None:
     assert found["unrecorded"] == 1
     assert found["ratios"]["flows"] == len(rows) - 1 - len(found["unfinished"])
     late = replayed(record(rows), "--from-us", rows[100]["arrival_ps"] / 1e6)
+    none = error_line(record(rows), "--plan", "network.toml", "--from-us", 1e12)
+    assert "--from-us: expected a time at or before the last arrival, got" in none
     assert late["ratios"]["flows"] == 100
     assert "Flows without an end in our run" in ok(
         "flows.csv", "--plan", "network.toml", "--set", "run.drain-us=0", "--out", "short"

@@ -17,7 +17,7 @@ from rampmeter import _core
 from rampmeter.running import runner
 from rampmeter.running.runner import Job, JobOutcome, run_all
 
-from .conftest import SMALL, FakeCore, progress
+from .conftest import SMALL, FakeCore, progress, write_results
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -36,6 +36,10 @@ class TestResuming:
         assert states(jobs(tmp_path)) == ["ran"]
         assert states(jobs(tmp_path)) == ["reused"]
         assert len(fake_core.plans) == 1
+
+    def test_a_status_of_an_earlier_version_has_its_present_name(self, tmp_path: Path) -> None:
+        old = write_results(tmp_path / "old", status="censored")
+        assert (old.status, old.is_complete) == ("timed-out", True)
 
     def test_a_timed_out_result_is_complete(self, fake_core: FakeCore, tmp_path: Path) -> None:
         fake_core.script = lambda _: "timed-out"

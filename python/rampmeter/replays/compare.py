@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 from rampmeter.on_demand import np
 from rampmeter.replays.recording import Floats, Recording
 from rampmeter.results.run import Run
+from rampmeter.text.arguments import argument_error
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -188,6 +189,8 @@ class Replay:
         if "ideal" in recording.times:
             self.their_ideals = recording.times["ideal"][at]
         in_time = self.arrivals >= terms.from_us * 1e6
+        if not in_time.any():
+            raise argument_error("from_us", "a time at or before the last arrival", terms.from_us)
         self._is_recorded: NDArray[np.bool_] = in_time & ~np.isnan(self.theirs)
         if terms.ideal != "none" and self.their_ideals is not None:
             self._is_recorded &= ~np.isnan(self.their_ideals)

@@ -54,6 +54,8 @@ TIMELINE_MAX = 20_000_000
 
 COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
+FORMER_STATUSES = {"censored": "timed-out"}
+"""Present names of statuses in results of earlier versions."""
 
 IDEALS = {
     "delivered": ("fct_ps", "ideal_ps"),
@@ -242,7 +244,8 @@ class Run:
         Every flow of a finished run was delivered. Some of an incomplete one failed or were
         rejected. Some of a timed-out one had no outcome when its time to drain expired.
         """
-        return str(self.summary["status"])
+        status = str(self.summary["status"])
+        return FORMER_STATUSES.get(status, status)
 
     @property
     def is_complete(self) -> bool:

@@ -62,7 +62,7 @@ def overview(run: RunRecord) -> ResultTable:
     everything = overall_slowdown(summary)
     cells: list[tuple[Column, Cell]] = [
         (Column("run"), run.name),
-        (Column("status", "status"), str(summary["status"])),
+        (Column("status", "status"), run.status),
         (Column("flows_submitted", "flows submitted"), flows["submitted"]),
         (Column("flows_delivered", "flows delivered"), flows["delivered"]),
     ]
