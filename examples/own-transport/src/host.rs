@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rampmeter_proto::toolkit::{AckReceiver, Announcement, OutgoingFlows, Output};
 use rampmeter_types::{
-    Bytes, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Priority,
-    Protocol, Receipt, Rng, Time,
+    Bytes, Event, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Priority, Protocol,
+    Receipt, Rng, Time,
 };
 
 use crate::config::Saw;
