@@ -1,6 +1,6 @@
-//! Whatever packets a peer sends that has met a node, in whatever order: the memory that the node
-//! holds is in proportion to what it has received, and so is its work. Nothing is delivered twice.
-//! What a sequence is, and what is allowed, is in `crates/runtime/tests/common/sequences`.
+//! Sends sequences of arbitrary packets from a connected peer to a node. Memory and work of the
+//! node are in proportion to the received packets, and nothing is delivered twice.
+//! `crates/runtime/tests/common/sequences` defines sequences and limits.
 
 #![no_main]
 

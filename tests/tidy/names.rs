@@ -110,8 +110,8 @@ pub(crate) fn functions(root: &Path, files: &[String]) -> BTreeSet<String> {
     names
 }
 
-/// Returns the lines and names of tests in the design notes of a Rust file: names of more than
-/// three words in code spans, without or with the module before them.
+/// Returns the lines and names of tests that design notes of a Rust file cite. A citation is a code
+/// span of more than three words, without or with its module.
 pub(crate) fn cited_names(file: &str, lines: &[&str]) -> Vec<(usize, String)> {
     let is_test = |name: &&str| {
         name.matches('_').count() >= 3 && name.chars().all(|c| is_of_name(c) && !c.is_uppercase())

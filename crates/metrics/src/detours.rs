@@ -202,8 +202,8 @@ impl Detours {
     }
 }
 
-/// Returns true for each node that is on a path from `src` to `dst` without a loop: the nodes of
-/// the block (biconnected component) that a link between the two would be in.
+/// Returns true for each node that is on a path from `src` to `dst` without a loop. These are the
+/// nodes of the biconnected component that a link between the two would join.
 fn between(nodes: usize, links: &[DetourLink], src: usize, dst: usize) -> Vec<bool> {
     let mut next_to = vec![Vec::new(); nodes];
     for link in links {
@@ -295,8 +295,8 @@ fn followers(links: &[DetourLink]) -> Vec<Vec<usize>> {
     links.iter().map(of).collect()
 }
 
-/// Returns class numbers: links of a class have the same rate and delay, are in the same cuts, and
-/// have links of the same classes before and after them.
+/// Returns the class number of each link. Links of a class have the same rate and delay, are in the
+/// same cuts, and have links of the same classes before and after them.
 fn classes(links: &[DetourLink], cuts: &[(Option<usize>, Option<usize>)]) -> Vec<usize> {
     let after = followers(links);
     let mut before = vec![Vec::new(); links.len()];

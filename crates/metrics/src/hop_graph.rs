@@ -53,8 +53,8 @@ pub struct HopGraph {
     path: Vec<PathHop>,
 }
 
-/// Times of packets of one size on lanes: the earliest start, the time on the link, and the time
-/// from the start until a packet is delivered.
+/// Times of packets of one size on lanes: earliest start, transmission time, and time from the
+/// start until delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkGroupTimes {
     pub(crate) head: u64,
@@ -342,8 +342,8 @@ fn search(mut lower: u64, mut upper: u64, is_enough: impl Fn(u64) -> bool) -> u6
     upper
 }
 
-/// Returns the lanes, by hop and place, that all packets cross and that together have the lowest
-/// rate; empty if they are those of a hop.
+/// Returns the minimum cut of the lanes, by hop and place, or no lanes if it is the lanes of one
+/// hop.
 ///
 /// The maximum flow (Edmonds and Karp) fills a minimum cut. Each lane is an edge between two nodes,
 /// and unlimited edges join it to the lanes that follow.

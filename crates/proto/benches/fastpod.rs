@@ -1,6 +1,6 @@
-//! The arbiter's work for one slot of a pod (Fastpod §3.1): a matching and an aggregation switch
-//! for each pair, and the SCHDs of all hosts, while every host always has demands. A slot of the
-//! paper's pod takes 370 ns at 100 Gbit/s; the report gives slots a second.
+//! Work of an arbiter for one slot of a pod (Fastpod §3.1), while every host has demands. It
+//! computes a matching, an aggregation switch for each pair, and the SCHDs of all hosts. A slot of
+//! the paper's pod takes 370 ns at 100 Gbit/s; the report gives slots a second.
 
 use std::sync::Arc;
 

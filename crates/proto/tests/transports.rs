@@ -1,6 +1,6 @@
-//! Every transport and preset in whole simulations: with all faults, at a high load, with control
-//! packets that overtake one another, with messages that are cancelled, and with a limit on the
-//! messages in flight to a host. One program, since each compiles every transport.
+//! Every transport and preset in whole simulations. They have all faults, a high load, reordered
+//! control packets, cancelled messages, or a limit on the messages in flight to a host. One
+//! program, since each compiles every transport.
 
 use rampmeter_proto::Builtin;
 use rampmeter_testkit::bodies::{Cancel, Faults, Limit, Loss};

@@ -193,8 +193,8 @@ fn check(plan: &str, base: &str) -> PyResult<String> {
 /// Line, former and present setting of a renamed key.
 type RenamedSetting = (usize, String, String);
 
-/// Returns the text of the file `name` with the present names and units of keys, and the line, the
-/// former and the present setting of each key that was renamed.
+/// Returns the text of the file `name` with the present names and units of keys. Also returns the
+/// line, the former and the present setting of each renamed key.
 #[pyfunction]
 fn migrate(text: &str, name: &str) -> PyResult<(String, Vec<RenamedSetting>)> {
     let (text, settings) =

@@ -133,8 +133,8 @@ fn decrypt_frame(frame: &mut [u8], link: Linktype, keys: &DecryptionKeys) -> Dec
     }
 }
 
-/// Returns the place of the payload of UDP in a frame, the decrypted payload, and the checksum; or
-/// the reason for which it is not decrypted.
+/// Returns the range of the UDP payload in a frame, the decrypted payload, and the checksum.
+/// Otherwise returns the reason for which it is not decrypted.
 fn decrypt_payload(
     frame: &[u8],
     link: Linktype,

@@ -1,5 +1,5 @@
-//! Writes keys of sessions to a file in a thread of its own, so that a disk that is full or does
-//! not respond cannot block the node.
+//! Writes keys of sessions to a file in a separate thread. A disk that is full or unresponsive
+//! cannot block the node.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -121,7 +121,7 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes the error that ends the command, whatever RUST_LOG selects: as a line for people, or as
+/// Writes the error that ends the command, for each setting of RUST_LOG. It is a line of text, or
 /// an object with the members of other log lines.
 pub(crate) fn print_error(error: &Error) {
     match LOG.get().map(|log| log.format) {

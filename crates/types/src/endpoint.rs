@@ -285,9 +285,9 @@ pub trait HostPolicy: Protocol {
     /// May be true for an abandoned message; never for one with new bytes.
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool;
 
-    /// Returns true if a data packet has no new bytes: its payload has arrived before, wholly or in
-    /// part, or belongs to a message that has ended. If true, [`Protocol::handle_packet`] never
-    /// returns [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
+    /// Returns true if a data packet has no new bytes. Its payload has arrived before, or belongs
+    /// to a message that has ended. If true, [`Protocol::handle_packet`] never returns
+    /// [`Receipt::Fresh`]; if false, never [`Receipt::Duplicate`]. Changes no state.
     fn is_duplicate(&mut self, packet: &Packet<Self::Header>) -> bool;
 
     /// Pauses a message that is announced or arriving, because there is no memory for it. From now

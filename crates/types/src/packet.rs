@@ -110,8 +110,8 @@ impl Marks {
         Self(self.0 | (self.0 & Self::ECN_CAPABLE.0) << 1)
     }
 
-    /// Returns the ECN bits of an IP header's traffic class (RFC 3168 section 5): 3 for congestion
-    /// experienced, 2 for an ECN-capable sender (ECT(0)), else 0.
+    /// Returns the ECN bits of an IP header's traffic class (RFC 3168 §5). They are 3 for
+    /// congestion experienced, 2 for an ECN-capable sender (ECT(0)), and otherwise 0.
     #[inline]
     pub const fn ecn_bits(self) -> u8 {
         if self.contains(Self::CONGESTION) {

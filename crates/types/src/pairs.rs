@@ -37,7 +37,7 @@ impl RoundTrip {
 pub struct RoundTrips {
     /// The kind of each host.
     kind_of_host: Vec<u32>,
-    /// The place among `spans` for each kind and each kind, row by row.
+    /// The index in `spans` for each pair of kinds, row by row.
     index_of_pair: Vec<u8>,
     /// The number of kinds.
     n_kinds: usize,
@@ -45,11 +45,11 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Returns the round trips of hosts of the kinds `of_hosts`, from 0; `of_pairs` has the place
-    /// among `spans` for each kind and each kind, row by row.
+    /// Returns the round trips of hosts of the kinds `kind_of_host`, from 0. `index_of_pair` has
+    /// the index in `spans` for each pair of kinds, row by row.
     ///
     /// # Panics
-    /// If `of_pairs` is not a square.
+    /// If the length of `index_of_pair` is not a square.
     pub fn new(kind_of_host: Vec<u32>, index_of_pair: Vec<u8>, spans: Vec<RoundTrip>) -> Self {
         let n_kinds = index_of_pair.len().isqrt();
         assert_eq!(n_kinds * n_kinds, index_of_pair.len(), "a row for each kind");
@@ -245,12 +245,12 @@ impl Pairs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planes {
     kind_of_host: Vec<u32>,
-    /// The plane by which hosts of a kind reach hosts of a kind, row by row.
+    /// The plane by which hosts of one kind reach hosts of another, for each pair of kinds, row by
+    /// row.
     plane_of_pair: Vec<u8>,
     /// The links of hosts of each kind, with their planes.
     links: Vec<Vec<(u8, HostLink)>>,
-    /// The part of that plane by which hosts of a kind reach hosts of a kind, row by row; `None` if
-    /// it is all of it.
+    /// The part of the plane of each pair of kinds, row by row; `None` if it is the whole plane.
     part_of_pairs: Vec<Option<u16>>,
     /// Rates at which hosts of each kind send and receive by their parts of planes.
     parts: Vec<Vec<(Rate, Rate)>>,
@@ -309,8 +309,8 @@ impl Planes {
     }
 }
 
-/// Returns the group of each of `n` members, from 0 in the order of their first members: members
-/// of one of `sets` are in one group.
+/// Returns the group of each of `n` members. Members of one of `sets` are in one group. Groups are
+/// numbered from 0 in the order of their first members.
 fn group_members(n: usize, sets: &[Vec<usize>]) -> Vec<u8> {
     let mut group: Vec<usize> = (0..n).collect();
     for set in sets {

@@ -273,8 +273,8 @@ impl Network {
         path
     }
 
-    /// Returns the rate at which a flow transmits if it is granted (figure 6, line 6); `None` if no
-    /// rate is possible because a link is down.
+    /// Returns the rate at which a granted flow transmits (figure 6, line 6); `None` if a link is
+    /// down.
     #[inline]
     pub fn rate(&self, path: &Path) -> Option<Rate> {
         let links = match self.narrow {

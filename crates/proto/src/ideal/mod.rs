@@ -96,8 +96,8 @@ pub struct Job {
     /// The number of the links by which the sender sends, and of those by which the receiver
     /// receives.
     pub links: [u32; 2],
-    /// The number of those of these links by which the sender reaches the receiver, and of those by
-    /// which the receiver is reached, among all parts of links. `None` if they are all of them.
+    /// The numbers of the parts of these links by which the sender reaches the receiver and by
+    /// which the receiver is reached. `None` if they are all of the links.
     pub parts: [Option<u32>; 2],
     /// The rate of the pair.
     pub rate: Rate,
@@ -220,8 +220,8 @@ pub struct IdealScheduler {
 }
 
 impl IdealScheduler {
-    /// Returns an idle network of hosts whose links, and parts of them, send and receive at these
-    /// rates, with a core that limits flows or one that is wide.
+    /// Returns an idle network of hosts whose links, and parts of links, have these send and
+    /// receive rates. `core` is `None` if it does not limit flows.
     pub fn new(
         links: impl IntoIterator<Item = (Rate, Rate)>,
         parts: impl IntoIterator<Item = (Rate, Rate)>,

@@ -32,8 +32,9 @@ pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
     Ok(())
 }
 
-/// Makes adapters of serde for a number, and for an optional one, that plans write in units and
-/// configurations hold in parts of a unit, so that arithmetic is exact. Other numbers are rounded.
+/// Defines serde adapters of a number and of an optional number that plans write in a unit.
+/// Configurations store integer fractions of the unit, so that arithmetic is exact. Other numbers
+/// are rounded.
 macro_rules! parts_of_unit {
     ($name:ident, $optional:ident, $integer:ty, $parts:literal) => {
         pub(crate) mod $name {

@@ -230,8 +230,8 @@ mod tokens {
         }
     }
 
-    /// The wait ends a quarter of a round trip after both the last free packet and the data of the
-    /// last token, while other packets are missing.
+    /// The wait ends a quarter of a round trip after the last free packet and the data of the last
+    /// token. Other packets are still missing.
     #[test]
     fn a_wait_for_missing_packets_ends_soon_after_the_last_packet_in_flight() {
         let (mut host, phost) = host();

@@ -188,8 +188,8 @@ impl<T> ArrivingFlows<T> {
         flow.is_none_or(|flow| flow.received.contains(seq))
     }
 
-    /// Enters a flow that is new and returns its slot; `None` if its number is too far ahead or its
-    /// source has too many in flight.
+    /// Inserts a new flow and returns its slot. Returns `None` if its number is too far ahead or
+    /// its source has too many in flight.
     pub fn insert(&mut self, now: Time, announcement: Announcement, state: T) -> Option<u32> {
         if !self.cold.numbers.insert(announcement.src, announcement.flow) {
             return None;
@@ -341,9 +341,9 @@ impl<T> ArrivingFlows<T> {
         silence > forget * u64::from(rounds)
     }
 
-    /// Abandons the flows that [are unresponsive](Self::is_unresponsive) among the next slots, one
-    /// of `parts` of all, so that `parts` calls look at each flow once; `gone` is notified of each
-    /// that is abandoned.
+    /// Abandons the flows that [are unresponsive](Self::is_unresponsive) in one of `parts` ranges
+    /// of slots. N calls with `parts` N check each flow once. `gone` is called for each abandoned
+    /// flow.
     pub fn forget_unresponsive<H>(
         &mut self,
         now: Time,

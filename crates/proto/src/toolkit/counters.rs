@@ -1,7 +1,7 @@
 //! Counters of endpoints and their names, defined once.
 
-/// Defines a structure of counters with a function `report`, which calls another with the name and
-/// the value of each counter, in the order of the fields. A counter has the name of its field,
+/// Defines a structure of counters with a function `report`. `report` calls a closure with the name
+/// and the value of each counter, in the order of the fields. A counter has the name of its field,
 /// after the prefix of the structure if there is one.
 macro_rules! counters {
     ($(#[$about:meta])* $vis:vis struct $stats:ident { $($fields:tt)* }) => {

@@ -151,8 +151,8 @@ impl<T> OutgoingFlows<T> {
         Some(flow)
     }
 
-    /// Removes the flows to a destination that has lost its state, reports them as failed, and
-    /// restarts their numbers from zero; `gone` is notified of each.
+    /// Removes the flows to a destination that has lost its state, and reports them as failed.
+    /// Their numbers restart from zero. `gone` is called for each.
     pub fn forget_peer<H>(
         &mut self,
         peer: NodeId,

@@ -91,8 +91,8 @@ fn another_transport_is_named_on_both_sides() {
     });
 }
 
-/// A node that returns with another transport: messages in flight to it fail with that reason, and
-/// once it has the right one again, messages arrive.
+/// A node restarts with another transport, and messages in flight to it fail with that reason.
+/// After a restart with the right transport, messages arrive.
 #[test]
 fn a_peer_that_changes_its_transport_is_noticed_both_times() {
     let mut bed = bed_of([&[], &[]]);

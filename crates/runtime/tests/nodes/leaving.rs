@@ -10,8 +10,8 @@ use rampmeter_types::{Span, Time, Transport};
 const MESSAGES: u64 = 300;
 /// Time for which nodes wait for programs (`docs/howto/operate.md`), and for the last answers.
 const REFUSED_AFTER: Span = Span::from_us(2_050_000);
-/// Maximum number of datagrams a message while it waits, counted at both ends: 60 for its packets,
-/// and for senders that probe every 4 ms (Homa, SIRD) four each time.
+/// Maximum number of datagrams of a waiting message, counted at both ends. 60 are its packets.
+/// Senders that probe every 4 ms (Homa, SIRD) add four each time.
 const PER_MESSAGE_MAX: u64 = 2_100;
 const SECOND: Span = Span::from_us(1_000_000);
 

@@ -30,8 +30,8 @@ pub enum Cause {
     PermissionInFlight(&'static Stage),
     /// The sender had permission, and its link was busy.
     SenderLink,
-    /// Bits of the message were put on a link: at the sender those of all its packets, later those
-    /// of the completing packet and of packets of the message in front of it.
+    /// Bits of the message were put on a link. At the sender they are those of all its packets.
+    /// Later they are those of the completing packet and of packets of the message in front of it.
     Serialisation,
     /// The sender retransmitted bytes.
     Retransmission,

@@ -208,8 +208,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
     }
 
-    /// Starts to load what an arrival reads next: the forwarding entry at a switch, or the times of
-    /// the packet at a host, whose number is returned.
+    /// Prefetches the forwarding entry at a switch, or the times of the packet at a host. Returns
+    /// the number of the host.
     #[inline]
     pub(crate) fn prefetch_next_hop(&self, via: u32, handle: Handle) -> Option<u32> {
         let to = self.ports[via as usize].far_end;

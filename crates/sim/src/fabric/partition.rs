@@ -187,8 +187,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         handle
     }
 
-    /// Returns what becomes of a packet on an irregular link that would arrive at `at`: the time of
-    /// its arrival, or `None` if it is lost or has left the partition.
+    /// Returns the arrival time of a packet that an irregular link would deliver at `at`. Returns
+    /// `None` if it is lost or has left the partition.
     #[cold]
     pub(super) fn send_irregularly(
         &mut self,

@@ -162,8 +162,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
     }
 
-    /// Returns true if a port may send nothing though packets wait: it is paused, its link is down,
-    /// or packets wait for their tails or for tokens.
+    /// Returns true if a port may be idle although packets are queued. It is paused, its link is
+    /// down, or packets wait for their tails or for tokens.
     fn may_wait_idly(&self) -> bool {
         self.config.has_pauses()
             || self.config.switching != Switching::StoreAndForward

@@ -136,8 +136,8 @@ impl Ledger {
         }
     }
 
-    /// Returns an open message that may not end for a while: some of it has arrived, and of all
-    /// such messages the most bytes are missing.
+    /// Returns the partially delivered message with the most missing bytes, which is unlikely to
+    /// end soon.
     pub(crate) fn longest_open(&self) -> Option<MsgId> {
         let missing = |record: &FlowRecord| record.size - record.fresh_bytes;
         let started = self.open().filter(|record| {

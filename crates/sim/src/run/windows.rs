@@ -195,7 +195,7 @@ where
     }
 
     /// Returns the end of the next window, and assigns the messages that are submitted in it to
-    /// partitions; `None` if the whole run has to do what comes next.
+    /// partitions. Returns `None` if the next event is not one of a partition.
     fn next_limit(
         &mut self,
         division: &Division,

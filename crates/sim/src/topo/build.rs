@@ -21,8 +21,8 @@ pub(super) struct LinkParameters {
 }
 
 impl LinkParameters {
-    /// Returns the wires of a plan: the rates of links of hosts and between switches in Gbit/s, and
-    /// propagation and the processing of switches and hosts in nanoseconds.
+    /// Returns the wires of a plan. Rates of links of hosts and between switches are in Gbit/s.
+    /// Propagation and processing of switches and hosts are in nanoseconds.
     ///
     /// # Errors
     /// A rate or delay is out of range.

@@ -25,8 +25,8 @@ impl Topology {
         self.most_delayed(bytes, |_, most| most.as_ps() as f64)
     }
 
-    /// Returns the hosts whose equally short paths take times that differ most, for packets of
-    /// `bytes`; `None` if all paths between any hosts take the same time.
+    /// Returns the hosts whose equally short paths differ most in delay, for packets of `bytes`.
+    /// Returns `None` if all paths between any two hosts have the same delay.
     pub fn delayed_path(&self, bytes: Bytes) -> Option<DelayedPath> {
         if self.has_equal_ways() && self.has_equal_interfaces() {
             return None;

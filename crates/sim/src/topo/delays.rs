@@ -172,8 +172,8 @@ impl Topology {
         kinds.into_values().collect()
     }
 
-    /// Returns a function of two hosts: hops of the path from one to the other, and its delays one
-    /// way; `None` if there is no path.
+    /// Returns a function of two hosts that returns the hops of the path and its one-way delays;
+    /// `None` if there is no path.
     fn one_way(
         &self,
         paths: &Paths,

@@ -170,8 +170,8 @@ impl Topology {
         racks.into_iter().map(|rack| (rack, self.shortest_cable(rack))).collect()
     }
 
-    /// Returns switches with the propagation of one more arbiter's link to each: that of its first
-    /// link to a host or, without hosts, of its first link.
+    /// Returns switches with the propagation of an additional arbiter's link to each. It is that of
+    /// the first link to a host or, without hosts, of the first link.
     fn cables_of_switches(&self, switches: &[u32]) -> Vec<(u32, Span)> {
         let ports = self.ports();
         let cable = |&switch: &u32| {

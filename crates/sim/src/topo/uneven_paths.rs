@@ -130,8 +130,8 @@ impl Topology {
         self.first_saturated_of(&paths, pairs_of(&kinds).into_iter(), access)
     }
 
-    /// Returns the link that the traffic between `pairs` of hosts fills first by `paths`; a pair
-    /// has the numbers of hosts that its ends stand for.
+    /// Returns the link that the traffic between `pairs` of hosts saturates first by `paths`. A
+    /// pair has the number of hosts that each end represents.
     pub(super) fn first_saturated_of(
         &self,
         paths: &Paths,
@@ -161,8 +161,8 @@ impl Topology {
         (0..).zip(traffic).flat_map(load).min_by(|a, b| a.load.total_cmp(&b.load))
     }
 
-    /// Returns the hosts that lose most if a message keeps one path: the links of the shortest
-    /// paths carry more together than the fastest path alone. `None` if no pair loses 5 %.
+    /// Returns the hosts that lose most if a message keeps one path. The shortest paths together
+    /// have more capacity than the fastest path alone. `None` if no pair loses 5 %.
     pub fn narrow_path(&self) -> Option<NarrowPath> {
         if !self.has_several_paths() {
             return None;

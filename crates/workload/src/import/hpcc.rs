@@ -117,8 +117,8 @@ fn parse_flow(line: Line<'_>, text: &str, hosts: Option<&HostNames>) -> Result<R
     })
 }
 
-/// Returns true if the fields are a start and a later stop in seconds, and not a size and a start:
-/// sizes are whole numbers without a point.
+/// Returns true if the fields are a start and a later stop in seconds, and not a size and a start.
+/// Sizes are integers without a point.
 fn is_interval(start: &str, stop: &str) -> bool {
     let is_size = start.parse::<i64>().is_ok();
     let (Ok(start), Ok(stop)) = (start.parse::<f64>(), stop.parse::<f64>()) else { return false };

@@ -225,8 +225,8 @@ fn receive(
     Ok(message)
 }
 
-/// Returns the rows: a computation for each step, which ends when the step starts to send or is
-/// complete, and a message for each step that sends.
+/// Returns a computation for each step and a message for each step that sends. A computation ends
+/// when its step starts to send or is complete.
 fn rows(
     file: &Xml<'_>,
     blocks: &[Block],

@@ -95,8 +95,8 @@ pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> O
     })
 }
 
-/// A warning if a link between inner switches is slower than a link of a rack's switch to others,
-/// for a transport that takes it for unlimited.
+/// Returns a warning if a link between inner switches is slower than an uplink of a rack. Applies
+/// to transports that assume an unlimited core.
 pub(crate) fn inner_links(
     topology: &Topology,
     names: &NamesSpec,
@@ -123,8 +123,8 @@ pub(crate) fn inner_links(
     })
 }
 
-/// A warning if hosts have several rates, for a transport that takes all for as fast as the
-/// slowest: its slots are of the rate `slots`.
+/// Returns a warning if hosts have several rates, but the slots of the transport assume the
+/// slowest, `slots`.
 pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<Warning> {
     let most = topology.fastest_host();
     (slots < most).then(|| {

@@ -6,9 +6,8 @@ use rampmeter_types::Bytes;
 use crate::topology::names::NamesSpec;
 use crate::warning::{Warning, warning};
 
-/// Returns a warning of a network whose farthest hosts are much farther from each other than its
-/// nearest; `sharing` is the transport if its hosts share times. `control` is the length of control
-/// packets.
+/// Returns a warning if the round trips of the nearest and the farthest hosts differ much.
+/// `sharing` is the transport if its hosts share times. `control` is the length of control packets.
 pub(crate) fn far_hosts(
     delays: &Delays,
     topology: &Topology,

@@ -23,7 +23,7 @@ pub(crate) struct NetworkState {
 }
 
 /// Returns the states of the network that begin with a failure or a change of a link, in order of
-/// time; each set of failures and changes once. After a repair a network carries more.
+/// time. Each set of failures and changes is returned once. After a repair a network carries more.
 pub(crate) fn states(sim: &SimSpec) -> Vec<NetworkState> {
     let FaultSpec { outages, changes, rerouting, .. } = &sim.faults;
     let begins = outages.iter().map(|outage| outage.from);

@@ -9,8 +9,8 @@ use rampmeter_types::{NodeId, Planes, Rate};
 use crate::topology::names::NamesSpec;
 use crate::warning::{Warning, warning};
 
-/// Returns a warning if links of several rates serve the same peers: links between two switches,
-/// or links of a host by which it reaches the same hosts.
+/// Returns a warning if links of several rates serve the same peers. These are links between the
+/// same two switches, or links of a host to the same peers.
 pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Warning> {
     // Links of other planes serve other peers.
     let planes = topology.pairs().planes();
@@ -106,8 +106,8 @@ pub(crate) fn slow_returns(
     ))
 }
 
-/// Returns a warning of a network in which a packet for one interface of a host may hold up those
-/// for others: hosts reach peers by different interfaces, and have no endpoint for each.
+/// Returns a warning if a packet for one interface of a host may delay packets for others. Hosts in
+/// such networks reach peers by different interfaces, but have one endpoint for all.
 pub(crate) fn partial_pairs(sim: &SimSpec) -> Option<Warning> {
     let is_held_up = match sim.planes() {
         Some(planes) => planes.is_shared(),

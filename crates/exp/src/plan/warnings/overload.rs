@@ -38,8 +38,8 @@ pub(crate) fn full_core(
     ))
 }
 
-/// Returns a warning if the traffic between all pairs of hosts is more than a link carries, in a
-/// network that is not regular: packets take the links that are nearest to the peer.
+/// Returns a warning if uniform traffic between all hosts overloads a link of an irregular network.
+/// Packets take the links that are nearest to the peer.
 pub(crate) fn full_link(
     topology: &Topology,
     names: &NamesSpec,

@@ -9,8 +9,8 @@ use super::link_states::NetworkState;
 use crate::topology::names::NamesSpec;
 use crate::warning::{Warning, warning};
 
-/// Returns a warning if packets of a message are spread over several paths, for a transport that
-/// takes those that overtake others for signs of losses.
+/// Returns a warning if packets of a message take several paths, but the transport infers losses
+/// from reordering.
 pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -> Option<Warning> {
     (!spray.is_by_flow() && topology.has_several_paths()).then(|| {
         warning!(
@@ -59,9 +59,9 @@ fn name_of(spray: Spray) -> &'static str {
     }
 }
 
-/// Returns a warning if equally short paths between two hosts have several rates: a message that
-/// keeps its path may have a slow one, and packets that are spread may fill a link farther on. Else
-/// for the first of `states` of the network in which they have.
+/// Returns a warning if equally short paths between two hosts have several rates. A message on one
+/// path may get a slow one, and sprayed packets may overload a link behind. If all rates are equal
+/// at first, the warning is of the first of `states` in which they differ.
 pub(crate) fn uneven_paths(
     sim: &SimSpec,
     states: &[NetworkState],

@@ -22,8 +22,8 @@ fn check_releases(out: &Path, flows: &BTreeMap<u64, FlowRow>, text: &str) {
     }
 }
 
-/// Checks that the parts of each flow that was delivered sum to its time, and that those who had a
-/// link used it for at most the part. Nothing is checked in runs without causes.
+/// Checks that the causes of each delivered flow sum to its time. Flows that blocked it on a link
+/// used the link for at most that cause. Runs without causes are not checked.
 pub(super) fn check(out: &Path, text: &str) {
     let file = out.join("blame.parquet");
     if !file.exists() {

@@ -9,8 +9,8 @@ use rampmeter_metrics::read_flows;
 use rampmeter_metrics::row::Status;
 use rampmeter_metrics::series::RateSample;
 
-/// Checks that bytes in the tables of the run in `out` add up, that no flow is faster than its
-/// ideal, and that the window is in the run.
+/// Checks the sums of bytes in the tables of the run in `out`. No flow is faster than its ideal,
+/// and the measured window is within the run.
 pub(crate) fn check(summary: &Summary, out: &Path, text: &str) {
     let (flows, _) = read_flows(&out.join("flows.parquet")).unwrap();
     let mut delivered: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

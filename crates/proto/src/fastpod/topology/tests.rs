@@ -94,8 +94,8 @@ fn n_pods(topology: &Topology) -> usize {
     arbiter_places(topology).len()
 }
 
-/// Three pods of 4-port switches: 12 hosts, 6 racks (s0 to s5), 6 aggregation switches (s6 to
-/// s11) and 4 core switches (s12 to s15), with two arbiters a pod.
+/// Three pods of 4-port switches with 12 hosts and two arbiters a pod. Racks are s0 to s5,
+/// aggregation switches s6 to s11, and core switches s12 to s15.
 #[test]
 fn ports_of_fat_tree_pods_have_the_described_targets() {
     let topology = build("kind = 'fat-tree'\nk = 4\npods = 3");

@@ -218,8 +218,8 @@ mod tests {
     }
 
     proptest! {
-        /// Flows that always have packets are served within the longest packet of one another
-        /// (Goyal et al., theorem 1: the sum of the longest packets of both).
+        /// Served bytes of backlogged flows differ by at most the longest packet. Theorem 1 of
+        /// Goyal et al. has the sum of the longest packets of both.
         #[test]
         fn backlogged_flows_get_equal_bytes(lengths in prop::collection::vec(64..1500u16, 2..6)) {
             let (mut index, mut pool) = (FairIndex::new(4), PacketPool::new());

@@ -1,4 +1,4 @@
-//! Cost of the datapaths: packets a second and round trips over virtual Ethernet, compared with
+//! Cost of the datapaths: packets a second and round trips over virtual Ethernet. The baselines are
 //! loops that only call the same library or the same system calls.
 //!
 //! As root: `cargo run --release -p rampmeter-host-bench --bin xdp_rate [ROUNDS
