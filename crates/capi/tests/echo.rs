@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_types::{Bytes, Span};
 
@@ -46,7 +46,7 @@ fn compile(dir: &Path, example: &str) -> PathBuf {
 fn programs_in_c_exchange_messages() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "echo");
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let mut server = Command::new(&program)
         .arg(&bed.sockets[1])
         .arg("7")
@@ -74,8 +74,8 @@ fn programs_in_c_exchange_messages() {
 fn programs_in_c_receive_the_bound_of_the_state_machine() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "echo");
-    let config = BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() };
-    let bed = Bed::of::<CosyTransport>(dir.path(), &config);
+    let config = TestbedConfig { rtt: Span::from_us(50_000), ..TestbedConfig::default() };
+    let bed = Testbed::of::<CosyTransport>(dir.path(), &config);
     // The program on service 9 sends to itself, through its node.
     let printed =
         Command::new(&program).arg(&bed.sockets[0]).args(["9", "0", "1"]).output().unwrap();
@@ -90,7 +90,7 @@ fn programs_in_c_receive_the_bound_of_the_state_machine() {
 fn round_trips_of_messages_and_of_bare_udp_are_timed() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "ping");
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let start = |args: &[&str]| {
         let mut server = Command::new(&program).args(args).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();

@@ -7,8 +7,8 @@ use rampmeter_sim::{Node, Topology};
 use rampmeter_workload::TraceError;
 use rampmeter_workload::import::htsim::{Failure, failures};
 use rampmeter_workload::trace::{
-    self, Format, HostNames, Options, Order, Trace, TraceRequirements, read_with_notes, write_csv,
-    write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
+    self, FlowOrder, Format, HostNames, Options, Trace, TraceRequirements, read_with_notes,
+    write_csv, write_graph_csv, write_graph_parquet, write_parquet, write_reference_csv,
 };
 use thiserror::Error;
 
@@ -121,7 +121,7 @@ pub fn convert(
         _ => Vec::new(),
     };
     let names = Some(names).filter(|names| HostNames::has_number(names)).unwrap_or_default();
-    let order = if sort { Order::Sort } else { Order::Require };
+    let order = if sort { FlowOrder::Sort } else { FlowOrder::Require };
     let built = imported.as_ref().map(|imported| built(topology.unwrap_or(source), imported));
     let n_hosts = built.transpose()?.map_or(u32::MAX, |built| built.n_hosts());
     let check = TraceRequirements { n_hosts, order };

@@ -47,15 +47,15 @@ pub(crate) use warning;
 
 /// A number of things, which a text shows with their name.
 #[derive(Clone, Copy)]
-pub(crate) struct Counted(pub(crate) u64, pub(crate) &'static str);
+pub(crate) struct NamedCount(pub(crate) u64, pub(crate) &'static str);
 
-impl fmt::Display for Counted {
+impl fmt::Display for NamedCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&count(self.0 as usize, self.1))
     }
 }
 
-impl Serialize for Counted {
+impl Serialize for NamedCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
@@ -180,7 +180,7 @@ mod tests {
         let warning = warning!(
             "not-started",
             "{flows} never started{end}",
-            flows = Counted(1, "flow");
+            flows = NamedCount(1, "flow");
             end = ".",
         );
         assert_eq!(warning.text, "1 flow never started.");

@@ -8,7 +8,7 @@ use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_proto::pfabric::PfabricTransport;
 use rampmeter_proto::{Builtin, RegisteredTransport};
 use rampmeter_testkit::{Body, Case, Suite, here};
-use rampmeter_types::envelope::{Envelope, Kind};
+use rampmeter_types::envelope::{DatagramKind, Envelope};
 use rampmeter_types::{Header, NodeId, Queueing, SwitchProgram};
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn check<T: RegisteredTransport>(seen: &[CapturedPacket]) {
         let (envelope, read) = Envelope::decode(&packet.datagram).unwrap();
         let (_, rest) = T::Header::decode(&packet.datagram[read..]).unwrap();
         assert_eq!(read + rest, packet.datagram.len(), "headers only");
-        if let Kind::Data { fragment, .. } = envelope.kind {
+        if let DatagramKind::Data { fragment, .. } = envelope.kind {
             assert!(fragment.offset < fragment.size, "{fragment:?}");
         }
         let end = if packet.is_in { envelope.dst } else { envelope.src };

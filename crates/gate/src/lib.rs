@@ -26,8 +26,8 @@ mod note;
 mod region;
 
 pub use gate::{close_gate, gate_pair, open_gate};
-pub use note::{NOTE_LEN, SlotNote, Tuple};
-pub use region::{BurstOrder, Order, Region, SLOTS, Settings, Slot};
+pub use note::{ConnectionAddresses, NOTE_LEN, SlotNote};
+pub use region::{BurstOrder, BurstPermission, Region, SLOTS, Settings, Slot};
 
 /// Default path of the agent's socket.
 pub const SOCKET: &str = "/run/rampd/capton.sock";

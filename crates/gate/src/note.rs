@@ -20,7 +20,7 @@ pub const NOTE_LEN: usize = 48;
 
 /// Addresses of both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tuple {
+pub struct ConnectionAddresses {
     /// Address of the program's end.
     pub local: SocketAddr,
     /// Address of the peer's end.
@@ -35,7 +35,7 @@ pub enum SlotNote {
         /// The slot.
         slot: u32,
         /// The connection.
-        tuple: Tuple,
+        tuple: ConnectionAddresses,
     },
     /// A burst begins; its number is in the slot.
     BurstStarted {
@@ -60,7 +60,7 @@ impl SlotNote {
         };
         out[..4].copy_from_slice(&kind.to_ne_bytes());
         out[4..8].copy_from_slice(&slot.to_ne_bytes());
-        if let Self::Connected { tuple: Tuple { local, remote }, .. } = self {
+        if let Self::Connected { tuple: ConnectionAddresses { local, remote }, .. } = self {
             put(&mut out[8..26], *local);
             put(&mut out[26..44], *remote);
         }
@@ -76,7 +76,10 @@ impl SlotNote {
         let slot = word(4);
         match word(0) {
             1 => {
-                let tuple = Tuple { local: get(&bytes[8..26])?, remote: get(&bytes[26..44])? };
+                let tuple = ConnectionAddresses {
+                    local: get(&bytes[8..26])?,
+                    remote: get(&bytes[26..44])?,
+                };
                 Some(Self::Connected { slot, tuple })
             }
             2 => Some(Self::BurstStarted { slot }),
@@ -110,7 +113,7 @@ mod tests {
         let v4 = ["10.0.0.1:5".parse().unwrap(), "10.0.0.2:70".parse().unwrap()];
         let v6 = ["[fd00::1]:65535".parse().unwrap(), "[fd00::2]:1".parse().unwrap()];
         for [local, remote] in [v4, v6] {
-            let tuple = Tuple { local, remote };
+            let tuple = ConnectionAddresses { local, remote };
             let notes = [
                 SlotNote::Connected { slot: 3, tuple },
                 SlotNote::BurstStarted { slot: 4 },

@@ -19,7 +19,7 @@
 //! | 0 | program claims, agent frees | 1 if a connection uses it |
 //! | 1 | agent | times that it was freed |
 //! | 2 | program | number of the present burst |
-//! | 3 | agent | the order (see [`Order`]) and the burst that it refers to |
+//! | 3 | agent | the order (see [`BurstPermission`]) and the burst that it refers to |
 //! | 4 | program | bytes that a call could not send yet |
 //! | 5 | program | bytes written to the kernel, of all bursts |
 //! | 6 | program | number of calls |
@@ -66,7 +66,7 @@ pub struct Region {
 
 /// Permission of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum BurstPermission {
     /// The burst has ended, or the agent has no state of it.
     None,
     /// Wait.
@@ -81,7 +81,7 @@ pub struct BurstOrder {
     /// Number of the burst, modulo 65 536.
     pub burst: u16,
     /// The order.
-    pub order: Order,
+    pub order: BurstPermission,
 }
 
 const RATE_MAX: u64 = (1 << 46) - 1;
@@ -89,9 +89,11 @@ const RATE_MAX: u64 = (1 << 46) - 1;
 impl BurstOrder {
     fn pack(self) -> u64 {
         let (state, rate) = match self.order {
-            Order::None => (0, 0),
-            Order::Stop => (1, 0),
-            Order::Send(rate) => (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1))),
+            BurstPermission::None => (0, 0),
+            BurstPermission::Stop => (1, 0),
+            BurstPermission::Send(rate) => {
+                (2, rate.map_or(RATE_MAX, |rate| rate.clamp(1, RATE_MAX - 1)))
+            }
         };
         u64::from(self.burst) << 48 | state << 46 | rate
     }
@@ -99,9 +101,9 @@ impl BurstOrder {
     fn unpack(word: u64) -> Self {
         let rate = word & RATE_MAX;
         let order = match word >> 46 & 3 {
-            1 => Order::Stop,
-            2 => Order::Send((rate != RATE_MAX).then_some(rate)),
-            _ => Order::None,
+            1 => BurstPermission::Stop,
+            2 => BurstPermission::Send((rate != RATE_MAX).then_some(rate)),
+            _ => BurstPermission::None,
         };
         Self { burst: (word >> 48) as u16, order }
     }
@@ -226,7 +228,7 @@ impl Slot<'_> {
         self.0[1].fetch_add(1, SeqCst);
         // Numbers of bursts continue, so that the next connection does not use the order of the
         // last burst.
-        self.set(self.burst(), Order::None);
+        self.set(self.burst(), BurstPermission::None);
         self.0[0].store(0, SeqCst);
     }
 
@@ -242,13 +244,13 @@ impl Slot<'_> {
     }
 
     /// Returns the agent's order for the present burst; `None` if there is none yet.
-    pub fn order(&self) -> Option<Order> {
+    pub fn order(&self) -> Option<BurstPermission> {
         let orders = BurstOrder::unpack(self.0[3].load(SeqCst));
         (orders.burst == self.burst() as u16).then_some(orders.order)
     }
 
     /// Writes an order.
-    pub fn set(&self, burst: u64, order: Order) {
+    pub fn set(&self, burst: u64, order: BurstPermission) {
         self.0[3].store(BurstOrder { burst: burst as u16, order }.pack(), SeqCst);
     }
 
@@ -323,7 +325,12 @@ mod tests {
         let (slot, seen) = (theirs.slot(idx).unwrap(), ours.slot(idx).unwrap());
         assert!(slot.begin(0) && !slot.begin(0));
         assert_eq!(slot.order(), None, "the agent has not seen the burst");
-        for order in [Order::Stop, Order::Send(Some(125)), Order::Send(None), Order::None] {
+        for order in [
+            BurstPermission::Stop,
+            BurstPermission::Send(Some(125)),
+            BurstPermission::Send(None),
+            BurstPermission::None,
+        ] {
             seen.set(seen.burst(), order);
             assert_eq!(slot.order(), Some(order));
         }
@@ -331,7 +338,11 @@ mod tests {
         seen.free();
         assert_eq!(slot.generation(), 1);
         assert_eq!(theirs.claim(7), Some((7, 1)));
-        assert_eq!(slot.order(), Some(Order::None), "the next connection has no burst yet");
+        assert_eq!(
+            slot.order(),
+            Some(BurstPermission::None),
+            "the next connection has no burst yet"
+        );
         assert!(ours.slot(SLOTS as u32).is_none());
     }
 

@@ -27,6 +27,6 @@ pub use histogram::{LatencyHistogram, LatencySummary};
 pub use hop_graph::{HopGraph, HopLink, MinimumTime};
 pub use ideal::{Forwarding, Ideal, IdealModel, PathHop};
 pub use row::{FlowColumns, FlowRow, Status};
-pub use slowdown::{BinStats, Bins, Order, Sample, Stats, by_size};
+pub use slowdown::{BinStats, Bins, Sample, SampleOrder, Stats, by_size};
 pub use table::TableError;
 pub use writer::{FlowWriter, read_flows};

@@ -79,14 +79,14 @@ impl Stats {
 
 /// Meaning of the order of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum SampleOrder {
     /// None.
     Any,
     /// Order of arrival in one steady process, whose batches allow confidence intervals.
     Arrival,
 }
 
-impl Order {
+impl SampleOrder {
     /// Computes the statistics of values in this order, which are sorted in the process; `None` if
     /// there are none.
     pub fn stats(self, values: &mut [f64]) -> Option<Stats> {
@@ -183,7 +183,7 @@ pub struct BinStats {
 pub fn by_size<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I,
     bins: &Bins,
-    order: Order,
+    order: SampleOrder,
 ) -> (Option<Stats>, Vec<BinStats>) {
     let mut slowdowns: Vec<f64> = samples().map(|sample| sample.slowdown).collect();
     let overall = order.stats(&mut slowdowns);

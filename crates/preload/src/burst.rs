@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use libc::{AF_INET, AF_INET6, TCP_NOTSENT_LOWAT};
 use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, c_int};
-use rampmeter_gate::{Order, Slot, SlotNote, Tuple, close_gate, gate_pair};
+use rampmeter_gate::{BurstPermission, ConnectionAddresses, Slot, SlotNote, close_gate, gate_pair};
 
 use crate::link::{Link, RawDescriptor, link, move_to_high_number, register_own};
-use crate::table::{DescriptorState, KNOWN, Kind, entry};
+use crate::table::{DescriptorKind, DescriptorState, KNOWN, entry};
 use crate::{lock, sandbox, sys, watch};
 
 /// Permission of a call.
@@ -37,41 +37,41 @@ impl SendRequest {
     }
 }
 
-/// Returns the kind of a descriptor. Connections are [`Kind::Tcp`] until there is an agent and they
-/// are connected.
-pub(crate) fn kind(fd: c_int) -> Kind {
+/// Returns the kind of a descriptor. Connections are [`DescriptorKind::Tcp`] until there is an
+/// agent and they are connected.
+pub(crate) fn kind(fd: c_int) -> DescriptorKind {
     if sandbox::is_on() {
-        return Kind::Other;
+        return DescriptorKind::Other;
     }
-    let Some(entry) = entry(fd) else { return Kind::Other };
+    let Some(entry) = entry(fd) else { return DescriptorKind::Other };
     let kind = entry.kind();
-    if matches!(kind, Kind::Other | Kind::Scheduled) {
+    if matches!(kind, DescriptorKind::Other | DescriptorKind::Scheduled) {
         return kind;
     }
-    if kind == Kind::Unknown {
+    if kind == DescriptorKind::Unknown {
         let domain = sys::option::<c_int>(fd, SOL_SOCKET, SO_DOMAIN);
         let is_tcp = matches!(domain, Some(AF_INET | AF_INET6))
             && sys::option::<c_int>(fd, SOL_SOCKET, SO_PROTOCOL) == Some(IPPROTO_TCP);
         lock::start();
         if !lock::is_own_process() {
-            return Kind::Other;
+            return DescriptorKind::Other;
         }
         KNOWN.set(fd, true);
-        entry.set_kind(if is_tcp { Kind::Tcp } else { Kind::Other });
+        entry.set_kind(if is_tcp { DescriptorKind::Tcp } else { DescriptorKind::Other });
         if !is_tcp {
-            return Kind::Other;
+            return DescriptorKind::Other;
         }
     }
-    let Some(link) = link() else { return Kind::Tcp };
-    let Some((_, remote)) = sys::addresses(fd) else { return Kind::Tcp };
+    let Some(link) = link() else { return DescriptorKind::Tcp };
+    let Some((_, remote)) = sys::addresses(fd) else { return DescriptorKind::Tcp };
     let is_scheduled = link.region.has_address(remote.ip());
-    entry.set_kind(if is_scheduled { Kind::Scheduled } else { Kind::Other });
+    entry.set_kind(if is_scheduled { DescriptorKind::Scheduled } else { DescriptorKind::Other });
     entry.kind()
 }
 
 /// Requests permission for a call that sends on `fd`.
 pub(crate) fn request_permission(fd: c_int, request: SendRequest) -> SendPermission {
-    if kind(fd) != Kind::Scheduled {
+    if kind(fd) != DescriptorKind::Scheduled {
         return SendPermission::Free;
     }
     let Some(entry) = entry(fd) else { return SendPermission::Free };
@@ -99,7 +99,7 @@ pub(crate) fn request_permission(fd: c_int, request: SendRequest) -> SendPermiss
 
 /// Returns true if a burst is active in a slot.
 fn is_burst(slot: Slot<'_>) -> bool {
-    slot.order() != Some(Order::None)
+    slot.order() != Some(BurstPermission::None)
 }
 
 /// Returns the slot of a connection; `None` if it has no slot of this agent, or has lost it.
@@ -126,12 +126,12 @@ fn publish_request(entry: &DescriptorState, slot: Slot<'_>, request: SendRequest
 /// Returns the permission that follows from the agent's order.
 fn way(fd: c_int, entry: &DescriptorState, slot: Slot<'_>) -> SendPermission {
     match slot.order() {
-        None | Some(Order::Stop) => SendPermission::Held,
-        Some(Order::Send(rate)) => {
+        None | Some(BurstPermission::Stop) => SendPermission::Held,
+        Some(BurstPermission::Send(rate)) => {
             pace(fd, entry, rate);
             SendPermission::Open
         }
-        Some(Order::None) => {
+        Some(BurstPermission::None) => {
             watch::restore(fd);
             SendPermission::Free
         }
@@ -182,7 +182,7 @@ fn slot_for<'a>(fd: c_int, entry: &DescriptorState, link: &'a Link) -> Option<(S
     let (ours, theirs) = gate_pair().ok()?;
     let (ours, theirs) = (move_to_high_number(ours), RawDescriptor::new(theirs));
     let (number, generation) = link.region.claim(fd as u32)?;
-    let note = SlotNote::Connected { slot: number, tuple: Tuple { local, remote } };
+    let note = SlotNote::Connected { slot: number, tuple: ConnectionAddresses { local, remote } };
     if !link.notify(note, theirs.as_fd()) {
         return None;
     }
@@ -277,7 +277,7 @@ pub(crate) fn forget(fd: c_int) {
         return;
     }
     let Some(entry) = entry(fd) else { return };
-    if entry.kind() == Kind::Other {
+    if entry.kind() == DescriptorKind::Other {
         entry.clear();
         KNOWN.set(fd, false);
         return;

@@ -4,7 +4,7 @@ use libc::{EINTR, POLLOUT, POLLWRBAND, POLLWRNORM, c_int, pollfd};
 
 use crate::burst;
 use crate::sys::{self, SyscallResult};
-use crate::table::{KNOWN, Kind, entry};
+use crate::table::{DescriptorKind, KNOWN, entry};
 
 const OUT: i16 = POLLOUT | POLLWRNORM | POLLWRBAND;
 /// Number of descriptors for which no memory is allocated.
@@ -12,7 +12,7 @@ const FEW: usize = 64;
 
 /// Returns the gate of a connection that is held while the program waits to write to it.
 fn gate(fd: c_int) -> Option<c_int> {
-    let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == Kind::Scheduled;
+    let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == DescriptorKind::Scheduled;
     if is_scheduled { burst::hold(fd) } else { None }
 }
 

@@ -19,7 +19,7 @@ pub(crate) const WATCHES: usize = 4;
 
 /// Kind of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DescriptorKind {
     /// A descriptor that has not been checked yet.
     Unknown,
     /// A descriptor that this library does not schedule.
@@ -66,16 +66,16 @@ pub(crate) struct EpollWatch {
 }
 
 impl DescriptorState {
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> DescriptorKind {
         match self.kind.load(SeqCst) {
-            1 => Kind::Other,
-            2 => Kind::Tcp,
-            3 => Kind::Scheduled,
-            _ => Kind::Unknown,
+            1 => DescriptorKind::Other,
+            2 => DescriptorKind::Tcp,
+            3 => DescriptorKind::Scheduled,
+            _ => DescriptorKind::Unknown,
         }
     }
 
-    pub(crate) fn set_kind(&self, kind: Kind) {
+    pub(crate) fn set_kind(&self, kind: DescriptorKind) {
         self.kind.store(kind as u32, SeqCst);
     }
 

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_proto::capton::network::Member;
+use rampmeter_proto::capton::network::LevelMember;
 use rampmeter_proto::capton::{
     NarrowCorePolicy, Network, PendingFlow, Scheduler, schedule_by_figure6,
 };
@@ -90,7 +90,7 @@ fn paper(flows: usize) -> (String, Network, usize) {
 /// over-subscription, in two tiers and in three.
 fn networks() -> Vec<(String, Network, usize)> {
     let gbps = Rate::from_gbps;
-    let member = |group, rate| Member { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
+    let member = |group, rate| LevelMember { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
     let tiers = [
         (0..10_000).map(|host| member(host / 40, 10)).collect(),
         (0..250).map(|rack| member(rack / 25, 200)).collect(),

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use rampmeter_proto::dcpim::matching::{Capacity, Offer, Order, choose};
+use rampmeter_proto::dcpim::matching::{Capacity, Offer, OfferOrder, choose};
 use rampmeter_proto::dcpim::wire::{DcpimHeader, Match, Step};
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
@@ -25,7 +25,7 @@ fn matching(c: &mut Criterion) {
             let capacity = Capacity { channels: 4, prompt: 0 };
             b.iter(|| {
                 let mut offers = offers.clone();
-                choose(&mut offers, Order::Random, capacity, &mut rng);
+                choose(&mut offers, OfferOrder::Random, capacity, &mut rng);
                 black_box(offers.len())
             });
         });

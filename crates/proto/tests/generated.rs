@@ -9,7 +9,9 @@ use std::fs;
 use std::path::Path;
 
 use rampmeter_proto::{Builtin, formats};
-use rampmeter_types::wire::{Base, Bound, FieldInfo, Form, Format, Limit, Rule, WireFormat};
+use rampmeter_types::wire::{
+    Bound, FieldEncoding, FieldInfo, FieldLimit, Format, NumberBase, Rule, WireFormat,
+};
 
 const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated";
 /// Columns of a line of Lua.
@@ -82,17 +84,19 @@ fn lua_field(wire: &WireFormat, format: &Format, field: &FieldInfo) -> String {
     let label = wire.label(field).unwrap_or_else(|| panic!("{} has no label", field.name));
     let name = field.filter;
     match field.form {
-        Form::Number { bytes, base: Base::Hex } => format!("hex({bytes}, {name:?}, {label:?})"),
-        Form::Number { bytes, base: Base::Decimal } => {
+        FieldEncoding::Number { bytes, base: NumberBase::Hex } => {
+            format!("hex({bytes}, {name:?}, {label:?})")
+        }
+        FieldEncoding::Number { bytes, base: NumberBase::Decimal } => {
             let rule = format.rules.iter().find(|rule| rule.field == field.name);
             let rule = rule.map_or(String::new(), |rule| format!(", {}", lua_rule(format, rule)));
             format!("u{}({name:?}, {label:?}{rule})", 8 * u32::from(bytes))
         }
-        Form::Words { expected, words } => {
+        FieldEncoding::Words { expected, words } => {
             let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
             format!("word({name:?}, {label:?}, {expected:?}, {{ [0] = {} }})", words.join(", "))
         }
-        Form::List { max, items } => {
+        FieldEncoding::List { max, items } => {
             let items: Vec<String> =
                 items.iter().map(|item| lua_field(wire, format, item)).collect();
             format!("list({name:?}, {label:?}, {max}, {{ {} }})", items.join(", "))
@@ -106,8 +110,8 @@ fn lua_rule(format: &Format, rule: &Rule) -> String {
         Bound::Max => "at_most",
     };
     match rule.limit {
-        Limit::Number(number) => format!("{bound}({number})"),
-        Limit::Field(name) => {
+        FieldLimit::Number(number) => format!("{bound}({number})"),
+        FieldLimit::Field(name) => {
             let filter = format.field(name).map_or(name, |field| field.filter);
             format!("{bound}({filter:?})")
         }
@@ -117,7 +121,7 @@ fn lua_rule(format: &Format, rule: &Rule) -> String {
 fn row(format: &Format) -> String {
     let fields: Vec<String> = format.fields.iter().map(cell).collect();
     let lists = format.fields.iter().filter_map(|field| match field.form {
-        Form::List { max, items } => {
+        FieldEncoding::List { max, items } => {
             Some(format!(" + {} n, n up to {max}", FieldInfo::bytes(items)))
         }
         _ => None,
@@ -134,7 +138,7 @@ fn row(format: &Format) -> String {
 fn cell(field: &FieldInfo) -> String {
     let name = field.name.replace('_', " ");
     match field.form {
-        Form::List { items, .. } => {
+        FieldEncoding::List { items, .. } => {
             let parts: Vec<String> = items.iter().map(cell).collect();
             format!("{name}: n 1, n x ({})", parts.join(", "))
         }

@@ -22,13 +22,13 @@ use rampmeter_exp::{
     InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE, RunError,
     ValidPlan, Warning, catch_violation,
 };
-use rampmeter_metrics::Order;
+use rampmeter_metrics::SampleOrder;
 use rampmeter_types::quantity::Unit;
 use rampmeter_types::{Bytes, Transport};
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
-use scripted::Scripted;
+use scripted::ScriptedTransport;
 use scripted::failure::{self, Failure};
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
@@ -148,7 +148,7 @@ fn broken_error(py: Python<'_>, broken: &InvariantViolation, plan: &ValidPlan) -
         outer.set_cause(py, Some(error));
         return outer;
     }
-    if plan.plan().transport.name() == Scripted::NAME && broken.is_of_ledger {
+    if plan.plan().transport.name() == ScriptedTransport::NAME && broken.is_of_ledger {
         let rule = "a message must be delivered before it is completed";
         return EndpointError::new_err(format!("the ledger found: {} ({rule})", broken.message));
     }
@@ -335,7 +335,7 @@ fn statistics(values: &[u8], in_order: bool) -> PyResult<Option<BTreeMap<&'stati
         return Err(PyValueError::new_err(format!("values: expected 8 bytes each, got {got}")));
     }
     let mut values: Vec<f64> = chunks.iter().map(|bytes| f64::from_ne_bytes(*bytes)).collect();
-    let order = if in_order { Order::Arrival } else { Order::Any };
+    let order = if in_order { SampleOrder::Arrival } else { SampleOrder::Any };
     Ok(order.stats(&mut values).map(|stats| {
         let known = [
             ("count", Some(stats.count as f64)),
@@ -399,7 +399,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// # Errors
 /// Errors of Python.
 pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> {
-    REGISTRY.get_or_init(|| registry.with::<Scripted>());
+    REGISTRY.get_or_init(|| registry.with::<ScriptedTransport>());
     let py = module.py();
     let plan_error = py.get_type::<PlanError>();
     let result_error = py.get_type::<ResultError>();
@@ -424,7 +424,7 @@ pub fn register(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()
     module.add_class::<scripted::objects::MessageToSend>()?;
     module.add_class::<scripted::objects::PyPacket>()?;
     module.add_class::<port::Port>()?;
-    module.add_class::<port::Finished>()?;
+    module.add_class::<port::SendOutcome>()?;
     module.add_class::<port::Message>()?;
     module.add("VERSION", rampmeter_exp::VERSION)?;
     module.add("COMMIT", rampmeter_exp::COMMIT)?;

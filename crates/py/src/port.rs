@@ -27,8 +27,8 @@ const SLICE: Duration = Duration::from_millis(100);
 pub(crate) struct Port(Mutex<Option<Arc<rampmeter_ring::Port>>>);
 
 /// Outcome of a message that was sent.
-#[pyclass(frozen, get_all, module = "rampmeter._core")]
-pub(crate) struct Finished {
+#[pyclass(frozen, get_all, module = "rampmeter._core", name = "Finished")]
+pub(crate) struct SendOutcome {
     ticket: u64,
     failure: Option<&'static str>,
 }
@@ -90,7 +90,7 @@ fn object(py: Python<'_>, completion: Completion) -> PyResult<Py<PyAny>> {
                 Outcome::Completed => None,
                 Outcome::Failed(failure) => Some(failure.name()),
             };
-            Ok(Py::new(py, Finished { ticket: ticket.0, failure })?.into_any())
+            Ok(Py::new(py, SendOutcome { ticket: ticket.0, failure })?.into_any())
         }
         Completion::Received(received) => Ok(Py::new(py, Message { received })?.into_any()),
     }

@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rampmeter_ring::{Completion, Port, PortConfig};
 use rampmeter_runtime::WaitMode;
@@ -26,7 +26,7 @@ fn receive(port: &Port, wait: WaitMode) {
     }
 }
 
-fn ports(bed: &Bed) -> [Port; 2] {
+fn ports(bed: &Testbed) -> [Port; 2] {
     [1, 2].map(|service| Port::attach(&bed.sockets[0], service, PortConfig::default()).unwrap())
 }
 
@@ -37,7 +37,10 @@ fn round_trip(criterion: &mut Criterion) {
         [("asleep", WaitMode::Block { spin: Span::ZERO }), ("awake", WaitMode::Poll)]
     {
         let dir = tempfile::tempdir().unwrap();
-        let bed = Bed::start(dir.path(), &BedConfig { n_nodes: 1, wait, ..BedConfig::default() });
+        let bed = Testbed::start(
+            dir.path(),
+            &TestbedConfig { n_nodes: 1, wait, ..TestbedConfig::default() },
+        );
         let [a, b] = ports(&bed);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
@@ -58,7 +61,8 @@ fn one_way(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("one way");
     for size in [64, 1_024, 16_384] {
         let dir = tempfile::tempdir().unwrap();
-        let bed = Bed::start(dir.path(), &BedConfig { n_nodes: 1, ..BedConfig::default() });
+        let bed =
+            Testbed::start(dir.path(), &TestbedConfig { n_nodes: 1, ..TestbedConfig::default() });
         let [a, b] = ports(&bed);
         let bytes = vec![1; size];
         group.throughput(Throughput::Bytes(512 * size as u64));

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::{env, io};
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 
 fn main() -> io::Result<()> {
     let mut args = env::args_os().skip(1);
@@ -19,7 +19,7 @@ fn main() -> io::Result<()> {
         Some(n) => n.to_str().and_then(|n| n.parse().ok()).ok_or_else(usage)?,
         None => 2,
     };
-    let bed = Bed::start(&dir, &BedConfig { n_nodes, ..BedConfig::default() });
+    let bed = Testbed::start(&dir, &TestbedConfig { n_nodes, ..TestbedConfig::default() });
     let mut out = io::stdout();
     out.write_all(b"ready\n")?;
     out.flush()?;

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_ring::{Completion, Options, Outcome, Port, PortConfig, Submission};
 use rampmeter_types::{Bytes, NodeId, Span};
@@ -15,18 +15,18 @@ const LATE: Duration = Duration::from_millis(500);
 
 /// Returns a configuration with round trips that hosts meet while other programs use their
 /// processors.
-fn config() -> BedConfig {
-    BedConfig { rtt: Span::from_us(50_000), ..BedConfig::default() }
+fn config() -> TestbedConfig {
+    TestbedConfig { rtt: Span::from_us(50_000), ..TestbedConfig::default() }
 }
 
-fn attach(bed: &Bed, n: usize) -> Port {
+fn attach(bed: &Testbed, n: usize) -> Port {
     Port::attach(&bed.sockets[n], SERVICE, PortConfig::default()).unwrap()
 }
 
 #[test]
 fn the_bound_survives_the_handshake() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::of::<CosyTransport>(dir.path(), &config());
+    let bed = Testbed::of::<CosyTransport>(dir.path(), &config());
     let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyTransport>());
     let payload = cosy.config.payload.get() as usize;
     let near = |n: usize| [n.saturating_sub(1), n, n + 1];
@@ -45,7 +45,7 @@ fn the_bound_survives_the_handshake() {
 #[test]
 fn transports_without_a_promise_report_no_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let port = attach(&bed, 0);
     assert_eq!((port.bound(1, 0), port.bound(1 << 20, 1)), (None, None));
     assert_eq!(port.submit(NodeId::new(1), SERVICE, b"some time").unwrap().bound, None);
@@ -56,7 +56,7 @@ fn transports_without_a_promise_report_no_bound() {
 #[expect(clippy::disallowed_methods, reason = "bounds are of wall time")]
 fn outcomes_arrive_within_the_bound() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::of::<CosyTransport>(dir.path(), &config());
+    let bed = Testbed::of::<CosyTransport>(dir.path(), &config());
     let (a, _b) = (attach(&bed, 0), attach(&bed, 1));
     let mut completed = 0;
     for n in 0..40 {

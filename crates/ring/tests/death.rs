@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use rampmeter_ring::{
     AcceptorConfig, AttachError, Clients, Completion, Failure, ListenError, NodeGone, Outcome,
     Port, PortConfig, SubmitError,
@@ -75,8 +75,8 @@ fn child_process() {
         }
         "node" => {
             // So slow that messages of 16 MiB are still in flight when it is killed.
-            let config = BedConfig { mbps: 50, ..BedConfig::default() };
-            let _bed = Bed::start(Path::new(&path), &config);
+            let config = TestbedConfig { mbps: 50, ..TestbedConfig::default() };
+            let _bed = Testbed::start(Path::new(&path), &config);
             ready();
             std::thread::park();
         }
@@ -99,7 +99,7 @@ fn works(from: &Port, to: &Port, dst: u32) {
 #[test]
 fn a_killed_sender_does_not_damage_its_node_or_service() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig { mbps: 400, ..BedConfig::default() });
+    let bed = Testbed::start(dir.path(), &TestbedConfig { mbps: 400, ..TestbedConfig::default() });
     let receiver = Port::attach(&bed.sockets[1], SERVICE, PortConfig::default()).unwrap();
     for _ in 0..3 {
         kill(process("sender", &bed.sockets[0]));
@@ -126,7 +126,7 @@ fn a_killed_sender_does_not_damage_its_node_or_service() {
 #[test]
 fn a_killed_receiver_does_not_damage_its_node_or_service() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig { mbps: 400, ..BedConfig::default() });
+    let bed = Testbed::start(dir.path(), &TestbedConfig { mbps: 400, ..TestbedConfig::default() });
     let sender = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();
     for _ in 0..3 {
         let receiver = process("receiver", &bed.sockets[1]);
@@ -204,8 +204,8 @@ fn applications_notice_that_their_node_was_killed() {
 #[test]
 fn messages_of_a_node_that_is_stopped_are_reported() {
     let dir = tempfile::tempdir().unwrap();
-    let config = BedConfig { mbps: 10, ..BedConfig::default() };
-    let mut bed = Bed::start(dir.path(), &config);
+    let config = TestbedConfig { mbps: 10, ..TestbedConfig::default() };
+    let mut bed = Testbed::start(dir.path(), &config);
     let port = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();
     let _receiver = Port::attach(&bed.sockets[1], SERVICE, PortConfig::default()).unwrap();
     port.submit(NodeId::new(1), SERVICE, &vec![0; 8 << 20]).unwrap();
@@ -219,7 +219,7 @@ fn messages_of_a_node_that_is_stopped_are_reported() {
 #[test]
 fn a_program_that_only_polls_notices_the_death_of_its_node() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let port = Port::attach(&bed.sockets[0], SERVICE, PortConfig::default()).unwrap();
     bed.stop();
     let noticed = (0..10_000).any(|_| port.try_next().is_err());
@@ -231,7 +231,7 @@ fn a_program_that_only_polls_notices_the_death_of_its_node() {
 #[test]
 fn a_living_node_keeps_its_socket_without_the_lock() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let path = &bed.sockets[0];
     std::fs::remove_file(dir.path().join("node0.sock.lock")).unwrap();
     let second = AcceptorConfig::new(path);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::Duration;
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use rampmeter_ring::{
     AttachError, Completion, Failure, Limits, Options, Outcome, Port, PortConfig, SubmitError,
     Ticket,
@@ -20,13 +20,13 @@ fn node(n: u32) -> NodeId {
     NodeId::new(n)
 }
 
-fn bed() -> (tempfile::TempDir, Bed) {
+fn bed() -> (tempfile::TempDir, Testbed) {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     (dir, bed)
 }
 
-fn attach(bed: &Bed, n: usize, service: u16) -> Port {
+fn attach(bed: &Testbed, n: usize, service: u16) -> Port {
     Port::attach(&bed.sockets[n], service, PortConfig::default()).unwrap()
 }
 
@@ -240,8 +240,8 @@ fn a_process_has_a_port_for_each_service_and_a_service_one_port() {
 fn refusals_by_limits_name_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let limits = Limits { clients_max: 2, arena_max: 1 << 20, ..Limits::default() };
-    let config = BedConfig { limits, ..BedConfig::default() };
-    let bed = Bed::start(dir.path(), &config);
+    let config = TestbedConfig { limits, ..TestbedConfig::default() };
+    let bed = Testbed::start(dir.path(), &config);
     let refusal = |service, config| match Port::attach(&bed.sockets[0], service, config) {
         Err(AttachError::Refused { text, .. }) => text,
         other => panic!("{other:?}"),

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use common::{Bed, BedConfig};
+use common::{Testbed, TestbedConfig};
 use rampmeter_ring::handshake::{AttachReply, MAPPED, Request};
 use rampmeter_ring::{
     AllowedUsers, AttachError, Completion, Layout, Limits, Port, PortConfig, Services,
@@ -53,7 +53,7 @@ const OTHER: u32 = 65_534;
 
 /// Runs `act` on a thread that belongs to [`OTHER`]; `None` if this user cannot become others.
 #[expect(clippy::print_stdout, reason = "says what was not tested")]
-fn as_other<R: Send>(bed: &Bed, act: impl FnOnce(&Path) -> R + Send) -> Option<R> {
+fn as_other<R: Send>(bed: &Testbed, act: impl FnOnce(&Path) -> R + Send) -> Option<R> {
     if me() != 0 {
         println!("skipped: only root can become another user");
         return None;
@@ -81,7 +81,7 @@ fn refusal(path: &Path, service: u16, config: PortConfig) -> String {
 #[test]
 fn connections_that_one_user_holds_open_do_not_shut_out_others() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let silent = as_other(&bed, |path| {
         let silent: Vec<OwnedFd> = (0..64).map(|_| visit(path)).collect();
         let mut answer = [0; AttachReply::LEN_MAX];
@@ -105,8 +105,8 @@ fn connections_that_one_user_holds_open_do_not_shut_out_others() {
 #[test]
 fn attachments_are_limited_by_user() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { clients_per_user: 2, ..BedConfig::default().limits };
-    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let limits = Limits { clients_per_user: 2, ..TestbedConfig::default().limits };
+    let bed = Testbed::start(dir.path(), &TestbedConfig { limits, ..TestbedConfig::default() });
     let attach = |path: &Path, service| Port::attach(path, service, SMALL).unwrap();
     let fill = |path: &Path, uid: u32, service: u16| {
         let ports = [attach(path, service), attach(path, service + 1)];
@@ -132,8 +132,8 @@ fn small() -> u64 {
 #[test]
 fn memory_is_limited_by_user() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory_per_user: small() * 5 / 2, ..BedConfig::default().limits };
-    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let limits = Limits { memory_per_user: small() * 5 / 2, ..TestbedConfig::default().limits };
+    let bed = Testbed::start(dir.path(), &TestbedConfig { limits, ..TestbedConfig::default() });
     let fill = |path: &Path, uid: u32, service: u16| {
         let ports = [0, 1].map(|n| Port::attach(path, service + n, SMALL).unwrap());
         let (left, requested_bytes) = (small() * 5 / 2 - 2 * small(), small());
@@ -157,8 +157,8 @@ fn memory_is_limited_by_user() {
 #[test]
 fn memory_of_all_is_limited() {
     let dir = tempfile::tempdir().unwrap();
-    let limits = Limits { memory_max: small() * 5 / 2, ..BedConfig::default().limits };
-    let bed = Bed::start(dir.path(), &BedConfig { limits, ..BedConfig::default() });
+    let limits = Limits { memory_max: small() * 5 / 2, ..TestbedConfig::default().limits };
+    let bed = Testbed::start(dir.path(), &TestbedConfig { limits, ..TestbedConfig::default() });
     let theirs = as_other(&bed, |path| Port::attach(path, 1, SMALL).unwrap());
     let path = &bed.sockets[0];
     let n = if theirs.is_some() { 1 } else { 2 };
@@ -179,7 +179,7 @@ fn services_accept_only_their_allowed_users() {
     let for_group = AllowedUsers { users: [].into(), groups: [OTHER].into() };
     let of_all = [(1, for_user(me())), (2, for_user(OTHER)), (3, for_group)];
     let services = Services(of_all.into());
-    let bed = Bed::start(dir.path(), &BedConfig { services, ..BedConfig::default() });
+    let bed = Testbed::start(dir.path(), &TestbedConfig { services, ..TestbedConfig::default() });
     let path = &bed.sockets[0];
     let expected = format!("user {} may not have service 2", me());
     assert_eq!(refusal(path, 2, SMALL), expected);
@@ -198,7 +198,7 @@ fn services_accept_only_their_allowed_users() {
 #[test]
 fn unauthorised_clients_get_a_reason_and_applications_continue() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let path = &bed.sockets[0];
     let port = Port::attach(path, 1, PortConfig::default()).unwrap();
     let request = Request { service: 2, depth: 1, send: 4_096, receive: 4_096 };
@@ -256,7 +256,7 @@ fn receive_memory(socket: &OwnedFd) -> OwnedFd {
 #[test]
 fn no_program_removes_memory_that_the_node_uses() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let request = Request { service: 2, depth: 1, send: 4_096, receive: 4_096 };
     let punch = |memory: &OwnedFd| {
         fallocate(memory, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4_096)
@@ -284,7 +284,7 @@ fn no_program_removes_memory_that_the_node_uses() {
 #[test]
 fn messages_within_a_node_carry_the_user_of_their_sender() {
     let dir = tempfile::tempdir().unwrap();
-    let bed = Bed::start(dir.path(), &BedConfig::default());
+    let bed = Testbed::start(dir.path(), &TestbedConfig::default());
     let here = Port::attach(&bed.sockets[0], 1, SMALL).unwrap();
     let there = Port::attach(&bed.sockets[1], 1, SMALL).unwrap();
     let send = |port: &Port| port.submit(NodeId::new(0), 1, b"x").unwrap();

@@ -8,7 +8,9 @@ use std::rc::Rc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use rampmeter_runtime::datapath::{ArrivedPacket, Rail, Route};
-use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_runtime::wire::{
+    DatagramKind, Envelope, Fragment, Incarnation, Protection, TransportId,
+};
 use rampmeter_runtime::{Datapath, PrivateKey, SealConfig, SecureDatapath, Security};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{NodeId, Priority, Time};
@@ -69,7 +71,7 @@ fn envelope() -> Envelope {
         dst: NodeId::new(1),
         src_incarnation: Incarnation::new(1),
         dst_incarnation: Some(Incarnation::new(2)),
-        kind: Kind::Data { msg: rampmeter_types::MsgId::new(3), fragment },
+        kind: DatagramKind::Data { msg: rampmeter_types::MsgId::new(3), fragment },
         protection: Protection::Unprotected,
     }
 }

@@ -5,7 +5,7 @@
 mod sequences;
 
 use rampmeter_types::{Purpose, Rng};
-use sequences::{CountingAllocator, Tally, transports};
+use sequences::{CountingAllocator, SequenceCost, transports};
 
 #[global_allocator]
 static COUNTING: CountingAllocator = CountingAllocator;
@@ -14,7 +14,7 @@ static COUNTING: CountingAllocator = CountingAllocator;
 fn memory_and_work_per_peer_are_bounded() {
     let n = std::env::var("RAMPMETER_SEQUENCES").map_or(60, |n| n.parse().expect("a number"));
     for (name, run) in transports() {
-        let mut most = Tally::default();
+        let mut most = SequenceCost::default();
         for seed in 0..n {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
             let len = 20 + rng.uniform_below(1_500);

@@ -15,7 +15,7 @@ use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::dcpim::DcpimTransport;
 use rampmeter_proto::phost::PhostTransport;
 use rampmeter_runtime::datapath::udp::{UdpConfig, UdpDatapath};
-use rampmeter_runtime::datapath::xdp::{Attach, Queues, XdpConfig, XdpDatapath};
+use rampmeter_runtime::datapath::xdp::{Queues, XdpConfig, XdpDatapath, XdpMode};
 use rampmeter_runtime::datapath::{Datapath, Rail, Route};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{NodeId, Priority, Span, Time};
@@ -181,7 +181,7 @@ fn control_is_handed_over_first() {
 #[test]
 fn packets_arrive_at_all_queues() {
     const EACH: usize = 10;
-    for attach in [Attach::Generic, Attach::Native] {
+    for attach in [XdpMode::Generic, XdpMode::Native] {
         let Some(net) = Net::pair_with_queues(4) else { return };
         let peers = net.hosts.iter().map(|host| Some(address(host.ip).into())).collect();
         let udp = UdpConfig { spray: 64, ..UdpConfig::new(address(net.hosts[0].ip).into(), peers) };
@@ -277,7 +277,7 @@ fn a_repaired_link_carries_packets_again() {
 /// ARP resolves the address before the first packet; ping and UDP to other ports still work.
 #[test]
 fn the_kernel_keeps_everything_else() {
-    for attach in [Attach::Generic, Attach::Native] {
+    for attach in [XdpMode::Generic, XdpMode::Native] {
         let Some(net) = Net::pair() else { return };
         let open = |node: usize| {
             let config = XdpConfig { attach, ..config(&net, node) };

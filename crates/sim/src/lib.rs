@@ -26,12 +26,12 @@ pub use fabric::{PacketFate, PfcConfig, PfcStats, Scheduling, Switching};
 pub use fabric::{PortBytes, PortGroup, link_tiers, port_groups, tier_capacities, tier_names};
 pub use ledger::{Counters, take_violation};
 pub use probe::{Direction, FlowRecord, InterfacePacket, NoProbe, Probe};
-pub use run::windows::Division;
+pub use run::windows::Partitioning;
 pub use run::{Sim, SimSpec, Status, WindowTotals};
 pub use source::Source;
 pub use topo::kinds as topologies;
 pub use topo::{
-    ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, Node, PathHop, PathLink, Paths,
-    RegularPaths, Shape, Symmetry, Target, Topology, TopologyError, TopologySpec,
+    ArbiterLink, Delays, HostCut, LinkChange, LinkSpec, NetworkShape, Node, PathHop, PathLink,
+    Paths, RegularPaths, Symmetry, Target, Topology, TopologyError, TopologySpec,
 };
 pub use watched_transport::{WatchedHop, WatchedTransport};

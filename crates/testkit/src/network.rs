@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::registered::{self, Assumptions, Network, Site, SlowerLink};
-use rampmeter_sim::{FabricConfig, Shape, Switching, Topology, TopologySpec, topologies};
+use rampmeter_sim::{FabricConfig, NetworkShape, Switching, Topology, TopologySpec, topologies};
 use rampmeter_types::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_types::{
     Bytes, FabricFacts, NodeId, Observation, Protocol, Purpose, Rate, Rng, Span, Time,
@@ -91,7 +91,8 @@ impl<T: RegisteredTransport> TestNetwork<T> {
             topology.delays(segmentation.payload + segmentation.header, segmentation.header);
         let facts = delays.facts();
         let needs = T::network_needs(keys, &facts, &topology);
-        let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(&delays);
+        let NetworkShape { switches, ratio: rate_ratio, ports, slower, rails } =
+            topology.shape(&delays);
         let slower = slower.map(|number| topology.links()[number as usize]);
         let slow_link = slower.map(|link| SlowerLink {
             name: format!("{}-{}", link.a, link.b),

@@ -104,7 +104,7 @@ pub struct Fragment {
 
 /// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DatagramKind {
     /// Requests the receiver's incarnation.
     Hello {
         /// Random number that the answer repeats, as a proof that it is recent.
@@ -197,7 +197,7 @@ pub struct Envelope {
     /// Incarnation of the receiver, if the sender has received it.
     pub dst_incarnation: Option<Incarnation>,
     /// Kind of the datagram.
-    pub kind: Kind,
+    pub kind: DatagramKind,
     /// Protection of the datagram.
     pub protection: Protection,
 }
@@ -224,8 +224,8 @@ impl Envelope {
     /// Returns the bytes that [`Envelope::encode`] writes.
     pub fn wire_len(&self) -> usize {
         match self.kind {
-            Kind::Data { fragment, .. } if fragment.digest.is_some() => Self::LEN_MAX,
-            Kind::Data { .. } => Self::DATA_LEN,
+            DatagramKind::Data { fragment, .. } if fragment.digest.is_some() => Self::LEN_MAX,
+            DatagramKind::Data { .. } => Self::DATA_LEN,
             _ => Self::CONTROL_LEN,
         }
     }
@@ -252,20 +252,20 @@ impl Envelope {
     /// [`WireError::Truncated`] if `out` is too short.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, WireError> {
         let (kind, word, fragment) = match self.kind {
-            Kind::Hello { nonce } => (0, nonce, None),
-            Kind::HelloAck { nonce } => (1, nonce, None),
-            Kind::Control { msg } => (2, msg.get(), None),
-            Kind::Data { msg, fragment } => {
+            DatagramKind::Hello { nonce } => (0, nonce, None),
+            DatagramKind::HelloAck { nonce } => (1, nonce, None),
+            DatagramKind::Control { msg } => (2, msg.get(), None),
+            DatagramKind::Data { msg, fragment } => {
                 let kind = if fragment.digest.is_some() { DATA_WITH_DIGEST } else { DATA };
                 (kind, msg.get(), Some(fragment))
             }
-            Kind::Refused { msg } => (4, msg.get(), None),
-            Kind::Initiation { session } => (5, session.into(), None),
-            Kind::Response { session } => (6, session.into(), None),
-            Kind::Cookie { session } => (7, session.into(), None),
-            Kind::Confirmation => (8, 0, None),
-            Kind::Bundle { n } => (9, n, None),
-            Kind::Corrupt { msg } => (11, msg.get(), None),
+            DatagramKind::Refused { msg } => (4, msg.get(), None),
+            DatagramKind::Initiation { session } => (5, session.into(), None),
+            DatagramKind::Response { session } => (6, session.into(), None),
+            DatagramKind::Cookie { session } => (7, session.into(), None),
+            DatagramKind::Confirmation => (8, 0, None),
+            DatagramKind::Bundle { n } => (9, n, None),
+            DatagramKind::Corrupt { msg } => (11, msg.get(), None),
         };
         let protection = match self.protection {
             Protection::Unprotected => 0,
@@ -318,29 +318,29 @@ impl Envelope {
             expect("service", "0", 0, service.into())?;
         }
         let kind = match kind {
-            0 => Kind::Hello { nonce: word },
-            1 => Kind::HelloAck { nonce: word },
-            2 => Kind::Control { msg: MsgId::new(word) },
+            0 => DatagramKind::Hello { nonce: word },
+            1 => DatagramKind::HelloAck { nonce: word },
+            2 => DatagramKind::Control { msg: MsgId::new(word) },
             DATA | DATA_WITH_DIGEST => {
                 let (offset, size) = (reader.u32()?, reader.u32()?);
                 let digest = (kind == DATA_WITH_DIGEST).then(|| reader.u32()).transpose()?;
                 let fragment = Fragment { service, offset, size, digest };
-                Kind::Data { msg: MsgId::new(word), fragment }
+                DatagramKind::Data { msg: MsgId::new(word), fragment }
             }
-            4 => Kind::Refused { msg: MsgId::new(word) },
-            5 => Kind::Initiation { session: session(word)? },
-            6 => Kind::Response { session: session(word)? },
-            7 => Kind::Cookie { session: session(word)? },
+            4 => DatagramKind::Refused { msg: MsgId::new(word) },
+            5 => DatagramKind::Initiation { session: session(word)? },
+            6 => DatagramKind::Response { session: session(word)? },
+            7 => DatagramKind::Cookie { session: session(word)? },
             8 => {
                 expect("message", "0", 0, word.into())?;
-                Kind::Confirmation
+                DatagramKind::Confirmation
             }
-            9 if word >= 2 => Kind::Bundle { n: word },
+            9 if word >= 2 => DatagramKind::Bundle { n: word },
             9 => {
                 let (field, expected, got) = ("packets of a bundle", "2 or more", word.into());
                 return Err(WireError::BadField { field, expected, got });
             }
-            11 => Kind::Corrupt { msg: MsgId::new(word) },
+            11 => DatagramKind::Corrupt { msg: MsgId::new(word) },
             other => return Err(WireError::UnknownType(other)),
         };
         let envelope =
@@ -417,24 +417,25 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn kinds() -> impl Strategy<Value = Kind> {
+    fn kinds() -> impl Strategy<Value = DatagramKind> {
         let msg = any::<u32>().prop_map(MsgId::new);
         let fragment = any::<(u16, u32, u32, Option<u32>)>().prop_map(|fields| {
             let (service, offset, size, digest) = fields;
             Fragment { service, offset, size, digest }
         });
         prop_oneof![
-            any::<u32>().prop_map(|nonce| Kind::Hello { nonce }),
-            any::<u32>().prop_map(|nonce| Kind::HelloAck { nonce }),
-            msg.clone().prop_map(|msg| Kind::Control { msg }),
-            (msg.clone(), fragment).prop_map(|(msg, fragment)| Kind::Data { msg, fragment }),
-            msg.clone().prop_map(|msg| Kind::Refused { msg }),
-            msg.prop_map(|msg| Kind::Corrupt { msg }),
-            any::<u16>().prop_map(|session| Kind::Initiation { session }),
-            any::<u16>().prop_map(|session| Kind::Response { session }),
-            any::<u16>().prop_map(|session| Kind::Cookie { session }),
-            Just(Kind::Confirmation),
-            (2..=u32::MAX).prop_map(|n| Kind::Bundle { n }),
+            any::<u32>().prop_map(|nonce| DatagramKind::Hello { nonce }),
+            any::<u32>().prop_map(|nonce| DatagramKind::HelloAck { nonce }),
+            msg.clone().prop_map(|msg| DatagramKind::Control { msg }),
+            (msg.clone(), fragment)
+                .prop_map(|(msg, fragment)| DatagramKind::Data { msg, fragment }),
+            msg.clone().prop_map(|msg| DatagramKind::Refused { msg }),
+            msg.prop_map(|msg| DatagramKind::Corrupt { msg }),
+            any::<u16>().prop_map(|session| DatagramKind::Initiation { session }),
+            any::<u16>().prop_map(|session| DatagramKind::Response { session }),
+            any::<u16>().prop_map(|session| DatagramKind::Cookie { session }),
+            Just(DatagramKind::Confirmation),
+            (2..=u32::MAX).prop_map(|n| DatagramKind::Bundle { n }),
         ]
     }
 
@@ -460,7 +461,7 @@ mod tests {
             let mut bytes = [0; Envelope::LEN_MAX];
             let written = envelope.encode(&mut bytes).unwrap();
             prop_assert_eq!(written, envelope.wire_len());
-            let clear = if matches!(kind, Kind::Data { .. }) { 36 } else { written };
+            let clear = if matches!(kind, DatagramKind::Data { .. }) { 36 } else { written };
             prop_assert_eq!(clear, Envelope::cleartext_len(&bytes));
             prop_assert_eq!(Envelope::decode(&bytes[..written]), Ok((envelope, written)));
             for short in 0..written {

@@ -33,14 +33,14 @@ pub type FlowSource = Box<dyn Iterator<Item = Flow> + Send>;
 
 /// End of a source: a number of flows, an instant, or the earlier of the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limit {
+pub struct FlowLimit {
     /// Maximum number of flows.
     pub flows: Option<u64>,
     /// Instant before which flows arrive.
     pub until: Option<Time>,
 }
 
-impl Limit {
+impl FlowLimit {
     /// Limits `source`.
     pub fn apply(self, source: FlowSource) -> FlowSource {
         let until = self.until.unwrap_or(Time::NEVER);
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_limit_stops_at_its_first_bound() {
         let flows = [(1, 0), (2, 1), (3, 2), (4, 3)];
-        let by_count = Limit { flows: Some(2), until: Some(Time::from_ps(4)) };
+        let by_count = FlowLimit { flows: Some(2), until: Some(Time::from_ps(4)) };
         assert_eq!(sources_of(by_count.apply(source(&flows))), [0, 1]);
-        let by_time = Limit { flows: Some(9), until: Some(Time::from_ps(4)) };
+        let by_time = FlowLimit { flows: Some(9), until: Some(Time::from_ps(4)) };
         assert_eq!(sources_of(by_time.apply(source(&flows))), [0, 1, 2]);
-        assert_eq!(sources_of(Limit::default().apply(source(&flows))), [0, 1, 2, 3]);
+        assert_eq!(sources_of(FlowLimit::default().apply(source(&flows))), [0, 1, 2, 3]);
     }
 }

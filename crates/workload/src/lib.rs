@@ -22,7 +22,7 @@ pub mod spec;
 pub mod table;
 pub mod trace;
 
-pub use flow::{Flow, FlowSource, Limit, merge};
+pub use flow::{Flow, FlowLimit, FlowSource, merge};
 pub use graph::{Call, Graph, GraphBuilder, GraphError, ReleaseCause, Releases, Round};
 
 pub use size::{SizeDist, SizeError, SizeInterpolation};

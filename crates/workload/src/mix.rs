@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_types::{TenantId, Time};
 
 use crate::ValidWorkload;
-use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::flow::{Flow, FlowLimit, FlowSource, merge};
 use crate::graph::Graph;
 use crate::source::{Period, Process, Source, are_alike, join_graphs, limited};
 
@@ -45,7 +45,7 @@ impl Source for Mix {
     }
 
     /// The last one of those of its parts.
-    fn process(&self, limit: Limit) -> Process {
+    fn process(&self, limit: FlowLimit) -> Process {
         let of_parts = self.parts.iter().map(ValidWorkload::process).max();
         let of_parts = of_parts.unwrap_or(Process::Poisson);
         match are_alike(&limited(self.periods(), limit)) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rampmeter_types::{TenantId, Time};
 
-use crate::flow::{Flow, FlowSource, Limit};
+use crate::flow::{Flow, FlowLimit, FlowSource};
 use crate::graph::{Graph, GraphBuilder};
 
 /// Arrival process of a workload. A mixture has the last one of those of its parts.
@@ -53,7 +53,7 @@ pub(crate) trait Source: Debug + Send + Sync {
     }
 
     /// Returns its arrival process up to a limit.
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Bursts
     }
 
@@ -94,7 +94,7 @@ impl Source for RecordedFlows {
         (!self.0.is_empty()).then(|| total as f64 / self.0.len() as f64)
     }
 
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Trace
     }
 
@@ -154,7 +154,7 @@ pub(crate) fn are_alike(periods: &[Period]) -> bool {
 
 /// Ends `periods` at a limit of all of them together. A number of flows is that of processes which
 /// begin together and have no other end: a later end makes no difference to [`are_alike`].
-pub(crate) fn limited(periods: Vec<Period>, limit: Limit) -> Vec<Period> {
+pub(crate) fn limited(periods: Vec<Period>, limit: FlowLimit) -> Vec<Period> {
     let Some(start) = periods.iter().map(|p| p.start).reduce(f64::min) else { return periods };
     let rate: f64 = periods.iter().map(|p| p.arrivals_per_ps).sum();
     let by_flows = limit.flows.map_or(f64::INFINITY, |flows| start + flows as f64 / rate);

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_sim::InterfacePacket;
 use rampmeter_sim::topo::Node;
-use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{
+    DatagramKind, Envelope, Fragment, Incarnation, Protection, TransportId,
+};
 use rampmeter_types::{Header, PayloadRef};
 use serde::Serialize;
 
@@ -145,7 +147,7 @@ impl Capture {
         let PayloadRef { msg, offset, len } = packet.payload;
         let word = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let kind = if len == 0 {
-            Kind::Control { msg }
+            DatagramKind::Control { msg }
         } else {
             let message = passing.message.map(|bytes| word(bytes.get()));
             let size = self.size(msg.get() as usize, message);
@@ -153,7 +155,7 @@ impl Capture {
             // zero.
             let is_last = offset + u64::from(len) == u64::from(size);
             let (offset, digest) = (word(offset), is_last.then_some(0));
-            Kind::Data { msg, fragment: Fragment { service: 0, offset, size, digest } }
+            DatagramKind::Data { msg, fragment: Fragment { service: 0, offset, size, digest } }
         };
         Envelope {
             transport: self.transport,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rampmeter_proto::keys::BadKey;
 use rampmeter_proto::registered::{Deployment, Network, Site, SlowerLink};
 use rampmeter_sim::{
-    Delays, FabricConfig, Shape, Switching, Target, Topology, TopologySpec, topologies,
+    Delays, FabricConfig, NetworkShape, Switching, Target, Topology, TopologySpec, topologies,
 };
 use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
 use rampmeter_types::{Bytes, FabricFacts, Segmentation};
@@ -84,7 +84,8 @@ impl PlanNetwork {
         spray: Option<Spray>,
     ) -> Result<ValidTransport, BadKey> {
         let Self { topology, imported, delays, .. } = self;
-        let Shape { switches, ratio: rate_ratio, ports, slower, rails } = topology.shape(delays);
+        let NetworkShape { switches, ratio: rate_ratio, ports, slower, rails } =
+            topology.shape(delays);
         let slow_link = slower.map(|number| SlowerLink {
             name: imported.names.target(topology, Target::Link(number)),
             rate: topology.links()[number as usize].rates().0,

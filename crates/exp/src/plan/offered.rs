@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::valid::ValidPlan;
 use crate::traffic::ideals::Ideals;
-use crate::warning::{Counted, Warning, warning};
+use crate::warning::{NamedCount, Warning, warning};
 
 /// Maximum number of flows that are examined.
 const FLOWS_MAX: usize = 50_000;
@@ -92,7 +92,7 @@ impl ValidPlan {
             "overload",
             "workload: the first {flows} {offer} the link {link} ({tier}) {factor:.2} times what \
              it carries",
-            flows = Counted(offered.flows, "flow"),
+            flows = NamedCount(offered.flows, "flow"),
             link = &tier.busiest,
             tier = &tier.name,
             factor = load;

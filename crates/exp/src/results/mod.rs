@@ -11,7 +11,7 @@ pub(crate) mod window;
 
 use rampmeter_metrics::histogram::LatencySummary;
 use rampmeter_metrics::series::QueueSummary;
-use rampmeter_metrics::{Bins, Ideal, Order, Sample, Stats, by_size};
+use rampmeter_metrics::{Bins, Ideal, Sample, SampleOrder, Stats, by_size};
 use rampmeter_sim::fabric::TierStats;
 use rampmeter_sim::tier_capacities;
 use rampmeter_types::Time;
@@ -189,10 +189,10 @@ impl Summary {
 }
 
 /// Returns the order of flows in which batches of samples are formed.
-fn order_of(process: Process) -> Order {
+fn order_of(process: Process) -> SampleOrder {
     match process {
-        Process::Changing | Process::Bursts => Order::Any,
-        Process::Poisson | Process::Trace => Order::Arrival,
+        Process::Changing | Process::Bursts => SampleOrder::Any,
+        Process::Poisson | Process::Trace => SampleOrder::Arrival,
     }
 }
 
@@ -310,7 +310,7 @@ fn slowdowns(
     all: &[FlowSample],
     choice: CountedFlows,
     bdp_bytes: u64,
-    order: Order,
+    order: SampleOrder,
 ) -> BTreeMap<&'static str, Slowdown> {
     let of = |ideal: Ideal| {
         let sample = |k: &FlowSample| {
@@ -402,7 +402,7 @@ fn tenants_between(
     (0..next.tenants.len() as u32).map(bytes).collect()
 }
 
-fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {
+fn by_tenant(counted: &[&FlowSample], order: SampleOrder) -> BTreeMap<u32, Stats> {
     let mut samples: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for k in counted {
         if let Some(slowdown) = k.slowdown(Ideal::Delivered) {
@@ -418,7 +418,7 @@ fn by_tenant(counted: &[&FlowSample], order: Order) -> BTreeMap<u32, Stats> {
 fn by_all_bins<I: Iterator<Item = Sample>>(
     samples: impl Fn() -> I + Copy,
     bdp_bytes: u64,
-    order: Order,
+    order: SampleOrder,
 ) -> Slowdown {
     let mut sizes: Vec<u64> = samples().map(|s| s.size_bytes).collect();
     sizes.sort_unstable();

@@ -13,7 +13,7 @@ use super::window::WarmUpReport;
 use crate::plan::offered::seconds;
 use crate::record::{FlowSample, Recorder};
 use crate::simulation::status::RunStatus;
-use crate::warning::{Counted, Warning, warning};
+use crate::warning::{NamedCount, Warning, warning};
 
 /// Half of a confidence interval, relative to its mean, above which a warning is given.
 const WIDE: f64 = 0.1;
@@ -74,7 +74,7 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
             "few-samples",
             "the measured window holds {samples}, fewer than {samples_min}: utilisation is \
              interpolated between samples; lower run.sample-us, or simulate more flows",
-            samples = Counted(n as u64, "sample"),
+            samples = NamedCount(n as u64, "sample"),
             samples_min = SAMPLES_MIN,
         ));
     }
@@ -128,7 +128,7 @@ fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
             "{missing} of {flows} {were} not delivered ({failed} failed, {rejected} rejected, \
              {unfinished} unfinished); slowdown is that of the others",
             missing = missing,
-            flows = Counted(submitted, "flow"),
+            flows = NamedCount(submitted, "flow"),
             failed = failed,
             rejected = rejected,
             unfinished = unfinished;
@@ -178,7 +178,7 @@ fn of_end(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
         warnings.push(warning!(
             "not-started",
             "{flows} never started: {cause} not delivered",
-            flows = Counted(flows.not_started, "flow");
+            flows = NamedCount(flows.not_started, "flow");
             cause = match flows.not_started {
                 1 => "one that it waits for was",
                 _ => "those that they wait for were",

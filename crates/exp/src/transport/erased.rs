@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rampmeter_proto::TransportRules;
 use rampmeter_proto::keys::{BadKey, KeyInfo, Keys, Setting, TransportTable, values};
-use rampmeter_proto::mixed::Member;
+use rampmeter_proto::mixed::MemberTransport;
 use rampmeter_proto::registered::{Assumptions, DerivedValue, SharedTime, Site};
 use rampmeter_types::Segmentation;
 use rampmeter_types::envelope::TransportId;
@@ -117,9 +117,9 @@ pub(crate) trait RunnableTransport: Send + Sync {
 /// A transport that shares the network with others.
 pub(crate) struct MixedPart {
     /// The transport with the parameters of the slowest hosts.
-    pub(crate) network: Member,
+    pub(crate) network: MemberTransport,
     /// The transport with the parameters of single hosts, by number.
-    pub(crate) by_host: Vec<Option<Member>>,
+    pub(crate) by_host: Vec<Option<MemberTransport>>,
     /// The transport as if it were alone.
     pub(crate) standalone: Arc<dyn RunnableTransport>,
 }

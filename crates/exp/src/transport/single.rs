@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_proto::keys::{BadKey, Keys, Setting, key_infos, values};
-use rampmeter_proto::mixed::Member;
+use rampmeter_proto::mixed::MemberTransport;
 use rampmeter_proto::registered::{
     Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, SharedTime, Site,
 };
@@ -98,10 +98,11 @@ impl<T: RegisteredTransport> ErasedKeys for SingleKeys<T> {
         spray: Option<Spray>,
         class: u8,
     ) -> Result<MixedPart, BadKey> {
-        Member::check::<T>()?;
+        MemberTransport::check::<T>()?;
         let configured = self.configured(site)?;
-        let member =
-            |config: &Arc<T::Config>| Member::new::<T>(number, Arc::clone(config), spray, class);
+        let member = |config: &Arc<T::Config>| {
+            MemberTransport::new::<T>(number, Arc::clone(config), spray, class)
+        };
         let Configs { network, by_host } = &configured.configs;
         Ok(MixedPart {
             network: member(network),

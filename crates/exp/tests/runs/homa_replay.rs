@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_exp::{NullObserver, Plan, Registry, Summary, run};
 use rampmeter_metrics::{FlowColumns, read_flows};
-use rampmeter_workload::trace::{Format, Order, ReferenceRow, TraceRequirements, read_reference};
+use rampmeter_workload::trace::{
+    FlowOrder, Format, ReferenceRow, TraceRequirements, read_reference,
+};
 
 fn reference(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("RAMPMETER_REFERENCE") else {
@@ -41,7 +43,7 @@ struct Replay {
 
 fn replay(name: &str, seed: u64) -> Option<Replay> {
     let file = reference(name)?;
-    let check = TraceRequirements { n_hosts: 144, order: Order::Require };
+    let check = TraceRequirements { n_hosts: 144, order: FlowOrder::Require };
     let theirs = read_reference(&file, Format::Csv, check).unwrap();
     let plan = Plan::from_toml(&study(&file, seed), "replay", &Registry::builtin())
         .unwrap()

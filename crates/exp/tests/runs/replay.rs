@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_metrics::{Bins, FlowColumns, FlowRow, Ideal, Sample, compare, read_flows};
-use rampmeter_workload::trace::{Format, Order, ReferenceRow, TraceRequirements, read_reference};
+use rampmeter_workload::trace::{
+    FlowOrder, Format, ReferenceRow, TraceRequirements, read_reference,
+};
 
 fn reference(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os("RAMPMETER_REFERENCE") else {
@@ -36,7 +38,7 @@ fn phost_study(fabric: &str, transport: &str) -> String {
 }
 
 fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
-    let check = TraceRequirements { n_hosts: 144, order: Order::Require };
+    let check = TraceRequirements { n_hosts: 144, order: FlowOrder::Require };
     let rows = read_reference(file, Format::Csv, check).unwrap();
     let text = format!("{setup}[workload]\npattern = \"trace\"\nfile = {file:?}\n");
     let plan = Plan::from_toml(&text, "replay", &Registry::builtin())

@@ -10,7 +10,7 @@ use libc::{
 use super::{bytes, failed};
 use crate::burst;
 use crate::real::real;
-use crate::table::Kind;
+use crate::table::DescriptorKind;
 use crate::transfer::{admit, transfer};
 use crate::{sandbox, sys};
 
@@ -40,7 +40,7 @@ fn run(fd: c_int, at: *const c_void, len: usize, flags: c_int) -> Option<ssize_t
 /// # Safety
 /// `message` must be valid, as for `sendmsg`.
 unsafe fn parts(fd: c_int, message: *const msghdr, flags: c_int) -> Option<ssize_t> {
-    if burst::kind(fd) != Kind::Scheduled || message.is_null() || flags & SPECIAL != 0 {
+    if burst::kind(fd) != DescriptorKind::Scheduled || message.is_null() || flags & SPECIAL != 0 {
         return None;
     }
     // SAFETY: the caller vouches for it.
@@ -158,7 +158,7 @@ pub(crate) unsafe extern "C-unwind" fn sendmmsg(
     n: c_uint,
     flags: c_int,
 ) -> c_int {
-    if burst::kind(fd) != Kind::Scheduled {
+    if burst::kind(fd) != DescriptorKind::Scheduled {
         return real!(sendmmsg(
             fd => c_int, messages => *mut mmsghdr, n => c_uint, flags => c_int
         ) -> c_int);

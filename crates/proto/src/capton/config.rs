@@ -7,7 +7,7 @@ use rampmeter_types::{Bytes, FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::network::{CAPACITY_MAX, Member, NarrowCorePolicy, Network};
+use super::network::{CAPACITY_MAX, LevelMember, NarrowCorePolicy, Network};
 use super::sharing::SharingPolicy;
 use super::split::MinShare;
 use crate::central::{Settings, TimeoutSettings};
@@ -242,7 +242,7 @@ impl CaptonConfig {
         let host = |host: u32, group| {
             let (up, down) = site.host_rates(host);
             let [up, down] = [up, down].map(|rate| Rate::from_bps(rate.as_bps().min(CAPACITY_MAX)));
-            Member { group, up, down }
+            LevelMember { group, up, down }
         };
         if let Some(rack_hosts) = self.rack_hosts {
             let Some(core) = core else {
@@ -251,7 +251,7 @@ impl CaptonConfig {
             };
             let hosts = (0..n).map(|h| host(h, h / rack_hosts)).collect();
             let racks = vec![
-                Member { group: 0, up: Some(core), down: Some(core) };
+                LevelMember { group: 0, up: Some(core), down: Some(core) };
                 n.div_ceil(rack_hosts) as usize
             ];
             return Network::new(&[hosts, racks], NarrowCorePolicy::Shrink).map_err(bad);
@@ -279,26 +279,31 @@ impl CaptonConfig {
 /// Returns hosts and racks of a network without regular paths. The links of a rack's switch to
 /// other switches count as one link. Links between those switches never limit. Racks without such
 /// links, whose hosts have other interfaces, limit nothing.
-fn irregular_levels(hosts: Vec<Member>, racks: &Racks, core: Option<Rate>) -> Vec<Vec<Member>> {
+fn irregular_levels(
+    hosts: Vec<LevelMember>,
+    racks: &Racks,
+    core: Option<Rate>,
+) -> Vec<Vec<LevelMember>> {
     let Racks { uplink_bps, downlink_bps, .. } = racks;
     if uplink_bps.len() < 2 || uplink_bps.contains(&0) {
         return vec![hosts];
     }
     let rate = |bps: u64| core.or_else(|| Rate::from_bps(bps.min(CAPACITY_MAX)));
-    let member = |(&up, &down): (&u64, &u64)| Member { group: 0, up: rate(up), down: rate(down) };
+    let member =
+        |(&up, &down): (&u64, &u64)| LevelMember { group: 0, up: rate(up), down: rate(down) };
     vec![hosts, uplink_bps.iter().zip(downlink_bps).map(member).collect()]
 }
 
 /// Returns hosts, racks and, with three tiers, pods.
 fn regular_levels(
-    hosts: Vec<Member>,
+    hosts: Vec<LevelMember>,
     paths: &RegularPaths,
     link: Rate,
     core: Option<Rate>,
-) -> Vec<Vec<Member>> {
+) -> Vec<Vec<LevelMember>> {
     let times = |n: u64| Rate::from_bps(link.as_bps().saturating_mul(n));
     let member =
-        |group: u16, rate: Option<Rate>| Member { group: group.into(), up: rate, down: rate };
+        |group: u16, rate: Option<Rate>| LevelMember { group: group.into(), up: rate, down: rate };
     let of_rack = core.or_else(|| times(paths.tor_uplinks.into()));
     let racks = paths.pod_of.iter().map(|&pod| member(pod, of_rack)).collect();
     let mut levels = vec![hosts, racks];

@@ -35,7 +35,7 @@ impl LinkId {
 
 /// A member of a level: a host, a rack or a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct LevelMember {
     /// Group: the number of a member of the next level. Members of the last level have none,
     /// and the value does not matter.
     pub group: u32,
@@ -122,7 +122,10 @@ impl Network {
     ///
     /// # Errors
     /// Levels that do not fit together.
-    pub fn new(levels: &[Vec<Member>], narrow: NarrowCorePolicy) -> Result<Self, NetworkError> {
+    pub fn new(
+        levels: &[Vec<LevelMember>],
+        narrow: NarrowCorePolicy,
+    ) -> Result<Self, NetworkError> {
         if !(1..=LEVELS_MAX).contains(&levels.len()) {
             return Err(NetworkError::Levels(levels.len()));
         }
@@ -134,7 +137,7 @@ impl Network {
             let start = groups.len();
             starts.push(start as u32);
             let next = levels.get(level + 1).map(Vec::len);
-            for (member, &Member { group, up, down }) in members.iter().enumerate() {
+            for (member, &LevelMember { group, up, down }) in members.iter().enumerate() {
                 groups.push(match next {
                     Some(n) if (group as usize) < n => (start + members.len()) as u32 + group,
                     Some(groups) => {
@@ -206,9 +209,12 @@ impl Network {
         access: Rate,
         core: Rate,
     ) -> Result<Self, NetworkError> {
-        let host =
-            |n: u32| Member { group: n / hosts_per_rack, up: Some(access), down: Some(access) };
-        let rack = Member { group: 0, up: Some(core), down: Some(core) };
+        let host = |n: u32| LevelMember {
+            group: n / hosts_per_rack,
+            up: Some(access),
+            down: Some(access),
+        };
+        let rack = LevelMember { group: 0, up: Some(core), down: Some(core) };
         let hosts = (0..racks * hosts_per_rack).map(host).collect();
         Self::new(&[hosts, vec![rack; racks as usize]], NarrowCorePolicy::Shrink)
     }

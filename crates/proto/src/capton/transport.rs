@@ -11,7 +11,7 @@ use super::sharing::{AnyScheduler, SharingPolicy};
 use super::spray::SprayProgram;
 use super::wire::{CaptonHeader, OrderHeader};
 use crate::central::settings::{Settings, needs};
-use crate::central::{Central, CentralAgent, CentralArbiter, CentralHost};
+use crate::central::{CentralAgent, CentralArbiter, CentralHost, CentralScheme};
 use crate::keys::BadKey;
 use crate::registered::{
     Assumptions, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
@@ -45,7 +45,7 @@ impl Transport for CaptonTransport {
     }
 }
 
-impl Central for CaptonTransport {
+impl CentralScheme for CaptonTransport {
     type Grant = Rate;
     type Orders = OrderHeader;
     type Schedule = AnyScheduler;

@@ -15,7 +15,7 @@ use rampmeter_types::{
 
 use super::flow::FlowGrant;
 use super::requests::{DueRequest, RequestingFlows};
-use super::scheme::Central;
+use super::scheme::CentralScheme;
 use super::settings::Settings;
 use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
@@ -43,14 +43,14 @@ struct Flow {
 
 /// CAPTON at a host whose programs send by themselves.
 #[derive(Debug)]
-pub struct CentralAgent<C: Central> {
+pub struct CentralAgent<C: CentralScheme> {
     config: Arc<C::Config>,
     requests: RequestingFlows<C, Flow>,
     permissions: VecDeque<(MsgId, SendPermission)>,
     next: u32,
 }
 
-impl<C: Central> CentralAgent<C> {
+impl<C: CentralScheme> CentralAgent<C> {
     /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
         self.requests.stats
@@ -158,7 +158,7 @@ impl<C: Central> CentralAgent<C> {
     }
 }
 
-impl<C: Central> Protocol for CentralAgent<C> {
+impl<C: CentralScheme> Protocol for CentralAgent<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -210,7 +210,7 @@ impl<C: Central> Protocol for CentralAgent<C> {
     }
 }
 
-impl<C: Central> Observation for CentralAgent<C> {
+impl<C: CentralScheme> Observation for CentralAgent<C> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().report(each);
     }
@@ -220,7 +220,7 @@ impl<C: Central> Observation for CentralAgent<C> {
     }
 }
 
-impl<C: Central> HostPolicy for CentralAgent<C> {
+impl<C: CentralScheme> HostPolicy for CentralAgent<C> {
     fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<Self::Header>) -> bool {
         false
     }

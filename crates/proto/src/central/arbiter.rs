@@ -10,13 +10,13 @@ use rampmeter_types::{
 };
 
 use super::controller::{Controller, Order};
-use super::scheme::Central;
+use super::scheme::CentralScheme;
 use super::wire::{CentralHeader, Control};
 use crate::toolkit::{Output, sides};
 
 /// The controller of a network, or its standby.
 #[derive(Debug)]
-pub struct CentralArbiter<C: Central> {
+pub struct CentralArbiter<C: CentralScheme> {
     controller: Controller<C::Schedule>,
     out: Output<CentralHeader<C::Orders>>,
     /// Orders that are being computed, and the times at which they are sent.
@@ -24,7 +24,7 @@ pub struct CentralArbiter<C: Central> {
     compute: Span,
 }
 
-impl<C: Central> CentralArbiter<C> {
+impl<C: CentralScheme> CentralArbiter<C> {
     /// Takes the orders that follow from an input, and sends those that are computed.
     fn pump(&mut self, now: Time) {
         while let Some(order) = self.controller.poll_order() {
@@ -40,7 +40,7 @@ impl<C: Central> CentralArbiter<C> {
     }
 }
 
-impl<C: Central> Protocol for CentralArbiter<C> {
+impl<C: CentralScheme> Protocol for CentralArbiter<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -100,7 +100,7 @@ impl<C: Central> Protocol for CentralArbiter<C> {
     }
 }
 
-impl<C: Central> Observation for CentralArbiter<C> {
+impl<C: CentralScheme> Observation for CentralArbiter<C> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.controller.stats();
         let all = [("grants", stats.grants), ("stops", stats.stops), ("late", stats.late)];
@@ -108,7 +108,7 @@ impl<C: Central> Observation for CentralArbiter<C> {
     }
 }
 
-impl<C: Central> HostPolicy for CentralArbiter<C> {
+impl<C: CentralScheme> HostPolicy for CentralArbiter<C> {
     sides! { no_data }
 
     fn forget_peer(&mut self, now: Time, peer: NodeId) {

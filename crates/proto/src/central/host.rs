@@ -12,7 +12,7 @@ use rampmeter_types::{
 
 use super::flow::FlowGrant;
 use super::requests::{DueRequest, RequestingFlows};
-use super::scheme::Central;
+use super::scheme::CentralScheme;
 use super::settings::Settings;
 use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
@@ -38,7 +38,7 @@ struct Flow {
 
 /// One host.
 #[derive(Debug)]
-pub struct CentralHost<C: Central> {
+pub struct CentralHost<C: CentralScheme> {
     config: Arc<C::Config>,
     tcp: TcpHost,
     requests: RequestingFlows<C, Flow>,
@@ -47,7 +47,7 @@ pub struct CentralHost<C: Central> {
     blocked: BTreeSet<MsgId>,
 }
 
-impl<C: Central> CentralHost<C> {
+impl<C: CentralScheme> CentralHost<C> {
     /// Returns the counters so far.
     pub fn stats(&self) -> HostStats {
         self.requests.stats
@@ -141,7 +141,7 @@ impl<C: Central> CentralHost<C> {
     }
 }
 
-impl<C: Central> Protocol for CentralHost<C> {
+impl<C: CentralScheme> Protocol for CentralHost<C> {
     type Header = CentralHeader<C::Orders>;
     type Config = C::Config;
 
@@ -256,7 +256,7 @@ impl<C: Central> Protocol for CentralHost<C> {
     }
 }
 
-impl<C: Central> Observation for CentralHost<C> {
+impl<C: CentralScheme> Observation for CentralHost<C> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.stats().report(each);
         self.tcp.counters(each);
@@ -279,7 +279,7 @@ impl<C: Central> Observation for CentralHost<C> {
     }
 }
 
-impl<C: Central> HostPolicy for CentralHost<C> {
+impl<C: CentralScheme> HostPolicy for CentralHost<C> {
     fn touch_if_delivered(&mut self, now: Time, packet: &Packet<Self::Header>) -> bool {
         match packet.header {
             CentralHeader::Tcp(header) => {

@@ -4,7 +4,7 @@
 //! Short messages are sent at once. Hosts send the controller requests for longer ones. It orders
 //! which of them transmit, at which rate, and by which path if it chooses paths. A transport
 //! defines its grants ([`FlowGrant`]), the flows that have one ([`Schedule`]) and the packets
-//! ([`Orders`]); its [`Central`] joins these.
+//! ([`Orders`]); its [`CentralScheme`] joins these.
 //!
 //! * [`flow`]: flows, their numbers, and the interface of schedulers
 //! * [`remaining`]: remaining sizes (CAPTON's equations 1 to 3)
@@ -38,7 +38,7 @@ pub use flow::{Arrival, Change, FlowGrant, FlowId, Schedule};
 pub use host::CentralHost;
 pub(crate) use host::STAGES;
 pub use remaining::RemainingSize;
-pub use scheme::Central;
+pub use scheme::CentralScheme;
 pub use settings::{Settings, TimeoutSettings};
 pub use stats::HostStats;
 pub use wire::{CentralHeader, Control, Orders};

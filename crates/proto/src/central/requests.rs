@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rampmeter_types::{Bytes, MsgId, NodeId, Time};
 
 use super::controller::Request;
-use super::scheme::Central;
+use super::scheme::CentralScheme;
 use super::settings::Settings;
 use super::stats::HostStats;
 use super::wire::{CentralHeader, Control};
@@ -31,7 +31,7 @@ pub(super) struct RequestingFlow<F> {
 
 /// The flows of a host with requests to controllers.
 #[derive(Debug)]
-pub(super) struct RequestingFlows<C: Central, F> {
+pub(super) struct RequestingFlows<C: CentralScheme, F> {
     config: Arc<C::Config>,
     flows: BTreeMap<MsgId, RequestingFlow<F>>,
     pub(super) out: Output<CentralHeader<C::Orders>>,
@@ -54,7 +54,7 @@ pub(super) struct DueRequest {
     pub(super) falls_back: bool,
 }
 
-impl<C: Central, F> RequestingFlows<C, F> {
+impl<C: CentralScheme, F> RequestingFlows<C, F> {
     pub(super) fn new(config: Arc<C::Config>, node: NodeId) -> Self {
         Self {
             flows: BTreeMap::new(),

@@ -7,7 +7,7 @@ use super::settings::Settings;
 use super::wire::Orders;
 
 /// A transport with a central controller.
-pub trait Central: Debug + 'static {
+pub trait CentralScheme: Debug + 'static {
     /// Grant of its controller.
     type Grant: FlowGrant;
     /// Control messages of the scheme on the wire.

@@ -3,7 +3,7 @@
 //! A header starts with a type byte; integers are big-endian. The message that a packet is about is
 //! named by its [`PayloadRef`](rampmeter_types::PayloadRef).
 
-use rampmeter_types::wire::{Field, FieldInfo, Form, List, Reader, Writer};
+use rampmeter_types::wire::{Field, FieldEncoding, FieldInfo, List, Reader, Writer};
 use rampmeter_types::{WireError, codes, headers};
 
 use super::config::SWITCHES_MAX;
@@ -133,7 +133,7 @@ impl Route {
 }
 
 impl Field for Route {
-    const FORM: Form = Form::List {
+    const FORM: FieldEncoding = FieldEncoding::List {
         max: SWITCHES_MAX as u8,
         items: &[FieldInfo::new("port", u16::FORM).with_label("Port")],
     };

@@ -50,7 +50,7 @@ pub struct Offer {
 
 /// Order in which offers are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum OfferOrder {
     /// Smallest remaining flow, ties to the one announced first.
     SmallestFirst,
     /// Uniformly random.
@@ -68,15 +68,15 @@ pub struct Capacity {
 
 /// Serves `offers` until `capacity` is used up. Reorders and shortens `offers` to those served,
 /// with the channels that each is given.
-pub fn choose(offers: &mut Vec<Offer>, order: Order, capacity: Capacity, rng: &mut Rng) {
+pub fn choose(offers: &mut Vec<Offer>, order: OfferOrder, capacity: Capacity, rng: &mut Rng) {
     match order {
-        Order::SmallestFirst => {
+        OfferOrder::SmallestFirst => {
             // Modulo 2^64: all are within half of that of any.
             let middle = offers.first().map_or(0, |first| first.fields.announced);
             let since = |announced: u64| announced.wrapping_sub(middle).cast_signed();
             offers.sort_by_key(|o| (o.fields.remaining, since(o.fields.announced)));
         }
-        Order::Random => rng.shuffle(offers),
+        OfferOrder::Random => rng.shuffle(offers),
     }
     let mut left = capacity;
     let mut served = 0;

@@ -1,9 +1,13 @@
 //! Order of offers.
 
 use super::config::Dcpim;
-use super::matching::Order;
+use super::matching::OfferOrder;
 
 /// Returns the order in which offers are served: smallest flow first in the first round (§3.5).
-pub(super) fn order(round: u8, dcpim: &Dcpim) -> Order {
-    if round == 0 && dcpim.config.fct_round { Order::SmallestFirst } else { Order::Random }
+pub(super) fn order(round: u8, dcpim: &Dcpim) -> OfferOrder {
+    if round == 0 && dcpim.config.fct_round {
+        OfferOrder::SmallestFirst
+    } else {
+        OfferOrder::Random
+    }
 }

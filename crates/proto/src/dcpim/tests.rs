@@ -144,7 +144,7 @@ mod matching {
             smallest in any::<bool>(),
             seed in any::<u64>(),
         ) {
-            let order = if smallest { Order::SmallestFirst } else { Order::Random };
+            let order = if smallest { OfferOrder::SmallestFirst } else { OfferOrder::Random };
             let mut offers: Vec<Offer> =
                 asked.iter().enumerate().map(|(i, a)| offer(i as u32, a.0, a.1)).collect();
             choose(&mut offers, order, Capacity { channels, prompt }, &mut rng(seed));
@@ -169,7 +169,7 @@ mod matching {
         let mut wins = [0u32; 5];
         for _ in 0..50_000 {
             let mut offers = (0..5).map(|p| offer(p, 1, p)).collect();
-            choose(&mut offers, Order::Random, Capacity { channels: 1, prompt: 0 }, &mut rng);
+            choose(&mut offers, OfferOrder::Random, Capacity { channels: 1, prompt: 0 }, &mut rng);
             wins[offers[0].peer.idx()] += 1;
         }
         // Chi-square with 4 degrees of freedom; 23.5 is its 0.9999 quantile.
@@ -239,13 +239,13 @@ mod matching {
             }
             let mut grants = vec![Vec::new(); n];
             for (s, mut requests) in requests.into_iter().enumerate() {
-                choose(&mut requests, Order::Random, one, rng);
+                choose(&mut requests, OfferOrder::Random, one, rng);
                 for granted in requests {
                     grants[granted.peer.idx()].push(offer(s as u32, 1, 1));
                 }
             }
             for (r, mut grants) in grants.into_iter().enumerate() {
-                choose(&mut grants, Order::Random, one, rng);
+                choose(&mut grants, OfferOrder::Random, one, rng);
                 for accepted in grants {
                     sender_of[r] = Some(accepted.peer.idx());
                     receiver_of[accepted.peer.idx()] = Some(r);

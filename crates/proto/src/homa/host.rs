@@ -10,7 +10,7 @@ use rampmeter_types::{
 use super::config::{Exchange, Homa};
 use super::receiver::{CompleteMessage, MessageDescription, Receiver};
 use super::rpc::Requests;
-use super::sender::{Grant, Relation, Sender};
+use super::sender::{Grant, RpcContext, Sender};
 use super::stats::HomaStats;
 use super::wire::HomaHeader;
 use crate::toolkit::{Announcement, FlowStatus, Output, sides};
@@ -158,11 +158,11 @@ impl Protocol for HomaHost {
 
     fn submit(&mut self, now: Time, message: Message) {
         if self.homa.config.exchange == Exchange::Messages {
-            self.sender.submit(now, &message, Relation::default(), &self.homa);
+            self.sender.submit(now, &message, RpcContext::default(), &self.homa);
             return;
         }
         let answers = self.requests.take_answered(message.dst).map_or(0, |of| of.flow + 1);
-        let relation = Relation { answers, has_incast: self.has_incast() };
+        let relation = RpcContext { answers, has_incast: self.has_incast() };
         let (flow, slot) = self.sender.submit(now, &message, relation, &self.homa);
         if answers == 0 {
             self.requests.open(message.dst, flow, (slot, message.id));

@@ -11,7 +11,7 @@ use super::sender::RANGES_MAX;
 use super::stats::HomaStats;
 use super::wire::HomaHeader;
 use crate::toolkit::{
-    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
+    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, RetryTimer, Timers,
 };
 
 /// A message as its first packet describes it.
@@ -105,7 +105,7 @@ impl Receiver {
             is_burst_over: false,
             is_judged: false,
             answers,
-            retry: Retry::default(),
+            retry: RetryTimer::default(),
             progress_at: now,
             is_resend_requested: false,
         };

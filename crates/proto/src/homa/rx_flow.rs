@@ -3,7 +3,7 @@
 use rampmeter_types::Time;
 
 use super::config::{Grants, Homa};
-use crate::toolkit::{ArrivingFlow, Retry};
+use crate::toolkit::{ArrivingFlow, RetryTimer};
 
 /// Preference among messages: bytes to grant, then age.
 pub(super) type Key = (u64, u64);
@@ -29,7 +29,7 @@ pub(super) struct MessageProgress {
     /// The request that it answers, plus one.
     pub(super) answers: u32,
     /// Timer of the receiver's next request for missing packets.
-    pub(super) retry: Retry,
+    pub(super) retry: RetryTimer,
     /// Time of its latest packet, or of the latest sign that its sender serves others first.
     pub(super) progress_at: Time,
     /// True if the receiver has requested retransmissions of its packets.

@@ -120,7 +120,7 @@ pub(super) struct Sender {
 
 /// Relation of a submitted message to others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Relation {
+pub(super) struct RpcContext {
     /// The request that it answers, plus one; zero for none.
     pub(super) answers: u32,
     /// True if this host awaits too many messages.
@@ -176,7 +176,7 @@ impl Sender {
         &mut self,
         now: Time,
         message: &Message,
-        relation: Relation,
+        relation: RpcContext,
         homa: &Homa,
     ) -> (u32, u32) {
         let packets = homa.segmentation.packets(message.size);

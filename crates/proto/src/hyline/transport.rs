@@ -11,7 +11,7 @@ use super::path_grant::PathGrant;
 use super::scheduler::PathScheduler;
 use super::wire::{HylineHeader, SignalHeader};
 use crate::central::settings::{Settings, needs};
-use crate::central::{Central, CentralArbiter, CentralHost};
+use crate::central::{CentralArbiter, CentralHost, CentralScheme};
 use crate::keys::BadKey;
 use crate::registered::{
     Assumptions, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
@@ -42,7 +42,7 @@ impl Transport for HylineTransport {
     }
 }
 
-impl Central for HylineTransport {
+impl CentralScheme for HylineTransport {
     type Grant = PathGrant;
     type Orders = SignalHeader;
     type Schedule = PathScheduler;

@@ -14,7 +14,7 @@ use crate::registered::RegisteredTransport;
 #[derive(Clone, Debug)]
 pub struct MixedConfig {
     /// Transports, at least one.
-    pub members: Vec<Member>,
+    pub members: Vec<MemberTransport>,
 }
 
 /// Creates the endpoint of one host.
@@ -22,7 +22,7 @@ type EndpointFactory = Arc<dyn Fn(NodeId, Rng, Time) -> Box<dyn AnyHost> + Send 
 
 /// One transport of a network of several, configured for hosts of one rate.
 #[derive(Clone)]
-pub struct Member {
+pub struct MemberTransport {
     pub(super) make: EndpointFactory,
     /// Path choice of its packets; that of the fabric if `None`.
     pub spray: Option<Spray>,
@@ -30,7 +30,7 @@ pub struct Member {
     pub class_offset: u8,
 }
 
-impl std::fmt::Debug for Member {
+impl std::fmt::Debug for MemberTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { spray, class_offset, .. } = self;
         f.debug_struct("Member")
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Member {
     }
 }
 
-impl Member {
+impl MemberTransport {
     /// Returns transport `T` with parameters `config` as the member with this number.
     pub fn new<T: RegisteredTransport>(
         number: u8,

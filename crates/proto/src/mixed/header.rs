@@ -1,7 +1,7 @@
 //! Headers of several transports in one type.
 
 use rampmeter_types::fabric::Spray;
-use rampmeter_types::wire::{FieldInfo, Form, Formats, Reader, Writer};
+use rampmeter_types::wire::{FieldEncoding, FieldInfo, Formats, Reader, Writer};
 use rampmeter_types::{Header, WireError};
 
 /// The encoded header of a packet of one of the transports.
@@ -37,7 +37,7 @@ impl MixedHeader {
 pub(super) fn longest_header<H: Formats>() -> usize {
     fn length(fields: &[FieldInfo]) -> usize {
         let field = |field: &FieldInfo| match field.form {
-            Form::List { max, items } => 1 + usize::from(max) * length(items),
+            FieldEncoding::List { max, items } => 1 + usize::from(max) * length(items),
             form => form.bytes(),
         };
         fields.iter().map(field).sum()

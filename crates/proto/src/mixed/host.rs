@@ -7,7 +7,7 @@ use rampmeter_types::{
     Priority, Protocol, Receipt, Rng, TenantId, Time,
 };
 
-use super::config::{Member, MixedConfig};
+use super::config::{MemberTransport, MixedConfig};
 use super::erased::AnyHost;
 use super::header::MixedHeader;
 
@@ -43,7 +43,7 @@ impl MixedHost {
     /// Returns the first packet that `poll` has of a transport, the one that has sent least first.
     fn poll_first(
         &mut self,
-        mut poll: impl FnMut(&mut dyn AnyHost, &Member) -> Option<Packet<MixedHeader>>,
+        mut poll: impl FnMut(&mut dyn AnyHost, &MemberTransport) -> Option<Packet<MixedHeader>>,
     ) -> Option<Packet<MixedHeader>> {
         // A bit for each transport that has been polled: there are eight at most.
         let mut polled = 0_u8;
@@ -77,7 +77,7 @@ impl Protocol for MixedHost {
     type Config = MixedConfig;
 
     fn new(config: Arc<MixedConfig>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let part = |(number, member): (usize, &Member)| Part {
+        let part = |(number, member): (usize, &MemberTransport)| Part {
             host: (member.make)(node, part_of(&rng, number), now),
             sent: 0,
         };

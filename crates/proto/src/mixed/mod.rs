@@ -11,7 +11,7 @@ mod erased;
 mod header;
 mod host;
 
-pub use config::{Member, MixedConfig};
+pub use config::{MemberTransport, MixedConfig};
 pub use header::MixedHeader;
 pub use host::MixedHost;
 

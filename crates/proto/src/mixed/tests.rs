@@ -3,7 +3,7 @@ use rampmeter_types::wire::Formats;
 use rampmeter_types::{Header, Transport};
 
 use super::header::longest_header;
-use super::{Member, MixedHeader};
+use super::{MemberTransport, MixedHeader};
 use crate::catalogue::{Builtin, Catalogue, Visitor};
 use crate::registered::RegisteredTransport;
 
@@ -16,7 +16,7 @@ struct Headers {
 
 impl Visitor for Headers {
     fn transport<T: RegisteredTransport>(&mut self) {
-        if Member::check::<T>().is_err() {
+        if MemberTransport::check::<T>().is_err() {
             self.refused.push(T::NAME);
             return;
         }
@@ -54,7 +54,7 @@ fn headers_survive_and_transports_with_custom_switches_are_refused() {
 
 #[test]
 fn errors_name_the_requirement_of_the_transport() {
-    let refused = Member::check::<crate::ndp::NdpTransport>().unwrap_err();
+    let refused = MemberTransport::check::<crate::ndp::NdpTransport>().unwrap_err();
     assert_eq!(refused.got, "NDP, which needs switches that queue by other rules than classes");
     assert_eq!(crate::ndp::NdpTransport::NAME, "ndp");
 }

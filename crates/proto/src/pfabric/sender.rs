@@ -34,7 +34,7 @@ use super::config::{Pfabric, ProbeRank, TimeoutReaction};
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::toolkit::{
-    Ack, AckEffect, Limit, OutgoingFlow, OutgoingFlows, Output, SlotSet, Stream, Window,
+    Ack, AckEffect, OutgoingFlow, OutgoingFlows, Output, SendLimit, SlotSet, Stream, Window,
 };
 
 /// pFabric's rate control (§4.3). The window grows by one packet with each acknowledgement of new
@@ -47,7 +47,7 @@ pub(super) struct RateControl {
 }
 
 impl Window for RateControl {
-    const LIMIT: Limit = Limit::Window;
+    const LIMIT: SendLimit = SendLimit::Window;
 
     fn cwnd(&self) -> u32 {
         self.cwnd

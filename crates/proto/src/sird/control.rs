@@ -30,7 +30,7 @@ pub struct LimitConfigs {
 
 /// A limit, and the marks seen since it changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct CreditLimit {
     bytes: u64,
     /// Mean share of marked packets.
     share: f64,
@@ -44,7 +44,7 @@ pub struct Limit {
     cut_at: u32,
 }
 
-impl Limit {
+impl CreditLimit {
     /// Returns the limit of an unknown sender: the largest.
     pub fn new(law: &LimitConfig) -> Self {
         let cut_at = (law.max / law.full) as u32;

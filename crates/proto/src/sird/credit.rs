@@ -36,7 +36,7 @@ use rampmeter_types::collections::{HeapPositions, IdMap, KeyedHeap, Slab};
 use rampmeter_types::{Gauge, NodeId, Time};
 
 use super::config::{ReceiverPolicy, Sird};
-use super::control::{Limit, LimitConfigs};
+use super::control::{CreditLimit, LimitConfigs};
 use super::rx_flow::{Key, MessageProgress, RxFlow};
 use super::wire::SirdHeader;
 use crate::toolkit::{ArrivingFlows, Output};
@@ -49,8 +49,8 @@ struct Source {
     /// Bytes of its credit that are outstanding, those of unscheduled packets among them.
     outstanding: u64,
     /// Limits by its own marks and by those of switches.
-    sender: Limit,
-    core: Limit,
+    sender: CreditLimit,
+    core: CreditLimit,
     limits: LimitConfigs,
     /// The turn in which it was served last, if senders are served round robin.
     last_served_turn: u64,
@@ -118,8 +118,8 @@ impl CreditBucket {
         let number = self.sources.insert(Source {
             flows: KeyedHeap::default(),
             outstanding: 0,
-            sender: Limit::new(&limits.sender),
-            core: Limit::new(&limits.core),
+            sender: CreditLimit::new(&limits.sender),
+            core: CreditLimit::new(&limits.core),
             limits,
             last_served_turn: 0,
         });

@@ -18,7 +18,7 @@ use super::rx_flow::MessageProgress;
 use super::stats::SirdStats;
 use super::wire::SirdHeader;
 use crate::toolkit::{
-    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, Retry, Timers,
+    Announcement, ArrivingFlowId, ArrivingFlows, FlowStatus, Output, RetryTimer, Timers,
 };
 
 /// The receiver of one host.
@@ -88,7 +88,7 @@ impl Receiver {
             age: self.next_age,
             source: 0,
             first_at: now,
-            retry: Retry::default(),
+            retry: RetryTimer::default(),
         };
         let slot = self.flows.insert(now, *of, state)?;
         self.next_age += 1;

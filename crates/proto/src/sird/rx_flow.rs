@@ -3,7 +3,7 @@
 use rampmeter_types::Time;
 
 use super::config::Sird;
-use crate::toolkit::{ArrivingFlow, Retry};
+use crate::toolkit::{ArrivingFlow, RetryTimer};
 
 /// Order of messages: bytes that have not arrived, then age. Senders are ordered by their first
 /// message, or round robin.
@@ -25,7 +25,7 @@ pub(super) struct MessageProgress {
     /// Time at which the first missing packet got credit, or became the first, or its sender
     /// answered BUSY.
     pub(super) first_at: Time,
-    pub(super) retry: Retry,
+    pub(super) retry: RetryTimer,
 }
 
 pub(super) type RxFlow = ArrivingFlow<MessageProgress>;

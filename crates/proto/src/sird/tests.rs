@@ -105,12 +105,12 @@ mod presets {
 }
 
 mod limit {
-    use super::super::control::{Limit, LimitConfig};
+    use super::super::control::{CreditLimit, LimitConfig};
 
     const LAW: LimitConfig = LimitConfig { gain: 0.08, min: 9_000, max: 90_000, full: 1_500 };
 
     /// A window of packets, all marked or none.
-    fn window(limit: &mut Limit, marked: bool) {
+    fn window(limit: &mut CreditLimit, marked: bool) {
         for _ in 0..limit.get() / LAW.full {
             limit.on_packet(marked, limit.get(), &LAW);
         }
@@ -118,10 +118,10 @@ mod limit {
 
     #[test]
     fn the_limit_grows_by_a_packet_a_window_and_is_cut_once_in_1_5_windows() {
-        let mut limit = Limit::new(&LAW);
+        let mut limit = CreditLimit::new(&LAW);
         window(&mut limit, false);
         assert_eq!(limit.get(), LAW.max);
-        let cuts = |limit: &mut Limit| {
+        let cuts = |limit: &mut CreditLimit| {
             let mut cuts = 0;
             for _ in 0..180 {
                 let before = limit.get();
@@ -141,7 +141,7 @@ mod limit {
 
     #[test]
     fn the_limit_stays_within_its_minimum_and_maximum() {
-        let mut limit = Limit::new(&LAW);
+        let mut limit = CreditLimit::new(&LAW);
         (0..1_000).for_each(|_| {
             window(&mut limit, true);
             assert!(limit.get() >= LAW.min);
@@ -154,7 +154,7 @@ mod limit {
     /// The share of marked packets starts at zero and moves by its weight a window.
     #[test]
     fn rare_marks_cost_little() {
-        let mut limit = Limit::new(&LAW);
+        let mut limit = CreditLimit::new(&LAW);
         window(&mut limit, true);
         assert!(limit.get() > LAW.max * 9 / 10, "{}", limit.get());
     }

@@ -2,8 +2,8 @@
 //!
 //! * [`Segmentation`]: packets of a message, by its size
 //! * [`Output`]: control packets and events that wait for the driver
-//! * [`OutgoingFlows`], [`Retry`], [`SlotSet`]: flows of a sender, their timers, those that may
-//!   send
+//! * [`OutgoingFlows`], [`RetryTimer`], [`SlotSet`]: flows of a sender, their timers, those that
+//!   may send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
 //! * [`DataHeader`]: flows of data packets, as their headers name them
@@ -56,10 +56,10 @@ pub use output::Output;
 pub use rampmeter_types::segmentation::{OutgoingMessage, Padding, Segmentation};
 pub(crate) use retransmit_queue::RetransmitQueue;
 pub use retransmit_queue::retransmit_gap;
-pub use retry::Retry;
+pub use retry::RetryTimer;
 pub(crate) use sides::sides;
 pub use slot_set::SlotSet;
-pub use stream::{Ack, AckEffect, Limit, RttEstimator, Stream, Window};
+pub use stream::{Ack, AckEffect, RttEstimator, SendLimit, Stream, Window};
 pub use tenant::TenantCounts;
 pub use timers::Timers;
 pub use token_delay::TokenDelay;

@@ -1,13 +1,13 @@
 //! The flows that a host sends: lookup by slot and by message, their timers, and their end.
 //!
 //! Answers name a flow by its slot and its message, as the slot may have another flow by then. The
-//! slot freed last is used first. Each flow has one [`Retry`] timer.
+//! slot freed last is used first. Each flow has one [`RetryTimer`].
 
 use rampmeter_types::collections::{IdMap, Slab};
 use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Span, Time};
 
 use super::retransmit_queue::RetransmitQueue;
-use super::{NextNumber, Output, Retry, Timers};
+use super::{NextNumber, Output, RetryTimer, Timers};
 use rampmeter_types::OutgoingMessage;
 
 /// A flow that is sent.
@@ -24,7 +24,7 @@ pub struct OutgoingFlow<T> {
     /// Size in bytes.
     pub size: u64,
     /// Retransmission timer.
-    pub retry: Retry,
+    pub retry: RetryTimer,
     /// True if flow control of the receiver pauses it.
     pub is_paused: bool,
     /// The protocol's own part.
@@ -72,7 +72,7 @@ impl<T> OutgoingFlows<T> {
     /// Enters a message that was submitted and returns its slot.
     pub fn submit(&mut self, message: &Message, packets: u32, state: T) -> u32 {
         let &Message { id: msg, dst, size, .. } = message;
-        let (flow, size, retry) = (self.cold.numbers.take(dst), size.get(), Retry::default());
+        let (flow, size, retry) = (self.cold.numbers.take(dst), size.get(), RetryTimer::default());
         let is_paused = false;
         let flow = OutgoingFlow { dst, msg, flow, packets, size, retry, is_paused, state };
         let slot = self.flows.insert(flow);

@@ -10,7 +10,7 @@ use super::{AttemptLimit, Timers};
 
 /// The timer of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct RetryTimer {
     due: Time,
     /// Time of its valid entry in the heap; [`Time::NEVER`] while the timer is stopped.
     entry_at: Time,
@@ -19,13 +19,13 @@ pub struct Retry {
     first_attempt_at: Time,
 }
 
-impl Default for Retry {
+impl Default for RetryTimer {
     fn default() -> Self {
         Self { due: Time::NEVER, entry_at: Time::NEVER, attempts: 0, first_attempt_at: Time::ZERO }
     }
 }
 
-impl Retry {
+impl RetryTimer {
     /// Returns true if the timer runs.
     pub fn is_running(&self) -> bool {
         self.entry_at != Time::NEVER
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     /// Returns the time at which the timer expires, of those at which `timers` have an entry.
-    fn expiry(retry: &mut Retry, timers: &mut Timers<u8>) -> u64 {
+    fn expiry(retry: &mut RetryTimer, timers: &mut Timers<u8>) -> u64 {
         loop {
             let now = timers.next();
             let (at, key) = timers.pop_due(now).expect("the timer runs");
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_received_packet_defers_the_timer() {
-        let (mut retry, mut timers) = (Retry::default(), Timers::default());
+        let (mut retry, mut timers) = (RetryTimer::default(), Timers::default());
         retry.start(0, Time::from_ps(10), &mut timers);
         retry.on_response(0, Time::from_ps(15), &mut timers);
         retry.on_response(0, Time::from_ps(25), &mut timers);
@@ -147,13 +147,13 @@ mod tests {
     /// A timeout grows with attempts, or is long until a round trip has been measured.
     #[test]
     fn a_received_packet_resets_a_timer_that_had_backed_off() {
-        let earlier: [fn(&mut Retry, &mut Timers<u8>); 3] = [
+        let earlier: [fn(&mut RetryTimer, &mut Timers<u8>); 3] = [
             |retry, timers| retry.on_response(0, Time::from_ps(20), timers),
             |retry, timers| retry.postpone(0, Time::from_ps(20), timers),
             |retry, timers| retry.defer(0, Time::from_ps(20), timers),
         ];
         for due in earlier {
-            let (mut retry, mut timers) = (Retry::default(), Timers::default());
+            let (mut retry, mut timers) = (RetryTimer::default(), Timers::default());
             retry.start(0, Time::from_ps(1000), &mut timers);
             due(&mut retry, &mut timers);
             assert_eq!(expiry(&mut retry, &mut timers), 20);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_received_packet_does_not_start_a_stopped_timer() {
-        let (mut retry, mut timers) = (Retry::default(), Timers::<u8>::default());
+        let (mut retry, mut timers) = (RetryTimer::default(), Timers::<u8>::default());
         retry.on_response(0, Time::from_ps(20), &mut timers);
         assert!(!retry.is_running());
         assert_eq!(timers.next(), Time::NEVER);

@@ -2,7 +2,7 @@
 //!
 //! A [`Stream`] keeps the scoreboard of one flow. Its [`Window`] is the congestion control: it is
 //! notified of acknowledgements, losses and timeouts, and returns the limit of packets in flight.
-//! The protocol keeps the timer (a [`Retry`](super::Retry)), gets the next packet from
+//! The protocol keeps the timer (a [`RetryTimer`](super::RetryTimer)), gets the next packet from
 //! [`Stream::sendable`], and calls [`Stream::send`] when it is sent. The other end is an
 //! [`AckingReceiver`](super::AckingReceiver).
 //!
@@ -18,7 +18,7 @@ use rampmeter_types::{Rate, Span, Time};
 
 /// Quantity that a window limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum SendLimit {
     /// Packets from the first that has not been acknowledged on.
     Window,
     /// Packets in flight: sent, and neither acknowledged nor lost.
@@ -47,7 +47,7 @@ pub struct AckEffect {
 /// The congestion control of one flow. Windows are in packets.
 pub trait Window {
     /// Quantity that the window limits.
-    const LIMIT: Limit = Limit::InFlight;
+    const LIMIT: SendLimit = SendLimit::InFlight;
 
     /// Packets that the window allows in flight.
     fn cwnd(&self) -> u32;
@@ -168,8 +168,8 @@ impl<W: Window> Stream<W> {
         }
         let seq = self.acked.next_missing(self.next);
         let has_room = match W::LIMIT {
-            Limit::Window => seq - self.cumulative() < self.window.cwnd(),
-            Limit::InFlight => self.in_flight() < self.window.cwnd(),
+            SendLimit::Window => seq - self.cumulative() < self.window.cwnd(),
+            SendLimit::InFlight => self.in_flight() < self.window.cwnd(),
         };
         (seq < self.packets && has_room).then_some(seq)
     }
@@ -232,7 +232,7 @@ impl<W: Window> Stream<W> {
             now,
             cumulative,
             fresh: self.acked.len() - before.1,
-            in_flight: if W::LIMIT == Limit::InFlight { self.in_flight() } else { 0 },
+            in_flight: if W::LIMIT == SendLimit::InFlight { self.in_flight() } else { 0 },
             rtt,
             is_marked: ack.is_marked,
             ends_recovery: recovers && self.cumulative() >= self.recovery_end,

@@ -44,7 +44,7 @@ pub(crate) fn relative_to(base: &Path) {
 
 /// The transport.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scripted;
+pub(crate) struct ScriptedTransport;
 
 /// The keys of the `transport` table.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -94,7 +94,7 @@ impl ScriptedKeys {
     }
 }
 
-impl Transport for Scripted {
+impl Transport for ScriptedTransport {
     const NAME: &'static str = "python";
     const EVENTS_PER_CLOCK_READ: u64 = 16;
     const IS_SINGLE_THREADED: bool = true;
@@ -109,7 +109,7 @@ impl Transport for Scripted {
     }
 }
 
-impl RegisteredTransport for Scripted {
+impl RegisteredTransport for ScriptedTransport {
     type Keys = ScriptedKeys;
     const TITLE: &'static str = "Python";
     const SUMMARY: &'static str = "Endpoints that are objects of a Python class, for trying ideas.";

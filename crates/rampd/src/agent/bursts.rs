@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-use rampmeter_gate::{Order, Slot, open_gate};
+use rampmeter_gate::{BurstPermission, Slot, open_gate};
 use rampmeter_proto::capton::CaptonAgent;
 use rampmeter_proto::central::agent::SendPermission;
 use rampmeter_types::{Bytes, MsgId, Rate, Span, Time};
@@ -93,7 +93,7 @@ impl Bursts {
         let burst = slot.burst();
         let Some(connection) = of.connections.get_mut(&number) else {
             // The agent has no gate, for example without free descriptors: the burst may send.
-            slot.set(burst, Order::Send(None));
+            slot.set(burst, BurstPermission::Send(None));
             return Ok(());
         };
         if let Some(before) = connection.burst.take() {
@@ -101,11 +101,11 @@ impl Bursts {
             self.places.remove(&before.msg);
         }
         let Some(held) = self.probe.unacknowledged(&connection.tuple)? else {
-            slot.set(burst, Order::Send(None));
+            slot.set(burst, BurstPermission::Send(None));
             open_gate(connection.gate.as_fd());
             return Ok(());
         };
-        slot.set(burst, Order::Stop);
+        slot.set(burst, BurstPermission::Stop);
         let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
         let last_activity = (held, slot.activity());
         let may_send = false;
@@ -132,9 +132,9 @@ impl Bursts {
         let Some(burst) = &mut connection.burst else { return };
         let payload = |rate: Rate| (rate.as_bps() as f64 * self.share / 8.0) as u64;
         let order = match verdict {
-            SendPermission::Rate(rate) => Order::Send(Some(payload(rate))),
-            SendPermission::Stopped => Order::Stop,
-            SendPermission::Free => Order::Send(None),
+            SendPermission::Rate(rate) => BurstPermission::Send(Some(payload(rate))),
+            SendPermission::Stopped => BurstPermission::Stop,
+            SendPermission::Free => BurstPermission::Send(None),
         };
         slot.set(burst.number, order);
         debug!(
@@ -234,7 +234,7 @@ impl Bursts {
             return Ok(());
         }
         if let Some(burst) = connection.burst.take() {
-            slot.set(burst.number, Order::None);
+            slot.set(burst.number, BurstPermission::None);
             agent.finish(burst.msg);
             self.places.remove(&burst.msg);
         }

@@ -14,7 +14,7 @@ use netlink_packet_sock_diag::constants::{
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use netlink_sys::{Socket, SocketAddr};
-use rampmeter_gate::Tuple;
+use rampmeter_gate::ConnectionAddresses;
 
 /// Queries the kernel about connections, one at a time.
 pub(super) struct Probe {
@@ -43,8 +43,11 @@ impl Probe {
     ///
     /// # Errors
     /// Errors of the system.
-    pub(super) fn unacknowledged(&mut self, tuple: &Tuple) -> io::Result<Option<u64>> {
-        let Tuple { local, remote } = *tuple;
+    pub(super) fn unacknowledged(
+        &mut self,
+        tuple: &ConnectionAddresses,
+    ) -> io::Result<Option<u64>> {
+        let ConnectionAddresses { local, remote } = *tuple;
         self.serial = self.serial.wrapping_add(1);
         let mut header = NetlinkHeader::default();
         (header.flags, header.sequence_number) = (NLM_F_REQUEST, self.serial);
@@ -111,7 +114,7 @@ mod tests {
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (peer, _) = listener.accept().unwrap();
         let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
-        let tuple = Tuple { local, remote };
+        let tuple = ConnectionAddresses { local, remote };
         let mut probe = Probe::new().unwrap();
         assert_eq!(probe.unacknowledged(&tuple).unwrap(), Some(0));
         stream.set_nonblocking(true).unwrap();
@@ -126,7 +129,7 @@ mod tests {
     fn a_listener_is_no_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let local = listener.local_addr().unwrap();
-        let tuple = Tuple { local, remote: "127.0.0.1:9".parse().unwrap() };
+        let tuple = ConnectionAddresses { local, remote: "127.0.0.1:9".parse().unwrap() };
         assert_eq!(Probe::new().unwrap().unacknowledged(&tuple).unwrap(), None);
     }
 }

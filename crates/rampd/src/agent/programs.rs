@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rampmeter_gate::{NOTE_LEN, Region, Settings, SlotNote, Tuple};
+use rampmeter_gate::{ConnectionAddresses, NOTE_LEN, Region, Settings, SlotNote};
 use rampmeter_ring::Listener;
 use rampmeter_types::{NodeId, Span, Time};
 use rustix::buffer::spare_capacity;
@@ -25,7 +25,7 @@ use super::event::{Burst, ProgramEvent};
 /// A connection that has a slot.
 #[derive(Debug)]
 pub(super) struct Connection {
-    pub(super) tuple: Tuple,
+    pub(super) tuple: ConnectionAddresses,
     pub(super) dst: NodeId,
     /// Agent's end of the gate.
     pub(super) gate: OwnedFd,

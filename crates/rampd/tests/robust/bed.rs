@@ -68,7 +68,7 @@ pub(crate) fn message(from: &Port, to: &Port, bytes: &[u8]) {
 }
 
 /// Nodes, which end when it is dropped.
-pub(crate) struct Bed {
+pub(crate) struct Testbed {
     folder: tempfile::TempDir,
     addresses: Vec<SocketAddr>,
     nodes: BTreeMap<usize, Child>,
@@ -76,7 +76,7 @@ pub(crate) struct Bed {
     namespace: Option<String>,
 }
 
-impl Bed {
+impl Testbed {
     /// Writes the configurations of two nodes; `more` is a part of both.
     pub(crate) fn new(more: &str) -> Self {
         Self::with(more, None)
@@ -263,7 +263,7 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for Testbed {
     fn drop(&mut self) {
         for child in self.nodes.values_mut() {
             let _ = child.kill();

@@ -15,7 +15,7 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bed::{Bed, SERVICE, wait_until};
+use bed::{SERVICE, Testbed, wait_until};
 use rampmeter_ring::{Port, PortConfig};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
     drop(closed);
     let logs: [Stdio; 3] = [full_disk().into(), broken.into(), unread.into()];
     for log in logs {
-        let mut bed = Bed::new("");
+        let mut bed = Testbed::new("");
         bed.start_with(0, log);
         bed.start(1);
         let (a, b) = (bed.port(0), bed.port(1));
@@ -64,7 +64,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
 /// A program that is refused repeatedly does not fill the disk. Log files have no colours.
 #[test]
 fn lines_that_outsiders_cause_are_limited() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     bed.start(0);
     let _port = bed.port(0);
     for _ in 0..2_000 {
@@ -80,7 +80,7 @@ fn lines_that_outsiders_cause_are_limited() {
 /// A slow read of a configuration: a pipe that no process writes to yet.
 #[test]
 fn a_slow_reload_does_not_hold_up_the_node() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     bed.start(0);
     bed.start(1);
     let (a, b) = (bed.port(0), bed.port(1));
@@ -106,7 +106,7 @@ fn a_slow_reload_does_not_hold_up_the_node() {
 /// A limit of file sizes costs lines of the log and memory for programs, but ends no node.
 #[test]
 fn a_limit_of_file_sizes_ends_no_node() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     bed.start(0);
     bed.start(1);
     let (a, b) = (bed.port(0), bed.port(1));
@@ -125,10 +125,10 @@ fn a_limit_of_file_sizes_ends_no_node() {
 fn a_reload_changes_the_rights_to_services() {
     let own = rustix::process::geteuid().as_raw();
     let rights = |uid: u32| format!("[[service]]\nid = {SERVICE}\nusers = [{uid}]\n");
-    let mut bed = Bed::new(&rights(own));
+    let mut bed = Testbed::new(&rights(own));
     bed.start(0);
     let port = bed.port(0);
-    let reload = |bed: &Bed, uid| {
+    let reload = |bed: &Testbed, uid| {
         let n = bed.log(0).matches("configuration reloaded").count();
         bed.configure(0, &rights(uid));
         bed.signal(0, "HUP");
@@ -146,7 +146,7 @@ fn a_reload_changes_the_rights_to_services() {
 /// Clients at `metrics` with half of a request block neither Prometheus nor programs.
 #[test]
 fn incomplete_requests_for_metrics_do_not_block_others() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
     bed.add_to_node(0, &format!("metrics-address = \"{address}\""));
     bed.start(0);
@@ -180,7 +180,7 @@ fn incomplete_requests_for_metrics_do_not_block_others() {
 /// once when descriptors are exhausted; `rampd status` is answered.
 #[test]
 fn a_lack_of_descriptors_is_reported_at_once() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     let address = format!("127.0.0.1:{}", bed::free_port());
     bed.add_to_node(0, &format!("metrics-address = \"{address}\""));
     bed.start(0);
@@ -208,7 +208,7 @@ fn a_lack_of_descriptors_is_reported_at_once() {
 /// The service manager is notified that the node is alive, as long as the node's own thread runs.
 #[test]
 fn the_watchdog_monitors_the_thread_of_the_node() {
-    let mut bed = Bed::new("");
+    let mut bed = Testbed::new("");
     let path = bed.folder().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(SECOND * 10)).unwrap();
@@ -228,7 +228,7 @@ fn the_watchdog_monitors_the_thread_of_the_node() {
 /// within a second.
 #[test]
 fn a_path_that_narrows_is_found_within_a_second() {
-    let Some(mut bed) = Bed::in_namespace("mtu = 9000") else { return };
+    let Some(mut bed) = Testbed::in_namespace("mtu = 9000") else { return };
     bed.start(0);
     bed.start(1);
     let (a, b) = (bed.port(0), bed.port(1));

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rampmeter_ring::{Failure, Outcome};
 
-use crate::bed::{self, Bed, wait_until};
+use crate::bed::{self, Testbed, wait_until};
 
 /// Creates nodes whose configurations differ from that of a bed by a replacement in each.
-fn bed_of(changes: [&[(&str, &str)]; 2]) -> Bed {
-    let mut bed = Bed::new("");
+fn bed_of(changes: [&[(&str, &str)]; 2]) -> Testbed {
+    let mut bed = Testbed::new("");
     for (node, changes) in changes.into_iter().enumerate() {
         for (from, to) in changes {
             bed.replace(node, from, to);
@@ -21,7 +21,7 @@ fn bed_of(changes: [&[(&str, &str)]; 2]) -> Bed {
 
 /// Checks that long messages from node 0 end within seconds: they fail because of the settings that
 /// differ, or some arrive if `may_arrive`.
-fn long_messages_end(bed: &Bed, case: &str, may_arrive: bool) {
+fn long_messages_end(bed: &Testbed, case: &str, may_arrive: bool) {
     let a = bed.port(0);
     let _b = bed.port(1);
     for _ in 0..2 {

@@ -24,15 +24,15 @@ use rampmeter_types::envelope::{HostPacket, IPV4_UDP, Protection};
 use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 
 /// Running nodes.
-pub(crate) struct Bed {
+pub(crate) struct Testbed {
     /// Sockets, by node number.
     pub(crate) sockets: Vec<PathBuf>,
     signals: Vec<Signals>,
     threads: Vec<JoinHandle<NodeStats>>,
 }
 
-/// Configuration of a bed.
-pub(crate) struct BedConfig {
+/// Configuration of a testbed.
+pub(crate) struct TestbedConfig {
     /// Number of nodes.
     pub(crate) n_nodes: usize,
     /// Sending rate of each node in Mbit/s.
@@ -49,7 +49,7 @@ pub(crate) struct BedConfig {
     pub(crate) rtt: Span,
 }
 
-impl Default for BedConfig {
+impl Default for TestbedConfig {
     fn default() -> Self {
         Self {
             n_nodes: 2,
@@ -64,7 +64,7 @@ impl Default for BedConfig {
     }
 }
 
-impl BedConfig {
+impl TestbedConfig {
     /// Returns a transport as its nodes run it, in its default preset.
     pub(crate) fn protocol<T: RegisteredTransport>(&self) -> T::Config {
         let access_rate = Rate::from_bps(self.mbps * 1_000_000).unwrap();
@@ -85,14 +85,14 @@ impl BedConfig {
     }
 }
 
-impl Bed {
+impl Testbed {
     /// Starts nodes of pHost with sockets in the folder `dir`.
-    pub(crate) fn start(dir: &Path, config: &BedConfig) -> Self {
+    pub(crate) fn start(dir: &Path, config: &TestbedConfig) -> Self {
         Self::of::<PhostTransport>(dir, config)
     }
 
     /// Starts nodes of a transport.
-    pub(crate) fn of<T: RegisteredTransport>(dir: &Path, config: &BedConfig) -> Self {
+    pub(crate) fn of<T: RegisteredTransport>(dir: &Path, config: &TestbedConfig) -> Self {
         let addrs = addresses(Ipv4Addr::LOCALHOST.into(), config.n_nodes);
         let sockets: Vec<PathBuf> =
             (0..config.n_nodes).map(|n| dir.join(format!("node{n}.sock"))).collect();
@@ -122,7 +122,7 @@ fn run<T: RegisteredTransport>(
     socket: &Path,
     addrs: &[SocketAddr],
     node: usize,
-    bed: &BedConfig,
+    bed: &TestbedConfig,
     signals: Signals,
 ) -> JoinHandle<NodeStats> {
     let protocol = Arc::new(bed.protocol::<T>());

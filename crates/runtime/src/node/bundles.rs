@@ -5,16 +5,16 @@
 //! one of 1500.
 //!
 //! The present way: the control packets of one iteration for a node are sent together. Several form
-//! a bundle ([`Kind::Bundle`]); one is sent alone. Under load a bundle also waits for packets of
-//! later iterations, for at most `coalescing`. Hazard: the packets of a bundle are lost, or marked
-//! by switches, together.
+//! a bundle ([`DatagramKind::Bundle`]); one is sent alone. Under load a bundle also waits for
+//! packets of later iterations, for at most `coalescing`. Hazard: the packets of a bundle are lost,
+//! or marked by switches, together.
 
 use rampmeter_types::packet::Marks;
 use rampmeter_types::wire::Writer;
 use rampmeter_types::{Header, MsgId, NodeId, Priority, Time, WireError};
 
 use crate::datapath::{Rail, Route};
-use rampmeter_types::envelope::{Envelope, Incarnation, Kind};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Incarnation};
 
 /// Control packets that are sent together.
 #[derive(Debug)]
@@ -30,10 +30,10 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// Returns the kind of the datagram, and the bytes after the envelope.
-    pub(super) fn contents(&self) -> (Kind, &[u8]) {
+    pub(super) fn contents(&self) -> (DatagramKind, &[u8]) {
         match self.n {
-            1 => (Kind::Control { msg: self.first }, &self.bytes[Envelope::BUNDLE_ENTRY..]),
-            n => (Kind::Bundle { n }, &self.bytes),
+            1 => (DatagramKind::Control { msg: self.first }, &self.bytes[Envelope::BUNDLE_ENTRY..]),
+            n => (DatagramKind::Bundle { n }, &self.bytes),
         }
     }
 }
@@ -180,8 +180,8 @@ mod tests {
                         let (kind, bytes) = bundle.contents();
                         prop_assert!(Envelope::CONTROL_LEN + bytes.len() <= ROOM);
                         match kind {
-                            Kind::Control { msg } => each(msg, bytes),
-                            Kind::Bundle { n } => for_each_bundled(n, bytes, each).unwrap(),
+                            DatagramKind::Control { msg } => each(msg, bytes),
+                            DatagramKind::Bundle { n } => for_each_bundled(n, bytes, each).unwrap(),
                             other => prop_assert!(false, "{other:?}"),
                         }
                     }

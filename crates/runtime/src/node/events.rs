@@ -2,11 +2,11 @@
 
 use rampmeter_types::{Bytes, Endpoint, Event, MsgId};
 
-use super::state::State;
+use super::state::NodeState;
 use crate::app::{Applications, Failure, Outcome, Submission, Ticket};
-use rampmeter_types::envelope::Kind;
+use rampmeter_types::envelope::DatagramKind;
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Handles the endpoint's events. `failure` is the reason for messages that it reports as
     /// failed.
     pub(super) fn on_events(&mut self, failure: Failure) {
@@ -26,7 +26,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                         self.queue_note(
                             src,
                             self.peers.peer_incarnation(src),
-                            Kind::Corrupt { msg },
+                            DatagramKind::Corrupt { msg },
                         );
                         continue;
                     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_types::Endpoint;
 
-use super::state::State;
+use super::state::NodeState;
 use crate::app::{
     Admission, Applications, Assembly, Failure, Outcome, Payload, Submission, Ticket,
 };
@@ -69,7 +69,7 @@ impl<P: Payload, A: Assembly> LocalCopy<P, A> {
     }
 }
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Delivers a message to an application of this node, or begins to.
     pub(super) fn deliver_here(&mut self, submission: Submission<A::Payload>) {
         let Submission { app, ticket, service, payload, .. } = submission;

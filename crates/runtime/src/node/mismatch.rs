@@ -6,8 +6,8 @@
 //!    longer than any packet of the receiver. The transport of the sender may retransmit forever,
 //!    because short packets pass and are answered.
 //! 2. A receiver that can read packets but not reassemble the message reports this
-//!    ([`Kind::Corrupt`](rampmeter_types::envelope::Kind::Corrupt)), and the message fails at once.
-//!    It cannot do so for dropped packets.
+//!    ([`DatagramKind::Corrupt`](rampmeter_types::envelope::DatagramKind::Corrupt)), and the
+//!    message fails at once. It cannot do so for dropped packets.
 //! 3. So the sender watches messages to peers that differ in `network.mtu` or in the transport. It
 //!    fails those of which no further byte has been sent for some time: [`STALL`], or
 //!    [`NodeConfig::connect_timeout`](crate::NodeConfig::connect_timeout) if only the transport's
@@ -17,7 +17,7 @@
 use rampmeter_types::envelope::TransportId;
 use rampmeter_types::{Endpoint, NodeId, Span, Time};
 
-use super::state::State;
+use super::state::NodeState;
 use crate::app::{Applications, Failure, Outcome};
 
 /// Time without progress after which a message fails whose receiver has another `network.mtu` or
@@ -26,7 +26,7 @@ const STALL: Span = Span::from_us(2_000_000);
 /// Interval at which messages to such peers are checked.
 const EVERY: Span = Span::from_us(250_000);
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Records that a peer runs another transport.
     pub(super) fn on_other_transport(&mut self, now: Time, peer: NodeId, theirs: TransportId) {
         self.peers.on_other_transport(now, peer, theirs);

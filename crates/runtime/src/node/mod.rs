@@ -9,14 +9,14 @@
 //! The present way: [`Node::poll`] runs one iteration at an instant. It receives a batch of
 //! packets, reads submissions, fires timers and sends, in this order. It then returns the time of
 //! the next call. Each step has a file (`receive`, `verify`, `submit`, `events`, `transmit`). All
-//! of them work on [`State`], which excludes the datapath, so that the datapath can lend its
+//! of them work on [`NodeState`], which excludes the datapath, so that the datapath can lend its
 //! buffers. The node never reads a clock, so tests run it on simulated time, and a seed replays a
 //! run.
 //!
 //! Hazards:
 //!
 //! * A late iteration must not delay paced packets, so it starts from the deadline of the overdue
-//!   timer, at most one burst ago ([`State::as_of`]; `dcpim_loses_no_rate_to_late_timers`). The
+//!   timer, at most one burst ago ([`NodeState::as_of`]; `dcpim_loses_no_rate_to_late_timers`). The
 //!   endpoint's time must never decrease.
 //! * Packets are received and sent in batches, so that neither direction starves the other. If a
 //!   batch is full, [`Node::poll`] returns `now`.
@@ -52,12 +52,12 @@ use crate::datapath::Datapath;
 use crate::liveness::RailView;
 use crate::peer::PeerView;
 use crate::stats::NodeStats;
-use state::{BATCH, State};
+use state::{BATCH, NodeState};
 
 /// One host's transport.
 pub struct Node<E: Endpoint, D, A: Applications> {
     datapath: D,
-    state: State<E, A>,
+    state: NodeState<E, A>,
     arrivals: Arrivals,
     /// True if the latest iteration has not done all work that can be done now.
     has_more: bool,
@@ -72,8 +72,14 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         apps: A,
         now: Time,
     ) -> Self {
-        let state =
-            State::new(config, protocol, apps, datapath.datagram_max(), datapath.n_rails(), now);
+        let state = NodeState::new(
+            config,
+            protocol,
+            apps,
+            datapath.datagram_max(),
+            datapath.n_rails(),
+            now,
+        );
         Self { datapath, state, arrivals: Arrivals::default(), has_more: false }
     }
 
@@ -183,7 +189,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// Returns the views of its peers.
     pub fn peers(&self) -> impl Iterator<Item = PeerView> {
-        let State { peers, outbox, config, .. } = &self.state;
+        let NodeState { peers, outbox, config, .. } = &self.state;
         let headers = self.datapath.overhead().saturating_sub(LINK_OVERHEAD);
         peers.views(config.node, headers, |peer| outbox.count_to(peer))
     }
@@ -199,7 +205,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
     /// Sends hellos to all peers, to measure their round trips and compare settings. Unresponsive
     /// peers are skipped increasingly often.
     pub fn send_hellos(&mut self, now: Time) {
-        let State { peers, config, .. } = &mut self.state;
+        let NodeState { peers, config, .. } = &mut self.state;
         peers.send_hellos(now, config.node);
     }
 
@@ -282,7 +288,7 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
 
     /// Returns true if this node has no messages in flight.
     pub fn is_drained(&self) -> bool {
-        let State { outbox, peers, local, .. } = &self.state;
+        let NodeState { outbox, peers, local, .. } = &self.state;
         outbox.len() + peers.n_waiting() + local.len() == 0
     }
 

@@ -10,7 +10,7 @@ use rampmeter_types::{
     Bytes, Endpoint, Header, MsgId, NodeId, Packet, PayloadRef, Priority, Receipt, Span, Time,
 };
 
-use super::state::{BATCH, State};
+use super::state::{BATCH, NodeState};
 use super::verify::{CorruptMessage, PayloadShare};
 use crate::app::{Admission, Applications, Assembly, Failure, Outcome};
 use crate::datapath::ArrivedPacket;
@@ -18,12 +18,12 @@ use crate::digest::ReceiveDigest;
 use crate::inbox::{FragmentState, HeldMessage, RefusalReason};
 use crate::outbox::OutgoingMessage;
 use crate::peer::HelloOutcome;
-use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, for_each_bundled};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Fragment, Incarnation, for_each_bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
 const ROOM_EVERY: Span = Span::from_us(100);
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Handles a datagram: a packet of the endpoint, or a note of another node.
     pub(super) fn on_datagram(&mut self, now: Time, arrived: ArrivedPacket<'_>) {
         let ArrivedPacket { bytes, from, rail, marks } = arrived;
@@ -44,10 +44,10 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         } else {
             let body = &bytes[read..];
             match kind {
-                Kind::Hello { nonce } => {
+                DatagramKind::Hello { nonce } => {
                     self.compare(now, src, body);
                     // On the same network: the peer may be testing it.
-                    self.answer(src, Some(src_incarnation), Kind::HelloAck { nonce }, rail);
+                    self.answer(src, Some(src_incarnation), DatagramKind::HelloAck { nonce }, rail);
                     if self.peers.peer_incarnation(src) != Some(src_incarnation) {
                         self.peers.call(now, src);
                     }
@@ -59,7 +59,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                     self.stats.stale_packets += 1;
                     self.peers.call(now, src);
                 }
-                Kind::HelloAck { nonce } => {
+                DatagramKind::HelloAck { nonce } => {
                     self.compare(now, src, body);
                     self.on_hello_reply(now, src, rail, nonce, src_incarnation);
                 }
@@ -82,34 +82,34 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         now: Time,
         src: NodeId,
         marks: Marks,
-        kind: Kind,
+        kind: DatagramKind,
         body: &[u8],
     ) {
         match kind {
-            Kind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
-            Kind::Corrupt { msg } => {
+            DatagramKind::Refused { msg } => self.on_refused(now, src, msg, Failure::Refused),
+            DatagramKind::Corrupt { msg } => {
                 let is_incompatible = self.peers.is_incompatible(src);
                 let failure = if is_incompatible { Failure::Mismatch } else { Failure::Corrupt };
                 self.on_refused(now, src, msg, failure);
             }
-            Kind::Control { msg } => self.on_packet(now, src, marks, msg, None, body),
-            Kind::Bundle { n } => {
+            DatagramKind::Control { msg } => self.on_packet(now, src, marks, msg, None, body),
+            DatagramKind::Bundle { n } => {
                 let each = |msg, header: &[u8]| self.on_packet(now, src, marks, msg, None, header);
                 if for_each_bundled(n, body, each).is_err() {
                     self.stats.malformed_packets += 1;
                 }
             }
-            Kind::Data { msg, fragment } => {
+            DatagramKind::Data { msg, fragment } => {
                 self.on_packet(now, src, marks, msg, Some(fragment), body)
             }
-            Kind::Hello { .. } | Kind::HelloAck { .. } => {
+            DatagramKind::Hello { .. } | DatagramKind::HelloAck { .. } => {
                 unreachable!("handled for any incarnation")
             }
             // The datapath handles these itself.
-            Kind::Initiation { .. }
-            | Kind::Response { .. }
-            | Kind::Cookie { .. }
-            | Kind::Confirmation => self.stats.malformed_packets += 1,
+            DatagramKind::Initiation { .. }
+            | DatagramKind::Response { .. }
+            | DatagramKind::Cookie { .. }
+            | DatagramKind::Confirmation => self.stats.malformed_packets += 1,
         }
     }
 
@@ -257,8 +257,8 @@ impl<E: Endpoint, A: Applications> State<E, A> {
 
     pub(super) fn note_refusal(&mut self, src: NodeId, msg: MsgId, why: RefusalReason) {
         let kind = match why {
-            RefusalReason::NoReceiver => Kind::Refused { msg },
-            RefusalReason::Corrupt => Kind::Corrupt { msg },
+            RefusalReason::NoReceiver => DatagramKind::Refused { msg },
+            RefusalReason::Corrupt => DatagramKind::Corrupt { msg },
         };
         self.queue_note(src, self.peers.peer_incarnation(src), kind);
     }

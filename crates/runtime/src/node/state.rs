@@ -22,7 +22,7 @@ use crate::stats::NodeStats;
 pub(super) const BATCH: usize = 64;
 
 /// State of a node without its datapath.
-pub(super) struct State<E: Endpoint, A: Applications> {
+pub(super) struct NodeState<E: Endpoint, A: Applications> {
     pub(super) config: NodeConfig,
     pub(super) endpoint: E,
     pub(super) apps: A,
@@ -58,7 +58,7 @@ pub(super) struct State<E: Endpoint, A: Applications> {
     pub(super) stats: NodeStats,
 }
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     pub(super) fn new(
         config: NodeConfig,
         protocol: Arc<E::Config>,

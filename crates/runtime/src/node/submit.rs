@@ -4,13 +4,13 @@ use std::cell::Cell;
 
 use rampmeter_types::{Bytes, Endpoint, Message, MsgId, Time};
 
-use super::state::{BATCH, State};
+use super::state::{BATCH, NodeState};
 use crate::app::{Applications, Failure, Outcome, Payload, Submission};
 use crate::outbox::OutgoingMessage;
 use crate::peer::QueuedMessage;
 use crate::send_queues::QueueKey;
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Reads submissions of the applications, at most a batch; returns true if there were any. A
     /// message is queued until its receiver's incarnation is known.
     pub(super) fn take_submissions(&mut self, now: Time) -> bool {

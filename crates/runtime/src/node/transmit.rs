@@ -10,11 +10,11 @@ use rampmeter_types::{
 };
 
 use super::bundles::BundleKey;
-use super::state::{BATCH, State};
+use super::state::{BATCH, NodeState};
 use crate::app::{Applications, Outcome, Payload, Submission};
 use crate::datapath::{Datapath, Rail, Route};
 use crate::digest::{count_out, digest_to_be};
-use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Fragment, Incarnation, Protection};
 
 /// A packet of the node itself, apart from the protocol: a hello, its answer, or a request to abort
 /// a message.
@@ -24,12 +24,12 @@ pub(super) struct ControlNote {
     rail: Rail,
     /// Incarnation of the receiver; `None` in a hello, which requests it.
     incarnation: Option<Incarnation>,
-    kind: Kind,
+    kind: DatagramKind,
     /// Bytes of a hello that probes the path.
     len: Option<usize>,
 }
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Sends all packets that may be sent now: all notes, then at most a batch of packets. Returns
     /// true if there are more. `are_many` is true if packets arrive at a high rate.
     pub(super) fn transmit<D: Datapath>(
@@ -75,7 +75,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (agreement, mut sent) = (self.config.agreement, 0);
         let write = |out: &mut [u8]| {
             sent = envelope.encode(out).unwrap_or(0);
-            if matches!(kind, Kind::Hello { .. } | Kind::HelloAck { .. }) {
+            if matches!(kind, DatagramKind::Hello { .. } | DatagramKind::HelloAck { .. }) {
                 sent += agreement.encode(&mut out[sent..]).unwrap_or(0);
             }
             if let Some(len) = len.filter(|len| *len > sent) {
@@ -127,7 +127,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         let (service, size, offset) = (message.service, message.size, offset as u32);
         let digest = digest_to_be(&message.digest, offset, len.into(), size);
         let fragment = Fragment { service, offset, size, digest };
-        let envelope = self.envelope(dst, Some(incarnation), Kind::Data { msg, fragment });
+        let envelope = self.envelope(dst, Some(incarnation), DatagramKind::Data { msg, fragment });
         let path = path.unwrap_or_else(|| self.paths.next(|| self.rng.bits() as u16));
         let mut sent = 0;
         datapath.send(Route { dst, class, path, rail: Rail::Any, marks }, |out| {
@@ -195,7 +195,12 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         self.stats.sent_bytes += bytes as u64;
     }
 
-    fn envelope(&self, dst: NodeId, dst_incarnation: Option<Incarnation>, kind: Kind) -> Envelope {
+    fn envelope(
+        &self,
+        dst: NodeId,
+        dst_incarnation: Option<Incarnation>,
+        kind: DatagramKind,
+    ) -> Envelope {
         Envelope {
             transport: self.config.transport,
             src: self.config.node,
@@ -207,8 +212,13 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         }
     }
 
-    /// Queues a note, which the next [`State::transmit`] sends.
-    pub(super) fn queue_note(&mut self, dst: NodeId, incarnation: Option<Incarnation>, kind: Kind) {
+    /// Queues a note, which the next [`NodeState::transmit`] sends.
+    pub(super) fn queue_note(
+        &mut self,
+        dst: NodeId,
+        incarnation: Option<Incarnation>,
+        kind: DatagramKind,
+    ) {
         self.notes.push_back(ControlNote { dst, rail: Rail::Any, incarnation, kind, len: None });
     }
 
@@ -217,7 +227,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
         &mut self,
         dst: NodeId,
         incarnation: Option<Incarnation>,
-        kind: Kind,
+        kind: DatagramKind,
         rail: u8,
     ) {
         self.notes.push_back(ControlNote {
@@ -239,7 +249,7 @@ impl<E: Endpoint, A: Applications> State<E, A> {
                 dst,
                 rail,
                 incarnation: None,
-                kind: Kind::Hello { nonce },
+                kind: DatagramKind::Hello { nonce },
                 len,
             });
         };

@@ -7,7 +7,7 @@
 
 use rampmeter_types::{Endpoint, MsgId, NodeId, Packet, Time};
 
-use super::state::State;
+use super::state::NodeState;
 use crate::app::Applications;
 use crate::digest::ReceiveDigest;
 use crate::inbox::RefusalReason;
@@ -33,7 +33,7 @@ impl PayloadShare {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CorruptMessage;
 
-impl<E: Endpoint, A: Applications> State<E, A> {
+impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Checks a message with the packet that completes it. Returns its digest with the packet, or
     /// `None` if the packet is a duplicate.
     pub(super) fn verify(

@@ -12,7 +12,7 @@ use rampmeter_types::fabric::Spray;
 use rampmeter_types::{Bytes, ClockOrigin, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::net::{DELAY, Fates, Link, Links, Pings, RATE, Source};
+use crate::net::{DELAY, Link, Links, MessageOutcomes, Pings, RATE, Source};
 
 const PEERS: u32 = 16;
 /// Time after which messages that have not ended count as lost.
@@ -23,7 +23,7 @@ const PATIENCE: Span = Span::from_us(10_000_000);
 
 /// Senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TrafficPattern {
     Out,
     In,
     One,
@@ -36,7 +36,7 @@ pub(crate) enum Shape {
     Long,
 }
 
-impl Shape {
+impl TrafficPattern {
     /// Returns true if a third node is pinged meanwhile, and nodes take time for datagrams.
     pub(crate) fn has_pings(self) -> bool {
         self.per_datagram() > Span::ZERO
@@ -53,9 +53,16 @@ impl Shape {
 
     fn destinations(self, node: u32) -> Vec<NodeId> {
         match (self, node) {
-            (Shape::Out, 0) => (1..=PEERS).map(NodeId::new).collect(),
-            (Shape::In, 1..=PEERS) => vec![NodeId::new(0)],
-            (Shape::One | Shape::Third | Shape::Two | Shape::Slow | Shape::Long, 0) => {
+            (TrafficPattern::Out, 0) => (1..=PEERS).map(NodeId::new).collect(),
+            (TrafficPattern::In, 1..=PEERS) => vec![NodeId::new(0)],
+            (
+                TrafficPattern::One
+                | TrafficPattern::Third
+                | TrafficPattern::Two
+                | TrafficPattern::Slow
+                | TrafficPattern::Long,
+                0,
+            ) => {
                 vec![NodeId::new(1)]
             }
             _ => Vec::new(),
@@ -68,19 +75,20 @@ impl Shape {
         node: u32,
         messages: u64,
         links: &Rc<RefCell<Links>>,
-        fates: &Rc<RefCell<Fates>>,
+        fates: &Rc<RefCell<MessageOutcomes>>,
     ) -> Source {
         let to = self.destinations(node);
         let left = match self {
             _ if to.is_empty() => 0,
-            Shape::In => messages / u64::from(PEERS),
+            TrafficPattern::In => messages / u64::from(PEERS),
             _ => messages,
         };
         let pings = Pings { to: NodeId::new(2), at: Time::ZERO, is_in_flight: false };
         let pings = (self.has_pings() && node == 0).then_some(pings);
         let (links, fates) = (Rc::clone(links), Rc::clone(fates));
-        let programs = if matches!(self, Shape::Two | Shape::Slow) { 2 } else { 1 };
-        let size = if self == Shape::Long { 20_000 } else { 200 };
+        let programs =
+            if matches!(self, TrafficPattern::Two | TrafficPattern::Slow) { 2 } else { 1 };
+        let size = if self == TrafficPattern::Long { 20_000 } else { 200 };
         Source { to, left, size, programs, pings, shift: Span::ZERO, links, fates }
     }
 }
@@ -145,7 +153,7 @@ fn node<E: Endpoint + 'static>(
 /// Result of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    pub(crate) fates: Fates,
+    pub(crate) fates: MessageOutcomes,
     pub(crate) excess: u64,
     pub(crate) dropped: u64,
     pub(crate) ended: Time,
@@ -153,11 +161,11 @@ pub(crate) struct Outcome {
 }
 
 /// Submits the messages and runs until all have ended.
-pub(crate) fn run<T: RegisteredTransport>(shape: Shape, messages: u64) -> Outcome {
-    let mut bed = Bed::new::<T>(shape, messages);
+pub(crate) fn run<T: RegisteredTransport>(shape: TrafficPattern, messages: u64) -> Outcome {
+    let mut bed = Testbed::new::<T>(shape, messages);
     let before = processor_time();
     let each = shape.per_datagram();
-    let is_over = |fates: &Fates| fates.completed + fates.failed == messages;
+    let is_over = |fates: &MessageOutcomes| fates.completed + fates.failed == messages;
     let ended = bed.run_until(Time::ZERO + LIMIT, each, is_over);
     let processor = processor_time() - before;
     let excess = bed.nodes.iter().map(|node| node.excess()).sum();
@@ -166,22 +174,22 @@ pub(crate) fn run<T: RegisteredTransport>(shape: Shape, messages: u64) -> Outcom
 }
 
 /// Hosts, and the arbiters of their transport.
-pub(crate) struct Bed {
+pub(crate) struct Testbed {
     nodes: Vec<Box<dyn Turns>>,
     next: Vec<Time>,
     free: Vec<Time>,
     pub(crate) links: Rc<RefCell<Links>>,
-    pub(crate) fates: Rc<RefCell<Fates>>,
+    pub(crate) fates: Rc<RefCell<MessageOutcomes>>,
 }
 
-impl Bed {
-    pub(crate) fn new<T: RegisteredTransport>(shape: Shape, messages: u64) -> Self {
+impl Testbed {
+    pub(crate) fn new<T: RegisteredTransport>(shape: TrafficPattern, messages: u64) -> Self {
         Self::with_clocks::<T>(shape, messages, |_| (Span::ZERO, ClockOrigin::default()))
     }
 
     /// Creates nodes whose clocks are ahead of the simulation's time, with their origins.
     pub(crate) fn with_clocks<T: RegisteredTransport>(
-        shape: Shape,
+        shape: TrafficPattern,
         messages: u64,
         clock: impl Fn(u32) -> (Span, ClockOrigin),
     ) -> Self {
@@ -196,7 +204,7 @@ impl Bed {
             control_rtt,
             // As between real hosts by default, if nodes are slow or their programs end.
             abort_timeout_min: match shape {
-                Shape::Slow | Shape::Long => PATIENCE,
+                TrafficPattern::Slow | TrafficPattern::Long => PATIENCE,
                 _ => Span::ZERO,
             },
         };
@@ -206,7 +214,7 @@ impl Bed {
         let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config = Arc::new(config.expect("a transport of hosts"));
         let links = Rc::new(RefCell::new(Links::new(n)));
-        let fates = Rc::new(RefCell::new(Fates::default()));
+        let fates = Rc::new(RefCell::new(MessageOutcomes::default()));
         let make = |number: u32| {
             let clock = clock(number);
             let source =
@@ -227,7 +235,7 @@ impl Bed {
         &mut self,
         end: Time,
         each: Span,
-        is_over: impl Fn(&Fates) -> bool,
+        is_over: impl Fn(&MessageOutcomes) -> bool,
     ) -> Time {
         let Self { nodes, next, free, links, fates } = self;
         loop {

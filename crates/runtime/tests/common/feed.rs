@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rampmeter_runtime::app::{Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
 use rampmeter_runtime::wire::{
-    Envelope, Fragment, Incarnation, Kind, Protection, TransportId, for_each_bundled,
+    DatagramKind, Envelope, Fragment, Incarnation, Protection, TransportId, for_each_bundled,
 };
 use rampmeter_runtime::{Datapath, Node, NodeConfig};
 use rampmeter_types::packet::Marks;
@@ -30,15 +30,15 @@ pub(crate) const BURST: u64 = 3_000;
 
 /// Packets to arrive, and packets that the node has sent.
 #[derive(Debug, Default)]
-pub(crate) struct Wire {
+pub(crate) struct RecordedDatagrams {
     pub(crate) arriving: Vec<Vec<u8>>,
     pub(crate) sent: Vec<Vec<u8>>,
 }
 
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Feed(pub(crate) Rc<RefCell<Wire>>);
+pub(crate) struct RecordingDatapath(pub(crate) Rc<RefCell<RecordedDatagrams>>);
 
-impl Datapath for Feed {
+impl Datapath for RecordingDatapath {
     fn datagram_max(&self) -> usize {
         1_472
     }
@@ -73,16 +73,21 @@ impl Datapath for Feed {
 }
 
 /// Returns a datagram of the peer's incarnation `src_life`.
-pub(crate) fn datagram_of(src_life: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
+pub(crate) fn datagram_of(src_life: Incarnation, kind: DatagramKind, body: &[u8]) -> Vec<u8> {
     datagram_from(PEER, src_life, kind, body)
 }
 
 /// Returns a datagram of a peer whose incarnation the node has.
-pub(crate) fn datagram_of_end(src: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
+pub(crate) fn datagram_of_end(src: NodeId, kind: DatagramKind, body: &[u8]) -> Vec<u8> {
     datagram_from(src, PEER_LIFE, kind, body)
 }
 
-fn datagram_from(src: NodeId, src_incarnation: Incarnation, kind: Kind, body: &[u8]) -> Vec<u8> {
+fn datagram_from(
+    src: NodeId,
+    src_incarnation: Incarnation,
+    kind: DatagramKind,
+    body: &[u8],
+) -> Vec<u8> {
     let dst_incarnation = Some(MY_LIFE);
     let protection = Protection::Unprotected;
     let envelope = Envelope {
@@ -102,7 +107,7 @@ fn datagram_from(src: NodeId, src_incarnation: Incarnation, kind: Kind, body: &[
 }
 
 /// Returns a datagram of the peer whose incarnation the node has.
-pub(crate) fn datagram(kind: Kind, body: &[u8]) -> Vec<u8> {
+pub(crate) fn datagram(kind: DatagramKind, body: &[u8]) -> Vec<u8> {
     datagram_of(PEER_LIFE, kind, body)
 }
 
@@ -113,14 +118,14 @@ pub(crate) fn whole_message(msg: MsgId, header: &impl Header, size: usize) -> Ve
     let mut body = vec![0; header.wire_len()];
     header.encode(&mut body).unwrap();
     body.resize(body.len() + size, 1);
-    datagram(Kind::Data { msg, fragment }, &body)
+    datagram(DatagramKind::Data { msg, fragment }, &body)
 }
 
 /// A node that has exchanged hellos with one peer, and with arbiters if there are any, and its
 /// application.
 pub(crate) struct FedNode<E: Endpoint> {
-    pub(crate) node: Node<E, Feed, Hub>,
-    pub(crate) feed: Feed,
+    pub(crate) node: Node<E, RecordingDatapath, Hub>,
+    pub(crate) feed: RecordingDatapath,
     pub(crate) handle: HubHandle,
     pub(crate) port: Option<Port>,
     pub(crate) now: Time,
@@ -175,7 +180,7 @@ impl<E: Endpoint> FedNode<E> {
         };
         let (hub, handle) = Hub::new().unwrap();
         let port = Some(handle.open(SERVICE, port).unwrap());
-        let feed = Feed::default();
+        let feed = RecordingDatapath::default();
         let node = Node::new(config, Arc::new(protocol), feed.clone(), hub, Time::ZERO);
         let mut this = Self { node, feed, handle, port, now: Time::ZERO };
         this.meet(1 + n_arbiters);
@@ -189,11 +194,12 @@ impl<E: Endpoint> FedNode<E> {
         let sent = self.take_sent();
         for end in (1..=ends).map(NodeId::new) {
             let nonce = sent.iter().find_map(|envelope| match envelope.kind {
-                Kind::Hello { nonce } if envelope.dst == end => Some(nonce),
+                DatagramKind::Hello { nonce } if envelope.dst == end => Some(nonce),
                 _ => None,
             });
-            let here =
-                Kind::HelloAck { nonce: nonce.expect("a node that starts greets all others") };
+            let here = DatagramKind::HelloAck {
+                nonce: nonce.expect("a node that starts greets all others"),
+            };
             self.step(Some(datagram_of_end(end, here, &[])));
         }
         assert_eq!(self.node.n_responsive_peers(), ends as usize);
@@ -226,11 +232,11 @@ impl<E: Endpoint> FedNode<E> {
             let (envelope, read) = Envelope::decode(&bytes).unwrap();
             let header = |bytes: &[u8]| H::decode(bytes).unwrap().0;
             match envelope.kind {
-                Kind::Control { .. } | Kind::Data { .. } => {
+                DatagramKind::Control { .. } | DatagramKind::Data { .. } => {
                     packets.push((envelope, Some(header(&bytes[read..]))));
                 }
-                Kind::Bundle { n } => for_each_bundled(n, &bytes[read..], |msg, bytes| {
-                    let envelope = Envelope { kind: Kind::Control { msg }, ..envelope };
+                DatagramKind::Bundle { n } => for_each_bundled(n, &bytes[read..], |msg, bytes| {
+                    let envelope = Envelope { kind: DatagramKind::Control { msg }, ..envelope };
                     packets.push((envelope, Some(header(bytes))));
                 })
                 .unwrap(),
@@ -244,7 +250,7 @@ impl<E: Endpoint> FedNode<E> {
 /// Returns a packet without payload, as the peer of the node receives it.
 pub(crate) fn answer<H: Header>(envelope: &Envelope, header: H) -> Packet<H> {
     let msg = match envelope.kind {
-        Kind::Control { msg } => msg,
+        DatagramKind::Control { msg } => msg,
         kind => panic!("expected a control packet, got {kind:?}"),
     };
     Packet {

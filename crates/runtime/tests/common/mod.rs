@@ -74,7 +74,7 @@ impl ApplicationEvents {
 pub(crate) const SERVICE: u16 = 7;
 
 /// Nodes in memory on simulated time.
-pub(crate) struct MemBed<E: Endpoint> {
+pub(crate) struct MemTestbed<E: Endpoint> {
     pub(crate) net: MemNet,
     pub(crate) nodes: Vec<Option<MemNode<E>>>,
     pub(crate) now: Time,
@@ -89,7 +89,7 @@ pub(crate) struct MemBed<E: Endpoint> {
     pub(crate) deaf: Option<usize>,
 }
 
-impl<E: Endpoint> MemBed<E> {
+impl<E: Endpoint> MemTestbed<E> {
     pub(crate) fn new(
         protocol: E::Config,
         facts: &FabricFacts,

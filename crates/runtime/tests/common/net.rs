@@ -22,9 +22,9 @@ const QUEUE: Span = Span::from_us(400);
 
 /// A message of a number of bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Blank(pub(crate) usize);
+pub(crate) struct SizedPayload(pub(crate) usize);
 
-impl Payload for Blank {
+impl Payload for SizedPayload {
     fn size(&self) -> usize {
         self.0
     }
@@ -34,13 +34,13 @@ impl Payload for Blank {
     }
 }
 
-impl Assembly for Blank {
+impl Assembly for SizedPayload {
     fn write(&mut self, _offset: usize, _bytes: &[u8]) {}
 }
 
 /// Outcomes of the messages of all nodes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct MessageOutcomes {
     pub(crate) completed: u64,
     pub(crate) failed: u64,
     pub(crate) delivered: u64,
@@ -78,7 +78,7 @@ pub(crate) struct Source {
     /// Offset of the node's clock from the time of the simulation.
     pub(crate) shift: Span,
     pub(crate) links: Rc<RefCell<Links>>,
-    pub(crate) fates: Rc<RefCell<Fates>>,
+    pub(crate) fates: Rc<RefCell<MessageOutcomes>>,
 }
 
 impl Source {
@@ -88,11 +88,11 @@ impl Source {
 }
 
 impl Applications for Source {
-    type Payload = Blank;
-    type Assembly = Blank;
+    type Payload = SizedPayload;
+    type Assembly = SizedPayload;
 
-    fn poll_submission(&mut self) -> Option<Submission<Blank>> {
-        let (tenant, deadline, payload) = (TenantId::new(0), Time::NEVER, Blank(self.size));
+    fn poll_submission(&mut self) -> Option<Submission<SizedPayload>> {
+        let (tenant, deadline, payload) = (TenantId::new(0), Time::NEVER, SizedPayload(self.size));
         let (now, ping_at) = (self.links.borrow().now, self.next_ping());
         if let Some(pings) = self.pings.as_mut().filter(|_| ping_at <= now) {
             (pings.at, pings.is_in_flight) = (now, true);
@@ -131,11 +131,11 @@ impl Applications for Source {
         if self.fates.borrow().is_gone { Admission::Absent } else { Admission::Accept }
     }
 
-    fn open(&mut self, _service: u16, size: u32) -> Blank {
-        Blank(size as usize)
+    fn open(&mut self, _service: u16, size: u32) -> SizedPayload {
+        SizedPayload(size as usize)
     }
 
-    fn deliver(&mut self, _from: NodeId, service: u16, _message: Blank) {
+    fn deliver(&mut self, _from: NodeId, service: u16, _message: SizedPayload) {
         if service == 3 {
             return;
         }

@@ -6,7 +6,7 @@ use crate::common::*;
 use rampmeter_proto::phost::wire::PhostHeader;
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_runtime::app::PortConfig;
-use rampmeter_runtime::wire::Kind;
+use rampmeter_runtime::wire::DatagramKind;
 use rampmeter_types::{Header, MsgId, Span};
 
 const COALESCING: Span = Span::from_us(30);
@@ -31,7 +31,7 @@ fn submit_flows(fed: &mut FedNode<PhostHost>, flows: std::ops::Range<u32>) {
         };
         let mut body = vec![0; rts.wire_len()];
         rts.encode(&mut body).unwrap();
-        let bytes = datagram(Kind::Control { msg: MsgId::new(flow) }, &body);
+        let bytes = datagram(DatagramKind::Control { msg: MsgId::new(flow) }, &body);
         fed.feed.0.borrow_mut().arriving.push(bytes);
     }
 }
@@ -98,7 +98,7 @@ fn bundles_with_bytes_left_over_or_missing_are_malformed() {
     let body = [0, 1, 0, 0, 0, 0, 9];
     for (n, body) in [(2, &body[..]), (2, &[body, body].concat()[..13])] {
         let mut fed = node(Span::ZERO);
-        fed.step(Some(datagram(Kind::Bundle { n }, body)));
+        fed.step(Some(datagram(DatagramKind::Bundle { n }, body)));
         assert!(fed.node.stats().malformed_packets > 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Nodes whose clocks count from different instants, as if started months apart, with each
 //! transport of hosts. They behave like nodes whose clocks count from the same instant.
 
-use crate::bed::{Bed, Shape};
+use crate::bed::{Testbed, TrafficPattern};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::fastpod::FastpodTransport;
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
@@ -23,7 +23,7 @@ impl Visitor for ClockOrigins {
                 let shift = DAY * days(node);
                 (shift, ClockOrigin::from_ns(START_NS - shift.as_ps() / 1_000))
             };
-            let mut bed = Bed::with_clocks::<T>(Shape::Third, MESSAGES, clock);
+            let mut bed = Testbed::with_clocks::<T>(TrafficPattern::Third, MESSAGES, clock);
             bed.run_until(UNTIL, Span::ZERO, |_| false);
             let fates = bed.fates.borrow().clone();
             (fates.completed, fates.failed, fates.pings)

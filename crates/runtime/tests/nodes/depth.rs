@@ -1,8 +1,8 @@
 //! Many messages to one node, with a processing time of nodes per datagram, for each transport of
 //! hosts. All messages complete, and a third node is reachable meanwhile.
 
-use crate::bed::{Outcome, Shape, run};
-use crate::net::Fates;
+use crate::bed::{Outcome, TrafficPattern, run};
+use crate::net::MessageOutcomes;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_proto::fastpod::FastpodTransport;
@@ -28,8 +28,8 @@ impl Visitor for Deep {
         if T::NAME == CosyTransport::NAME {
             return;
         }
-        let Outcome { fates, excess, .. } = run::<T>(Shape::Two, MESSAGES);
-        let Fates { completed, failed, delivered, pings, pings_failed, .. } = fates;
+        let Outcome { fates, excess, .. } = run::<T>(TrafficPattern::Two, MESSAGES);
+        let MessageOutcomes { completed, failed, delivered, pings, pings_failed, .. } = fates;
         let of = T::NAME;
         assert_eq!((completed, failed, delivered), (MESSAGES, 0, MESSAGES), "{of}");
         assert_eq!((excess, pings_failed), (0, 0), "{of}");
@@ -53,8 +53,8 @@ impl Visitor for Slow {
         if is_left_out {
             return;
         }
-        let Outcome { fates, excess, .. } = run::<T>(Shape::Slow, SLOW_MESSAGES);
-        let Fates { completed, failed, delivered, mut pings, pings_failed, .. } = fates;
+        let Outcome { fates, excess, .. } = run::<T>(TrafficPattern::Slow, SLOW_MESSAGES);
+        let MessageOutcomes { completed, failed, delivered, mut pings, pings_failed, .. } = fates;
         let of = T::NAME;
         assert_eq!((completed, failed, delivered), (SLOW_MESSAGES, 0, SLOW_MESSAGES), "{of}");
         assert_eq!((excess, pings_failed), (0, 0), "{of}");

@@ -1,7 +1,7 @@
 //! A program that ends while messages arrive for it, for each transport of hosts.
 
-use crate::bed::{Bed, Shape};
-use crate::net::Fates;
+use crate::bed::{Testbed, TrafficPattern};
+use crate::net::MessageOutcomes;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::cosy::CosyTransport;
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
@@ -16,21 +16,21 @@ const PER_MESSAGE_MAX: u64 = 2_100;
 const SECOND: Span = Span::from_us(1_000_000);
 
 /// Nodes of which one has messages for a program that has just ended.
-fn left_by<T: RegisteredTransport>() -> (Bed, Time) {
-    let mut bed = Bed::new::<T>(Shape::Long, MESSAGES);
-    let is_begun = |fates: &Fates| fates.delivered >= 5;
+fn left_by<T: RegisteredTransport>() -> (Testbed, Time) {
+    let mut bed = Testbed::new::<T>(TrafficPattern::Long, MESSAGES);
+    let is_begun = |fates: &MessageOutcomes| fates.delivered >= 5;
     let left_at = bed.run_until(Time::ZERO + SECOND, Span::ZERO, is_begun);
     bed.fates.borrow_mut().is_gone = true;
     (bed, left_at)
 }
 
-fn n_handled(bed: &Bed) -> u64 {
+fn n_handled(bed: &Testbed) -> u64 {
     bed.links.borrow().handled.iter().sum()
 }
 
 /// Returns the number of datagrams that nodes without messages send and receive.
 fn idle<T: RegisteredTransport>(duration: Span) -> u64 {
-    let mut bed = Bed::new::<T>(Shape::Long, 0);
+    let mut bed = Testbed::new::<T>(TrafficPattern::Long, 0);
     bed.run_until(Time::ZERO + SECOND, Span::ZERO, |_| false);
     let before = n_handled(&bed);
     bed.run_until(Time::ZERO + SECOND + duration, Span::ZERO, |_| false);
@@ -42,7 +42,7 @@ struct RefusalVisitor;
 impl Visitor for RefusalVisitor {
     fn transport<T: RegisteredTransport>(&mut self) {
         let (mut bed, left_at) = left_by::<T>();
-        let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
+        let is_over = |fates: &MessageOutcomes| fates.completed + fates.failed == MESSAGES;
         let end = bed.run_until(left_at + SECOND * 20, Span::ZERO, is_over);
         let (n_waiting, took) = (n_handled(&bed), end - left_at);
         let fates = bed.fates.borrow().clone();
@@ -75,7 +75,7 @@ impl Visitor for ResumptionVisitor {
         let (mut bed, left_at) = left_by::<T>();
         let back_at = bed.run_until(left_at + SECOND, Span::ZERO, |_| false);
         bed.fates.borrow_mut().is_gone = false;
-        let is_over = |fates: &Fates| fates.completed + fates.failed == MESSAGES;
+        let is_over = |fates: &MessageOutcomes| fates.completed + fates.failed == MESSAGES;
         let end = bed.run_until(back_at + SECOND * 20, Span::ZERO, is_over);
         let fates = bed.fates.borrow().clone();
         assert_eq!((fates.completed, fates.failed), (MESSAGES, 0), "{}", T::NAME);

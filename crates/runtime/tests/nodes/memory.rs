@@ -34,7 +34,7 @@ fn foul(loss: f64) -> Impairments {
 fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Config) {
     for (seed, loss) in [(1, 0.0), (2, 0.001), (3, 0.01), (4, 0.05)] {
         let facts = net(4);
-        let mut bed = MemBed::<E>::new_at(start, protocol(&facts), &facts, foul(loss), seed);
+        let mut bed = MemTestbed::<E>::new_at(start, protocol(&facts), &facts, foul(loss), seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
         for _ in 0..400 {
@@ -66,7 +66,7 @@ fn dcpim_delivers_every_message_once_and_unaltered() {
 /// sender.
 fn all_wait<E: Endpoint>(dropped_max: u64, protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
-    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, fair(), 1);
     bed.kill(1);
     bed.port = PortConfig { depth: 64, budget: 2_000_000 };
     bed.start(1);
@@ -100,7 +100,7 @@ fn cosy_delivers_or_reports_a_failure() {
         let (facts, preset) = (net(4), &presets[seed as usize / 4]);
         let weather = Impairments { loss, ..fair() };
         let protocol = with_keys::<CosyTransport>(preset, &facts);
-        let mut bed = MemBed::<CosyHost>::new(protocol, &facts, weather, seed);
+        let mut bed = MemTestbed::<CosyHost>::new(protocol, &facts, weather, seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 4];
         for _ in 0..600 {
@@ -154,7 +154,7 @@ fn phost_delivers_every_message_once_and_unaltered() {
 /// compensated for.
 fn lateness_costs_no_rate<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
-    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, fair(), 1);
     bed.run_until(Time::ZERO + Span::from_us(10_000));
     assert!(bed.submit(0, 1, 2_000_000, 0));
     let start = bed.now;
@@ -179,7 +179,8 @@ fn phost_loses_no_rate_to_late_timers() {
 #[test]
 fn messages_wait_for_a_node_that_starts_later() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
+    let mut bed =
+        MemTestbed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(Time::from_ps(0) + Span::from_us(700_000));
@@ -192,7 +193,8 @@ fn messages_wait_for_a_node_that_starts_later() {
 #[test]
 fn a_message_for_a_node_that_never_answers_fails() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
+    let mut bed =
+        MemTestbed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(1);
     assert!(bed.submit(0, 1, 5_000, 0));
     bed.run_until(bed.now + Span::from_us(4_000_000));
@@ -208,7 +210,7 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
     let facts = facts(2, 1_000, Span::from_us(3_000));
     for per_thousand in 5..25 {
         let loss = f64::from(per_thousand) / 1_000.0;
-        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(loss), 1);
+        let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, foul(loss), 1);
         let is_refused = |number: u64| number.is_multiple_of(3);
         for number in 0..30 {
             let service = if is_refused(number) { SERVICE + 1 } else { SERVICE };
@@ -246,7 +248,7 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
     let mut counts = [0; 2];
     for starts_us in [0, 1_000, 6_000, 12_000, 20_000, 30_000, 36_000, 40_000, 60_000] {
         let protocol = protocol::<CosyTransport>(&facts);
-        let mut bed = MemBed::<CosyHost>::new(protocol, &facts, fair(), starts_us);
+        let mut bed = MemTestbed::<CosyHost>::new(protocol, &facts, fair(), starts_us);
         bed.kill(1);
         let taken = bed.now;
         let mut ends: Vec<(Time, u64)> = (0..)
@@ -279,7 +281,8 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
 #[test]
 fn messages_in_flight_when_a_node_stops_are_reported() {
     let facts = net(3);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
+    let mut bed =
+        MemTestbed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.kill(2);
     assert!(bed.submit(0, 1, 500_000, 0) && bed.submit(0, 2, 5_000, 1));
     bed.run_until(bed.now + Span::from_us(1_500));
@@ -298,7 +301,8 @@ fn messages_in_flight_when_a_node_stops_are_reported() {
 #[test]
 fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
     let facts = net(2);
-    let mut bed = MemBed::<PhostHost>::new(protocol::<PhostTransport>(&facts), &facts, fair(), 1);
+    let mut bed =
+        MemTestbed::<PhostHost>::new(protocol::<PhostTransport>(&facts), &facts, fair(), 1);
     (0..20).for_each(|n| assert!(bed.submit(0, 1, 50_000, n)));
     bed.run_until(bed.now + Span::from_us(2_000));
     bed.net.set_up(rampmeter_types::NodeId::new(1), false);
@@ -314,7 +318,7 @@ fn a_cable_that_is_pulled_delays_messages_and_loses_none() {
 fn deep_queues_drain<F: RegisteredTransport>(most: Span) {
     const N: u64 = 65_000;
     let facts = facts(2, 10_000, Span::from_us(100));
-    let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+    let mut bed = MemTestbed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
     bed.kill(0);
     bed.port = PortConfig { depth: N as usize, budget: 1 << 30 };
     bed.start(0);
@@ -351,7 +355,7 @@ fn beside_a_program_that_stopped<F: RegisteredTransport>(queued: u64, size: usiz
     const OTHER: u16 = SERVICE + 1;
     const EACH: u64 = 20;
     let facts = facts(4, 10_000, Span::from_us(100));
-    let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+    let mut bed = MemTestbed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
     (0..4).for_each(|node| bed.kill(node));
     bed.port = PortConfig { depth: (queued + EACH) as usize, budget: 1 << 30 };
     (1..4).for_each(|node| bed.start(node));
@@ -414,7 +418,8 @@ fn a_stalled_program_does_not_slow_others() {
 fn messages_of_many_windows_arrive() {
     fn arrives<F: RegisteredTransport>() {
         let facts = facts(2, 1_000, Span::from_us(100));
-        let mut bed = MemBed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
+        let mut bed =
+            MemTestbed::<F::Host>::new(protocol::<F>(&facts), &facts, fair_for(&facts), 1);
         assert!(bed.submit(0, 1, 8_000_000, 0));
         bed.run_until(bed.now + Span::from_us(500_000));
         let outcomes: Vec<_> = bed.seen.outcomes.values().collect();
@@ -431,7 +436,8 @@ fn messages_of_many_windows_arrive() {
 #[test]
 fn a_long_message_to_the_same_node_delays_no_other() {
     let facts = net(2);
-    let mut bed = MemBed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
+    let mut bed =
+        MemTestbed::<DcpimHost>::new(protocol::<DcpimTransport>(&facts), &facts, fair(), 1);
     bed.run_until(bed.now + Span::from_us(100_000));
     for (number, (dst, size)) in (0..).zip([(0, 8_000_000), (0, 1_000), (1, 1_000)]) {
         assert!(bed.submit(0, dst, size, number));

@@ -1,7 +1,7 @@
 //! A host that has received mutated packets of its peers and arbiters recovers after the last of
 //! them, with each transport of hosts.
 
-use crate::bed::{Bed, Shape};
+use crate::bed::{Testbed, TrafficPattern};
 use crate::net::Mutations;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
@@ -18,7 +18,7 @@ struct MutationVisitor(Vec<String>);
 impl Visitor for MutationVisitor {
     fn transport<T: RegisteredTransport>(&mut self) {
         for (seed, to) in (0..4).flat_map(|seed| [0, 2].map(|to| (seed, to))) {
-            let mut bed = Bed::new::<T>(Shape::Third, 0);
+            let mut bed = Testbed::new::<T>(TrafficPattern::Third, 0);
             let mutations =
                 Mutations { to: NodeId::new(to), rng: Rng::new(seed, 0, Purpose::Test) };
             bed.links.borrow_mut().mutations = Some(mutations);

@@ -1,7 +1,7 @@
 //! Peers that a reload removes and adds again, for each transport of hosts: every message that
 //! completes has been delivered, once.
 
-use crate::common::{MemBed, facts, protocol};
+use crate::common::{MemTestbed, facts, protocol};
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::Outcome;
@@ -22,10 +22,14 @@ impl Visitor for Reload {
         if n_arbiters::<T>(&T::Keys::default(), &facts) > 0 {
             return;
         }
-        let mut bed =
-            MemBed::<T::Host>::new(protocol::<T>(&facts), &facts, Impairments::fair(RTT / 2), 1);
+        let mut bed = MemTestbed::<T::Host>::new(
+            protocol::<T>(&facts),
+            &facts,
+            Impairments::fair(RTT / 2),
+            1,
+        );
         let mut n_sent = 0;
-        let mut send = |bed: &mut MemBed<T::Host>, n: u64, long: usize| {
+        let mut send = |bed: &mut MemTestbed<T::Host>, n: u64, long: usize| {
             for number in n_sent..n_sent + n {
                 let size = if number % 2 == 0 { 1_000 } else { long };
                 assert!(bed.submit(0, 2, size, number) && bed.submit(2, 0, size, number));

@@ -14,7 +14,7 @@ use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::{Failure, Hub, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
-use rampmeter_runtime::wire::{Envelope, Fragment, Incarnation, Kind, TransportId};
+use rampmeter_runtime::wire::{DatagramKind, Envelope, Fragment, Incarnation, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, Outcome};
 use rampmeter_testkit::network::n_arbiters;
 use rampmeter_testkit::{Body, Case, Suite};
@@ -38,7 +38,7 @@ impl CorruptingDatapath {
     /// Changes a byte of the payload, or its offset, or the digest.
     fn change<H: Header>(bytes: &mut [u8], rng: &mut Rng) -> Option<MsgId> {
         let (mut envelope, read) = Envelope::decode(bytes).ok()?;
-        let Kind::Data { msg, ref mut fragment } = envelope.kind else { return None };
+        let DatagramKind::Data { msg, ref mut fragment } = envelope.kind else { return None };
         let (_, header) = H::decode(&bytes[read..]).ok()?;
         let (payload, size) = (read + header..bytes.len(), fragment.size as usize);
         match rng.uniform_below(3) {
@@ -258,7 +258,7 @@ fn a_wrong_digest_is_reported<T: RegisteredTransport>(keys: &T::Keys) {
     for n in 1..=3 {
         fed.step(Some(wrong.clone()));
         let sent = fed.take_sent();
-        let is_reported = |envelope: &Envelope| envelope.kind == Kind::Corrupt { msg };
+        let is_reported = |envelope: &Envelope| envelope.kind == DatagramKind::Corrupt { msg };
         assert_eq!(sent.iter().filter(|envelope| is_reported(envelope)).count(), 1, "{sent:?}");
         assert!(sent.iter().all(is_reported), "the peer receives no report: {sent:?}");
         assert_eq!((fed.node.stats().corrupt_messages, fed.node.messages().2), (n, 0));
@@ -296,7 +296,7 @@ fn messages_need_a_digest() {
     header.encode(&mut body).unwrap();
     body.resize(body.len() + 10, 1);
     let fragment = Fragment { service: SERVICE, offset: 0, size: 10, digest: None };
-    fed.step(Some(datagram(Kind::Data { msg: MsgId::new(0), fragment }, &body)));
+    fed.step(Some(datagram(DatagramKind::Data { msg: MsgId::new(0), fragment }, &body)));
     assert_eq!((fed.node.stats().corrupt_messages, fed.node.stats().messages_delivered), (1, 0));
 }
 

@@ -7,7 +7,7 @@ use crate::common::feed::*;
 use crate::common::*;
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::PortConfig;
-use rampmeter_runtime::wire::Kind;
+use rampmeter_runtime::wire::DatagramKind;
 use rampmeter_testkit::network::{n_arbiters, promises};
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{
@@ -101,7 +101,7 @@ impl<T: RegisteredTransport> Pair<T> {
 
     fn take_answers(&mut self) {
         for (envelope, header) in self.fed.take_packets::<T::Header>() {
-            assert!(!matches!(envelope.kind, Kind::Refused { .. }));
+            assert!(!matches!(envelope.kind, DatagramKind::Refused { .. }));
             if let Some(header) = header {
                 let answer = answer(&envelope, header);
                 match answer.dst.idx().checked_sub(2) {
@@ -134,7 +134,7 @@ fn datagram_with<H: Header>(packet: &Packet<H>) -> Vec<u8> {
     }
     let mut body = vec![0; packet.header.wire_len()];
     packet.header.encode(&mut body).unwrap();
-    datagram_of_end(packet.src, Kind::Control { msg: packet.payload.msg }, &body)
+    datagram_of_end(packet.src, DatagramKind::Control { msg: packet.payload.msg }, &body)
 }
 
 /// A message arrives, and the node's answer is lost. Its sender receives another answer, even if
@@ -165,7 +165,10 @@ fn answers_copies<T: RegisteredTransport>(keys: &T::Keys, app: App) {
         pair.fed.now += Span::from_us(500_000);
         pair.fed.step(Some(datagram_with(&data)));
         for envelope in pair.fed.take_sent() {
-            assert!(!matches!(envelope.kind, Kind::Refused { .. }), "after {copies} copies");
+            assert!(
+                !matches!(envelope.kind, DatagramKind::Refused { .. }),
+                "after {copies} copies"
+            );
         }
     }
     let stats = pair.fed.node.stats();

@@ -9,7 +9,7 @@ use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
-use rampmeter_runtime::wire::{Fragment, Incarnation, Kind};
+use rampmeter_runtime::wire::{DatagramKind, Fragment, Incarnation};
 use rampmeter_testkit::bodies::any_of;
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{Bytes, Endpoint, Header, MsgId, Observation, Span};
@@ -93,7 +93,9 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
         let port = fed.port.as_mut().unwrap();
         let bytes = match act {
             Act::Noise(bytes) => Some(bytes),
-            Act::Control { msg, body } => good(Kind::Control { msg: MsgId::new(msg) }, &body),
+            Act::Control { msg, body } => {
+                good(DatagramKind::Control { msg: MsgId::new(msg) }, &body)
+            }
             Act::Data { msg, mut fragment, body } => {
                 // Every other digest would be correct if the packet were the whole message.
                 if let Some(digest) =
@@ -102,15 +104,15 @@ fn withstands<E: Endpoint>(protocol: E::Config, acts: Vec<Act>) {
                 {
                     *digest = crc32c::crc32c(&body[read..]);
                 }
-                good(Kind::Data { msg: MsgId::new(msg), fragment }, &body)
+                good(DatagramKind::Data { msg: MsgId::new(msg), fragment }, &body)
             }
             Act::Stranger { incarnation, body } => {
-                let kind = Kind::Control { msg: MsgId::new(0) };
+                let kind = DatagramKind::Control { msg: MsgId::new(0) };
                 Some(datagram_of(Incarnation::new(incarnation), kind, &body))
             }
-            Act::Refuse(msg) => good(Kind::Refused { msg: MsgId::new(msg) }, &[]),
-            Act::Spoil(msg) => good(Kind::Corrupt { msg: MsgId::new(msg) }, &[]),
-            Act::Answer(nonce) => good(Kind::HelloAck { nonce }, &[]),
+            Act::Refuse(msg) => good(DatagramKind::Refused { msg: MsgId::new(msg) }, &[]),
+            Act::Spoil(msg) => good(DatagramKind::Corrupt { msg: MsgId::new(msg) }, &[]),
+            Act::Answer(nonce) => good(DatagramKind::HelloAck { nonce }, &[]),
             Act::Submit(size) => {
                 submitted += u64::from(port.submit(PEER, SERVICE, vec![1; size]).is_ok());
                 None
@@ -152,7 +154,7 @@ fn announcements_of_a_peer_are_limited() {
         };
         let mut body = vec![0; rts.wire_len()];
         rts.encode(&mut body).unwrap();
-        datagram(Kind::Control { msg: MsgId::new(flow) }, &body)
+        datagram(DatagramKind::Control { msg: MsgId::new(flow) }, &body)
     };
     fed.feed.0.borrow_mut().arriving.extend((0..70_000).map(rts));
     fed.node.poll(fed.now).unwrap();
@@ -171,7 +173,7 @@ fn answers_of_the_node_itself_are_paced() {
     );
     fed.now += Span::from_us(1_000);
     let before = fed.node.stats();
-    let hello = |nonce| datagram(Kind::Hello { nonce }, &[]);
+    let hello = |nonce| datagram(DatagramKind::Hello { nonce }, &[]);
     fed.feed.0.borrow_mut().arriving.extend((0..1_000).map(hello));
     fed.node.poll(fed.now).unwrap();
     let after = fed.node.stats();

@@ -162,7 +162,7 @@ pub(super) struct PortTimes {
 
 /// Exceptional times of a packet at a port.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Exception {
+pub(super) struct ExceptionalDelay {
     /// Place of the port on the path.
     place: usize,
     /// Time for which it waited for its own tail.
@@ -190,13 +190,13 @@ impl Path {
 
 /// The paths of the data packets in a fabric.
 #[derive(Debug)]
-pub(crate) struct Transits {
+pub(crate) struct TransitPaths {
     /// Paths by handle.
     paths: Vec<Path>,
     /// Times at further ports, by handle.
     far: IdMap<u32, Vec<PortTimes>>,
     /// Exceptions on paths, by handle.
-    exceptions: IdMap<u32, Vec<Exception>>,
+    exceptions: IdMap<u32, Vec<ExceptionalDelay>>,
     pub(super) links: LinkLogs,
     /// True if control packets are logged.
     logs_control: bool,
@@ -207,7 +207,7 @@ pub(crate) struct Transits {
     n_started: u32,
 }
 
-impl Transits {
+impl TransitPaths {
     /// Creates the log of a fabric with these ports of hosts. All transmissions are kept of ports
     /// with `keeps_all`. Control packets are logged if `logs_control`, for ports that may send
     /// nothing though packets wait.
@@ -235,7 +235,7 @@ impl Transits {
     pub(super) fn for_each_port(
         &self,
         handle: Handle,
-        mut each: impl FnMut(&PortTimes, Exception),
+        mut each: impl FnMut(&PortTimes, ExceptionalDelay),
     ) {
         let path = &self.paths[handle as usize];
         let n_ports = path.n_ports as usize;
@@ -279,10 +279,10 @@ impl Transits {
         self.exception(handle, place).tail_wait = wait;
     }
 
-    fn exception(&mut self, handle: Handle, place: usize) -> &mut Exception {
+    fn exception(&mut self, handle: Handle, place: usize) -> &mut ExceptionalDelay {
         let of_packet = self.exceptions.entry(handle).or_default();
         if of_packet.last().is_none_or(|last| last.place != place) {
-            of_packet.push(Exception { place, ..Exception::default() });
+            of_packet.push(ExceptionalDelay { place, ..ExceptionalDelay::default() });
         }
         of_packet.last_mut().expect("it was added")
     }

@@ -10,7 +10,7 @@ use super::links::{CONTROL, LinkLogs};
 
 /// Parts of a message's time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct TimeParts {
     /// Time since the submission.
     pub(super) time: Span,
     causes: Vec<(Cause, Span)>,
@@ -18,7 +18,7 @@ pub(super) struct Parts {
     blockers: IdMap<(u32, u32), Span>,
 }
 
-impl Parts {
+impl TimeParts {
     fn idx(&mut self, cause: Cause) -> usize {
         let found = self.causes.iter().position(|&(known, _)| known == cause);
         found.unwrap_or_else(|| {

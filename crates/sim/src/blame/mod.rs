@@ -39,7 +39,7 @@ use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Time};
 
 pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
 pub(crate) use cause::{CompletingPacket, PermissionInput, PortFacts};
-pub(crate) use links::{HostPorts, Transits};
+pub(crate) use links::{HostPorts, TransitPaths};
 use timeline::Timeline;
 
 /// The causes of all messages of a run.
@@ -153,7 +153,7 @@ impl Blame {
         &mut self,
         now: Time,
         packet: &CompletingPacket,
-        transits: &Transits,
+        transits: &TransitPaths,
         port: impl Fn(u32) -> PortFacts,
     ) {
         let msg = packet.msg;
@@ -183,7 +183,7 @@ impl Blame {
     }
 
     /// Adds up the parts before `horizon`, which no packet in the fabric can change.
-    pub(crate) fn advance(&mut self, horizon: Time, transits: &Transits) {
+    pub(crate) fn advance(&mut self, horizon: Time, transits: &TransitPaths) {
         for message in self.messages.iter_mut().flatten() {
             message.advance(horizon, &transits.links);
         }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
 use super::cause::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
-use super::links::{CONTROL, LinkLogs, Transits};
-use super::message::Parts;
+use super::links::{CONTROL, LinkLogs, TransitPaths};
+use super::message::TimeParts;
 
 /// Stage of transports that do not report permissions.
 static UNKNOWN: Stage = Stage { name: "permission", meaning: "The transport does not report it." };
@@ -86,7 +86,7 @@ pub(super) struct Timeline {
     states: VecDeque<(Time, State)>,
     /// Times before are in `parts`.
     summed_until: Time,
-    parts: Parts,
+    parts: TimeParts,
     /// Time at which its permission lapses, and the stage at which it then waits.
     lapse: Option<(Time, &'static Stage)>,
     /// Tier at which the last of its packets was dropped.
@@ -114,7 +114,7 @@ impl Timeline {
             submitted: now,
             states: VecDeque::from([(now, State::Granted)]),
             summed_until: now,
-            parts: Parts::default(),
+            parts: TimeParts::default(),
             lapse: None,
             dropped_at: None,
         }
@@ -297,9 +297,9 @@ impl Timeline {
         mut self,
         now: Time,
         packet: &CompletingPacket,
-        transits: &Transits,
+        transits: &TransitPaths,
         port: impl Fn(u32) -> PortFacts,
-    ) -> Parts {
+    ) -> TimeParts {
         self.advance(packet.sent, &transits.links);
         let mut parts = self.parts;
         parts.time = now - self.submitted;

@@ -6,7 +6,7 @@ use crate::engine::PacketTimes;
 
 /// Packet in flight to another partition.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crossing<H> {
+pub(crate) struct PartitionPacket<H> {
     /// Time of its arrival.
     pub(crate) at: Time,
     /// Port that has sent it.
@@ -17,16 +17,16 @@ pub(crate) struct Crossing<H> {
 
 /// Links by which packets leave a partition. A whole fabric has none, but may have partitions.
 #[derive(Debug)]
-pub(super) struct Border<H> {
+pub(super) struct PartitionBoundary<H> {
     /// Partition that each port leads to, if that is another.
     pub(super) leads_to: Vec<Option<u16>>,
     /// Packets that have left, by partition.
-    pub(super) left: Vec<Vec<Crossing<H>>>,
+    pub(super) left: Vec<Vec<PartitionPacket<H>>>,
     /// Packets in partitions of the fabric, when their counters were last added.
     pub(super) n_away: u64,
 }
 
-impl<H> Border<H> {
+impl<H> PartitionBoundary<H> {
     /// The border of a whole fabric.
     pub(super) const NONE: Self = Self { leads_to: Vec::new(), left: Vec::new(), n_away: 0 };
 }

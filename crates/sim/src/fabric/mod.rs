@@ -66,8 +66,8 @@ use std::sync::Arc;
 use crate::engine::event::{ARRIVE, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel, prefetch};
 use crate::topo::{Routes, Topology};
-use border::Border;
-pub(crate) use border::Crossing;
+use border::PartitionBoundary;
+pub(crate) use border::PartitionPacket;
 use by_port::Marking;
 use collide::Occupancy;
 use discipline::FairIndex;
@@ -101,7 +101,7 @@ pub struct Fabric<H, P> {
     rates: Vec<Rate>,
     pub(crate) pool: PacketPool<H>,
     /// Links to other partitions.
-    border: Border<H>,
+    border: PartitionBoundary<H>,
     topology: Topology,
     routes: Routes,
     /// Planes that endpoints of hosts are divided by.

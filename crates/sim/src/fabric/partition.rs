@@ -7,14 +7,14 @@
 
 use rampmeter_types::{Header, Packet, SwitchFacts, SwitchProgram, Time};
 
-use super::border::{Border, Crossing};
+use super::border::{PartitionBoundary, PartitionPacket};
 use super::config::Scheduling;
 use super::discipline::FairIndex;
 use super::fault::Faults;
 use super::ingress::Ingress;
 use super::pfc::Pfc;
 use super::port::Queues;
-use super::stats::{DropReason, FabricStats, Peak, TierStats};
+use super::stats::{DropReason, FabricStats, LongestQueue, TierStats};
 use super::watch::PortEventLog;
 use super::{Fabric, Interface};
 use crate::engine::event::{ARRIVE, packet_event};
@@ -74,7 +74,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             fair: FairIndex::default(),
             rates: self.rates.clone(),
             pool: PacketPool::new(),
-            border: Border {
+            border: PartitionBoundary {
                 leads_to,
                 left: (0..partitions.len()).map(|_| Vec::new()).collect(),
                 n_away: 0,
@@ -203,12 +203,12 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let to = leads_to.expect("other links of a partition have no faults");
         let times = *self.pool.stamps(handle);
         let packet = self.pool.remove(handle);
-        self.border.left[usize::from(to)].push(Crossing { at, port, packet, times });
+        self.border.left[usize::from(to)].push(PartitionPacket { at, port, packet, times });
         None
     }
 
     /// Takes the packets that have left for a partition.
-    pub(crate) fn take_left(&mut self, to: usize) -> Vec<Crossing<H>> {
+    pub(crate) fn take_left(&mut self, to: usize) -> Vec<PartitionPacket<H>> {
         std::mem::take(&mut self.border.left[to])
     }
 
@@ -218,8 +218,12 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 
     /// Schedules the arrivals of packets from another partition.
-    pub(crate) fn admit_crossings(&mut self, crossings: Vec<Crossing<H>>, wheel: &mut Wheel) {
-        for Crossing { at, port, packet, times } in crossings {
+    pub(crate) fn admit_crossings(
+        &mut self,
+        crossings: Vec<PartitionPacket<H>>,
+        wheel: &mut Wheel,
+    ) {
+        for PartitionPacket { at, port, packet, times } in crossings {
             let handle = self.put(packet, times);
             wheel.push(packet_event(at, ARRIVE, port, handle));
         }
@@ -294,7 +298,9 @@ impl FabricStats {
         }
         for n in 0..self.peaks.len() {
             let (own, other) = (self.tiers[n].queue_max, from.tiers[n].queue_max);
-            let order = |peak: &Option<Peak>| peak.map(|Peak { at, instant, .. }| (at, instant));
+            let order = |peak: &Option<LongestQueue>| {
+                peak.map(|LongestQueue { at, instant, .. }| (at, instant))
+            };
             let is_first = order(&from.peaks[n]) < order(&self.peaks[n]);
             if other > own || other == own && from.peaks[n].is_some() && is_first {
                 self.tiers[n].queue_max = other;

@@ -3,7 +3,7 @@
 use rampmeter_types::fabric::MarkingPorts;
 use rampmeter_types::{Header, Purpose, Rate, Rng, SwitchFacts, SwitchProgram, Time};
 
-use super::border::Border;
+use super::border::PartitionBoundary;
 use super::by_port::Marking;
 use super::collide::Occupancy;
 use super::config::Scheduling;
@@ -67,7 +67,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             },
             stats: FabricStats::new(tiers, config.is_memoryless()),
             pool: PacketPool::new(),
-            border: Border::NONE,
+            border: PartitionBoundary::NONE,
             express_max: config.express(),
             mark_coins: (0..=n_switches).filter(|_| has_ramp).map(stream(Purpose::Mark)).collect(),
             marking,

@@ -137,12 +137,12 @@ pub struct FabricStats {
     /// Drops since they were last taken, by port and reason.
     pub(super) drops: BTreeMap<(u32, u8), DropCount>,
     /// Time and port of the longest queue of each tier, when it was first that long.
-    pub(super) peaks: Vec<Option<Peak>>,
+    pub(super) peaks: Vec<Option<LongestQueue>>,
 }
 
 /// Longest queue of a tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peak {
+pub(super) struct LongestQueue {
     port: u32,
     pub(super) at: Time,
     /// Highest rank of the events of that time up to then.
@@ -218,7 +218,7 @@ impl FabricStats {
         let queued = Bytes::new(u64::from(queued));
         if queued > *most {
             *most = queued;
-            self.peaks[tier as usize] = Some(Peak { port, at: now, instant });
+            self.peaks[tier as usize] = Some(LongestQueue { port, at: now, instant });
         }
     }
 
@@ -292,7 +292,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             assert!(longest >= own, "{}: {longest} B, but a port had {own} B", tier.name);
         }
         for (tier, peak) in tiers.iter_mut().zip(&self.stats.peaks) {
-            tier.queue_peak = peak.map(|Peak { port, at, .. }| {
+            tier.queue_peak = peak.map(|LongestQueue { port, at, .. }| {
                 let PortId { from, to, .. } = self.port(port);
                 (from, to, at)
             });

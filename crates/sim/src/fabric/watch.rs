@@ -7,7 +7,7 @@
 use rampmeter_types::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric, Switching};
-use crate::blame::{Cause, HostPorts, PortFacts, Transits};
+use crate::blame::{Cause, HostPorts, PortFacts, TransitPaths};
 use crate::engine::Handle;
 
 /// Something that happened at a port.
@@ -97,7 +97,7 @@ pub(crate) struct PortEventLog<H> {
     pub(crate) is_on: bool,
     pub(crate) events: Vec<PortEvent<H>>,
     /// The paths of packets, if the causes of messages' times are recorded.
-    pub(crate) transits: Option<Box<Transits>>,
+    pub(crate) transits: Option<Box<TransitPaths>>,
 }
 
 impl<H> PortEventLog<H> {
@@ -118,7 +118,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 
     /// Calls `note` with the paths of packets, if they are recorded.
     #[inline(always)]
-    pub(super) fn note_transit(&mut self, note: impl FnOnce(&mut Transits)) {
+    pub(super) fn note_transit(&mut self, note: impl FnOnce(&mut TransitPaths)) {
         if P::IS_WATCHED
             && let Some(transits) = &mut self.watch.transits
         {
@@ -183,7 +183,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 
     /// Returns an empty log of transmissions.
-    pub(crate) fn new_transits(&self) -> Transits {
+    pub(crate) fn new_transits(&self) -> TransitPaths {
         let waits_idly = self.may_wait_idly();
         let mut keeps_all = vec![waits_idly; self.ports.len()];
         let from =
@@ -197,6 +197,6 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         for port in of_hosts.iter().flat_map(|host| host.from.iter().chain(&host.to)) {
             keeps_all[*port as usize] = true;
         }
-        Transits::new(of_hosts, keeps_all, waits_idly)
+        TransitPaths::new(of_hosts, keeps_all, waits_idly)
     }
 }

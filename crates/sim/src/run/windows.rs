@@ -32,7 +32,7 @@ use super::{SAMPLE, SUBMIT, Sim, Status};
 use crate::arrival::Arrival;
 use crate::engine::EventLimit;
 use crate::engine::event::{OTHER, event, rank};
-use crate::fabric::Crossing;
+use crate::fabric::PartitionPacket;
 use crate::ledger::report::in_order;
 use crate::ledger::{mark_violation, take_violation};
 use crate::probe::Probe;
@@ -48,7 +48,7 @@ const PACKET_MAX: u64 = 1 << 16;
 
 /// A division of a run into partitions.
 #[derive(Clone, Debug)]
-pub struct Division {
+pub struct Partitioning {
     partitions: Partitions,
     n_threads: usize,
     /// The highest rate of a link, and the most links of a host.
@@ -59,7 +59,7 @@ pub struct Division {
 struct Part<F: Transport, A, P> {
     sim: Box<Sim<F, A, P>>,
     /// Packets that have come from other partitions.
-    mail: Vec<Vec<Crossing<F::Header>>>,
+    mail: Vec<Vec<PartitionPacket<F::Header>>>,
 }
 
 type Parts<F, A, P> = Vec<Part<F, A, P>>;
@@ -99,7 +99,7 @@ where
         &self,
         n_partitions: usize,
         n_threads: usize,
-    ) -> Result<Division, &'static str> {
+    ) -> Result<Partitioning, &'static str> {
         if let Some(why) = self.why_whole() {
             return Err(why);
         }
@@ -112,12 +112,12 @@ where
         let rates = topology.links().iter().flat_map(|link| [link.rate, link.rate_back]);
         let rails = topology.rails().into_iter().max().unwrap_or(1);
         let fastest = (rates.max().expect("a network of racks has links"), rails as u64);
-        Ok(Division { n_threads: n_threads.clamp(1, partitions.len()), partitions, fastest })
+        Ok(Partitioning { n_threads: n_threads.clamp(1, partitions.len()), partitions, fastest })
     }
 
     /// The same as [`Sim::run`], with the same results, in windows. Returns [`Status::Overrun`] if
     /// the last message failed in a window: the results then are those of some more events.
-    pub fn run_divided(&mut self, division: &Division, budget: u64) -> Status {
+    pub fn run_divided(&mut self, division: &Partitioning, budget: u64) -> Status {
         let stop = self.ledger.counters.events.saturating_add(budget);
         while self.ledger.counters.events < stop {
             if self.is_long(division) && self.run_windows(division, stop) {
@@ -133,7 +133,7 @@ where
     }
 
     /// Returns true if the run does not end soon.
-    fn is_long(&mut self, division: &Division) -> bool {
+    fn is_long(&mut self, division: &Partitioning) -> bool {
         match self.next {
             Some(next) => {
                 let windows = division.partitions.lookahead() * WINDOWS_MIN;
@@ -159,7 +159,7 @@ where
 
     /// Runs windows as long as the run does not end soon, up to `stop` events. Returns true if it
     /// has ended in a window.
-    fn run_windows(&mut self, division: &Division, stop: u64) -> bool {
+    fn run_windows(&mut self, division: &Partitioning, stop: u64) -> bool {
         let partitions = &division.partitions;
         let mut windows = Windows::new(self, division);
         std::thread::scope(|scope| {
@@ -198,7 +198,7 @@ where
     /// partitions. Returns `None` if the next event is not one of a partition.
     fn next_limit(
         &mut self,
-        division: &Division,
+        division: &Partitioning,
         windows: &mut Windows<F, A, P>,
     ) -> Option<EventLimit> {
         let submitted_at = self.next.map(|next| next.at);
@@ -227,7 +227,7 @@ where
     }
 
     /// Assigns a message to the partition of its sender.
-    fn assign(&mut self, next: &Arrival, division: &Division, windows: &mut Windows<F, A, P>) {
+    fn assign(&mut self, next: &Arrival, division: &Partitioning, windows: &mut Windows<F, A, P>) {
         let own = division.partitions.of_station(next.src.get());
         for part in windows.parts.iter_mut().flatten() {
             let id = part.sim.ledger.expect(next);
@@ -240,7 +240,7 @@ where
     }
 
     /// Returns true if some message cannot end in the next window.
-    fn has_witness(&mut self, division: &Division, windows: &mut Windows<F, A, P>) -> bool {
+    fn has_witness(&mut self, division: &Partitioning, windows: &mut Windows<F, A, P>) -> bool {
         let is_long = |windows: &Windows<F, A, P>, msg: MsgId| {
             let Some((dst, _)) = self.ledger.missing(msg) else { return false };
             let partition = division.partitions.of_station(dst);
@@ -264,7 +264,7 @@ where
     /// Delivers the packets that have left partitions, and takes what these report.
     fn close_window(
         &mut self,
-        division: &Division,
+        division: &Partitioning,
         windows: &mut Windows<F, A, P>,
         limit: EventLimit,
     ) {
@@ -298,7 +298,12 @@ where
     }
 
     /// Takes a sample of all partitions.
-    fn sample_windows(&mut self, division: &Division, windows: &mut Windows<F, A, P>, now: Time) {
+    fn sample_windows(
+        &mut self,
+        division: &Partitioning,
+        windows: &mut Windows<F, A, P>,
+        now: Time,
+    ) {
         self.now = now;
         self.ledger.counters.events += 1;
         let crossing = windows.parts.iter().flatten().flat_map(|part| &part.mail).map(Vec::len);
@@ -313,7 +318,7 @@ where
     }
 }
 
-impl Division {
+impl Partitioning {
     /// Returns the number of partitions.
     pub fn n_partitions(&self) -> usize {
         self.partitions.len()
@@ -329,7 +334,7 @@ impl Division {
 
 impl<F: Transport, A: Source, P: Probe> Windows<F, A, P> {
     /// Divides a run.
-    fn new(run: &mut Sim<F, A, P>, division: &Division) -> Self {
+    fn new(run: &mut Sim<F, A, P>, division: &Partitioning) -> Self {
         let now = run.now;
         let (divided, sample_at) = run.divide(&division.partitions);
         let mut parts: Vec<Vec<_>> = (0..division.n_threads).map(|_| Vec::new()).collect();

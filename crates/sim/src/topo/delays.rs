@@ -267,7 +267,7 @@ fn classes(
 
 /// Properties of the network that bound queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct NetworkShape {
     /// Switches on the path between hosts that has most.
     pub switches: u32,
     /// The fastest link's rate over the slowest host link's, rounded down.
@@ -282,7 +282,7 @@ pub struct Shape {
 
 impl Topology {
     /// Returns the facts on which bounds on queueing depend; `delays` are those of this topology.
-    pub fn shape(&self, delays: &Delays) -> Shape {
+    pub fn shape(&self, delays: &Delays) -> NetworkShape {
         let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
         let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
         let mut ports = vec![0; self.levels.len()];
@@ -292,7 +292,7 @@ impl Topology {
             }
         }
         let links = (0..).zip(&self.links).map(|(number, link)| (link.rates().0.as_bps(), number));
-        Shape {
+        NetworkShape {
             switches: delays.switches(),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),
             ports: ports.into_iter().max().unwrap_or(0),

@@ -28,7 +28,7 @@ mod uplinks;
 pub use cut::{HostCut, ReturnPath};
 pub use degraded_network::{DegradedTopology, DisconnectedHosts};
 pub use delayed_paths::DelayedPath;
-pub use delays::{Delays, Shape};
+pub use delays::{Delays, NetworkShape};
 pub use error::TopologyError;
 pub use kinds::{LinkSpec, TopologySpec};
 pub(crate) use partitions::Partitions;

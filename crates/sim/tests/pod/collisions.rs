@@ -7,17 +7,18 @@ use super::*;
 
 /// Two packets for host 2: the first from the arbiter, the second, a nanosecond later at the port,
 /// from host 3.
-fn meet(mut first: Send, mut second: Send) -> ScriptSim {
+fn meet(mut first: PlannedPacket, mut second: PlannedPacket) -> ScriptSim {
     let pod = pod();
     first.path = route(&[pod.host(2).number]);
     (second.path, second.at) = (first.path, second.at + Span::from_ns(1));
     run(spec(topology(0.0)), vec![first, second])
 }
 
-fn sends() -> [(Send, Send); 2] {
-    let data = Send { bytes: 1_500, is_control: false, ..Send::new(at(0), ARBITER, 2) };
-    let control = Send::new(at(0), ARBITER, 2);
-    [control, data].map(|first| (first, Send { src: 3, ..first }))
+fn sends() -> [(PlannedPacket, PlannedPacket); 2] {
+    let data =
+        PlannedPacket { bytes: 1_500, is_control: false, ..PlannedPacket::new(at(0), ARBITER, 2) };
+    let control = PlannedPacket::new(at(0), ARBITER, 2);
+    [control, data].map(|first| (first, PlannedPacket { src: 3, ..first }))
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn packets_of_a_schedule_that_meet_are_violations_of_their_kind() {
 #[test]
 fn unscheduled_packets_yield_to_all_others() {
     let [(control, control_2), (data, data_2)] = sends();
-    let free = |send: Send| Send { is_unscheduled: true, ..send };
+    let free = |send: PlannedPacket| PlannedPacket { is_unscheduled: true, ..send };
     for (first, second, survivor, reason) in [
         (free(data), control_2, 1, "cut-off"),
         (free(data), data_2, 1, "cut-off"),
@@ -90,7 +91,10 @@ fn a_link_is_busy_from_the_first_bit_to_the_last() {
     for (late, is_dropped) in
         [(Span::ZERO, true), (tx.saturating_sub(Span::from_ps(1)), true), (tx, false)]
     {
-        let sends = vec![Send { path, ..first }, Send { path, at: second.at + late, ..second }];
+        let sends = vec![
+            PlannedPacket { path, ..first },
+            PlannedPacket { path, at: second.at + late, ..second },
+        ];
         let sim = run(spec(topology(0.0)), sends);
         assert_eq!(dropped(&sim).len(), usize::from(is_dropped), "{late}");
     }
@@ -101,7 +105,7 @@ fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
     let pod = pod();
     let to = |dst: u32| {
         let path = route(&[pod.host(dst).number]);
-        Send { path, ..Send::new(at(0), ARBITER, dst) }
+        PlannedPacket { path, ..PlannedPacket::new(at(0), ARBITER, dst) }
     };
     // Hosts 0 and 1 are of one rack, 2 of another.
     let sim = run(spec(topology(0.0)), vec![to(0), to(2), to(1)]);
@@ -123,7 +127,7 @@ fn the_first_violations_are_recorded_and_all_are_counted() {
     let mut sends = Vec::new();
     for n in 0..20 {
         for src in [ARBITER, 3] {
-            sends.push(Send { path, ..Send::new(at(n * 1_000_000), src, 2) });
+            sends.push(PlannedPacket { path, ..PlannedPacket::new(at(n * 1_000_000), src, 2) });
         }
     }
     let sim = run(spec(topology(0.0)), sends);
@@ -138,14 +142,15 @@ fn the_first_violations_are_recorded_and_all_are_counted() {
 fn other_fabrics_drop_stumps_at_once_or_have_none() {
     let pod = pod();
     let path = by_agg(&pod, 0, 0, 2);
-    let victim = Send { bytes: 1_500, path, is_control: false, ..Send::new(at(0), 0, 2) };
-    let victim = Send { is_unscheduled: true, ..victim };
+    let victim =
+        PlannedPacket { bytes: 1_500, path, is_control: false, ..PlannedPacket::new(at(0), 0, 2) };
+    let victim = PlannedPacket { is_unscheduled: true, ..victim };
     let late = at(60_000 - 5_120);
-    let rival = Send { path: by_agg(&pod, 1, 0, 3), ..Send::new(late, 1, 3) };
+    let rival = PlannedPacket { path: by_agg(&pod, 1, 0, 3), ..PlannedPacket::new(late, 1, 3) };
     let mut stored = spec(topology(0.0));
     stored.fabric.switching = Switching::StoreAndForward;
     // The rival is there in the middle of the victim's second transmission.
-    let rival_stored = Send { at: late + BYTE * 1_500, ..rival };
+    let rival_stored = PlannedPacket { at: late + BYTE * 1_500, ..rival };
     let sim = run(stored, vec![victim, rival_stored]);
     assert_eq!(dropped(&sim), [("cut-off", 1)]);
     assert_eq!(script::received(&sim).iter().map(|h| h.id).collect::<Vec<_>>(), [1]);

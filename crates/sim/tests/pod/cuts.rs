@@ -56,22 +56,31 @@ fn ahead(time: Time, n: u64) -> Time {
 
 /// A control packet whose head is in front of the link at `time`. It is sent by an end that shares
 /// no port with others, and takes other ports than the victim farther on.
-fn meets(pod: &Pod, link: usize, time: Time) -> Send {
+fn meets(pod: &Pod, link: usize, time: Time) -> PlannedPacket {
     match link {
-        1 => Send { path: by_agg(pod, 1, 0, 1), ..Send::new(ahead(time, 1), 1, 1) },
-        2 => Send { path: by_agg(pod, 3, 0, 3), ..Send::new(ahead(time, 2), 3, 3) },
-        _ => Send { path: route(&[pod.host(2).number]), ..Send::new(ahead(time, 1), 3, 2) },
+        1 => {
+            PlannedPacket { path: by_agg(pod, 1, 0, 1), ..PlannedPacket::new(ahead(time, 1), 1, 1) }
+        }
+        2 => {
+            PlannedPacket { path: by_agg(pod, 3, 0, 3), ..PlannedPacket::new(ahead(time, 2), 3, 3) }
+        }
+        _ => PlannedPacket {
+            path: route(&[pod.host(2).number]),
+            ..PlannedPacket::new(ahead(time, 1), 3, 2)
+        },
     }
 }
 
 /// The same from other ends still.
-fn looks_at(pod: &Pod, link: usize, time: Time) -> Send {
+fn looks_at(pod: &Pod, link: usize, time: Time) -> PlannedPacket {
     let probe = match link {
         1 => meets(pod, 1, time),
-        2 => Send { path: by_agg(pod, 2, 0, 3), ..Send::new(ahead(time, 2), 2, 3) },
-        _ => Send { src: ARBITER, ..meets(pod, 3, time) },
+        2 => {
+            PlannedPacket { path: by_agg(pod, 2, 0, 3), ..PlannedPacket::new(ahead(time, 2), 2, 3) }
+        }
+        _ => PlannedPacket { src: ARBITER, ..meets(pod, 3, time) },
     };
-    Send { is_unscheduled: true, ..probe }
+    PlannedPacket { is_unscheduled: true, ..probe }
 }
 
 /// Bytes that the port of a link has sent.
@@ -112,9 +121,12 @@ fn check(case: Case) {
     let time = Time::from_ps(time.max(head(seen).as_ps() + 1));
     // The order within one picosecond is not part of the model.
     let time = if time == stop { time + Span::from_ps(1) } else { time };
-    let victim =
-        Send { bytes: BYTES as u16, path: by_agg(&pod, 0, 0, 2), ..Send::new(start, 0, 2) };
-    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
+    let victim = PlannedPacket {
+        bytes: BYTES as u16,
+        path: by_agg(&pod, 0, 0, 2),
+        ..PlannedPacket::new(start, 0, 2)
+    };
+    let victim = PlannedPacket { is_control: false, is_unscheduled: true, ..victim };
     let sends = [victim, meets(&pod, cut, stop), looks_at(&pod, seen, time)];
     let mut spec = spec(topology(0.0));
     spec.fabric.unscheduled = if goes_on { PacketFate::CutOff } else { PacketFate::Vanish };
@@ -182,8 +194,12 @@ fn stumps_are_the_bytes_that_were_sent_whole() {
 fn a_stump_can_be_cut_again() {
     let pod = pod();
     let head = |link: u64| at(0) + (HOP + BYTE * HEADER) * link;
-    let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };
-    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
+    let victim = PlannedPacket {
+        bytes: 40_000,
+        path: by_agg(&pod, 0, 0, 2),
+        ..PlannedPacket::new(at(0), 0, 2)
+    };
+    let victim = PlannedPacket { is_control: false, is_unscheduled: true, ..victim };
     let stump = 1_000;
     let end = head(3) + BYTE * stump;
     for (first, second, early) in
@@ -213,14 +229,18 @@ fn a_stump_can_be_cut_again() {
 fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let pod = pod();
     let head = |link: u64| at(0) + (HOP + BYTE * HEADER) * link;
-    let victim = Send { bytes: 40_000, path: by_agg(&pod, 0, 0, 2), ..Send::new(at(0), 0, 2) };
-    let victim = Send { is_control: false, is_unscheduled: true, ..victim };
-    let blocks = Send { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
-    let blocks = Send { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
+    let victim = PlannedPacket {
+        bytes: 40_000,
+        path: by_agg(&pod, 0, 0, 2),
+        ..PlannedPacket::new(at(0), 0, 2)
+    };
+    let victim = PlannedPacket { is_control: false, is_unscheduled: true, ..victim };
+    let blocks = PlannedPacket { bytes: 9_000, is_control: false, ..meets(&pod, 2, head(2)) };
+    let blocks = PlannedPacket { at: Time::from_ps(blocks.at.as_ps() - 1_000), ..blocks };
     // Two that are in flight when the rest is cut off; one of them has the victim's place.
     let path = route(&[pod.host(1).number]);
-    let next = Send { path, ..Send::new(head(2) + Span::from_ns(1), ARBITER, 1) };
-    let after = Send { at: next.at + Span::from_ns(10), ..next };
+    let next = PlannedPacket { path, ..PlannedPacket::new(head(2) + Span::from_ns(1), ARBITER, 1) };
+    let after = PlannedPacket { at: next.at + Span::from_ns(10), ..next };
     let rival = meets(&pod, 1, head(1) + BYTE * 30_000);
     let sim = run(spec(topology(0.0)), vec![victim, blocks, rival, next, after]);
     let received: Vec<u64> = script::received(&sim).iter().map(|received| received.id).collect();

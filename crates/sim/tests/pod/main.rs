@@ -13,7 +13,7 @@ use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, ArbiterRate};
 use rampmeter_types::wiring::Port;
 use rampmeter_types::{Bytes, SourceRoute, Span, Time};
 
-use script::{ReceivedPacket, ScriptSim, Send, run};
+use script::{PlannedPacket, ReceivedPacket, ScriptSim, run};
 
 /// Bytes of a header, which a switch receives before it forwards.
 const HEADER: u64 = 64;
@@ -106,7 +106,7 @@ fn source_routes_reach_every_host_by_every_path_in_constant_time() {
                 for bytes in [40, 64, 65, 1_500] {
                     let time = at(100_000_000 * sends.len() as u64);
                     let path = by_agg(&pod, src, agg, dst);
-                    sends.push(Send { bytes, path, ..Send::new(time, src, dst) });
+                    sends.push(PlannedPacket { bytes, path, ..PlannedPacket::new(time, src, dst) });
                 }
             }
         }
@@ -136,9 +136,12 @@ fn longer_cables_add_their_delay() {
     let path = by_agg(&pod, 1, 1, 2);
     let to_arbiter = route(&[pod.arbiter(0).number]);
     let sends = [
-        Send { bytes: 1_500, path, ..Send::new(at(0), 1, 2) },
-        Send { path: to_arbiter, ..Send::new(at(9_000_000), 1, ARBITER) },
-        Send { path: route(&[pod.host(2).number]), ..Send::new(at(9_000_000), ARBITER, 2) },
+        PlannedPacket { bytes: 1_500, path, ..PlannedPacket::new(at(0), 1, 2) },
+        PlannedPacket { path: to_arbiter, ..PlannedPacket::new(at(9_000_000), 1, ARBITER) },
+        PlannedPacket {
+            path: route(&[pod.host(2).number]),
+            ..PlannedPacket::new(at(9_000_000), ARBITER, 2)
+        },
     ];
     let received = script::received(&run(spec(topology), sends.into()));
     let short = Span::from_ns(1_000);
@@ -154,9 +157,9 @@ fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
     let pod = pod();
     let has = pod.arbiter(0).number + 1;
     let sends = [
-        Send { path: route(&[has]), ..Send::new(at(0), 0, 2) },
-        Send { path: by_agg(&pod, 0, 0, 2), ..Send::new(at(9_000_000), 0, 2) },
-        Send { path: by_agg(&pod, 0, 1, 2), ..Send::new(at(18_000_000), 0, 2) },
+        PlannedPacket { path: route(&[has]), ..PlannedPacket::new(at(0), 0, 2) },
+        PlannedPacket { path: by_agg(&pod, 0, 0, 2), ..PlannedPacket::new(at(9_000_000), 0, 2) },
+        PlannedPacket { path: by_agg(&pod, 0, 1, 2), ..PlannedPacket::new(at(18_000_000), 0, 2) },
     ];
     let mut spec = spec(topology(0.0));
     let link = spec.topology.link_named("s0-s2").unwrap();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Any packet: a sender, another host, a way, a length, an instant.
-fn any_send() -> impl Strategy<Value = Send> {
+fn any_send() -> impl Strategy<Value = PlannedPacket> {
     let bytes = prop_oneof![Just(64u16), Just(1_500), 1..9_000u16];
     (0..5u32, 0..3u32, 0..2u32, bytes, 0..3_000_000u64, any::<bool>()).prop_map(
         |(src, dst, agg, bytes, ps, is_unscheduled)| {
@@ -20,21 +20,27 @@ fn any_send() -> impl Strategy<Value = Send> {
             };
             let is_control = bytes == 64;
             let is_unscheduled = is_unscheduled && src != ARBITER;
-            Send { bytes, path, is_control, is_unscheduled, ..Send::new(at(ps), src, dst) }
+            PlannedPacket {
+                bytes,
+                path,
+                is_control,
+                is_unscheduled,
+                ..PlannedPacket::new(at(ps), src, dst)
+            }
         },
     )
 }
 
 /// Returns the time at which each packet is received if nothing stops it. Ends send one after the
 /// other, arbiters by every link at once, and no packet waits in a switch.
-fn unhindered(sends: &[Send], pod: &Pod) -> Vec<Time> {
+fn unhindered(sends: &[PlannedPacket], pod: &Pod) -> Vec<Time> {
     let short = Span::from_ns(1_000);
     let mut order: Vec<usize> = (0..sends.len()).collect();
     order.sort_by_key(|&id| sends[id].at);
     let mut free = [Time::ZERO; 4];
     let mut times = vec![Time::ZERO; sends.len()];
     for id in order {
-        let Send { at, src, dst, bytes, .. } = sends[id];
+        let PlannedPacket { at, src, dst, bytes, .. } = sends[id];
         let last = pod.host(dst).link.propagation;
         let (start, links, cable) = match src {
             ARBITER => (at, 2, pod.arbiter(pod.0.rack(dst)).link.propagation),

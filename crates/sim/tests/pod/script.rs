@@ -17,7 +17,7 @@ use crate::common::BlastHeader;
 
 /// A packet to send. Its number is its place in the script.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Send {
+pub(crate) struct PlannedPacket {
     pub(crate) at: Time,
     pub(crate) src: u32,
     pub(crate) dst: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Send {
     pub(crate) is_unscheduled: bool,
 }
 
-impl Send {
+impl PlannedPacket {
     /// A scheduled control packet of 64 bytes.
     pub(crate) fn new(at: Time, src: u32, dst: u32) -> Self {
         let (bytes, path, is_control, is_unscheduled) = (64, 0, true, false);
@@ -64,39 +64,45 @@ pub(crate) struct ReceivedPacket {
     pub(crate) bytes: u16,
 }
 
-pub(crate) struct Scripted;
+pub(crate) struct ScriptedTransport;
 
-impl Transport for Scripted {
+impl Transport for ScriptedTransport {
     const NAME: &'static str = "scripted";
     const HAS_ARBITERS: bool = true;
-    type Config = Vec<Send>;
+    type Config = Vec<PlannedPacket>;
     type Header = BlastHeader;
-    type Host = Station;
-    type Arbiter = Station;
+    type Host = ScriptedHost;
+    type Arbiter = ScriptedHost;
     type SwitchProgram = ForwardOnly;
 
-    fn arbiter(config: Arc<Vec<Send>>, _: u32, node: NodeId, rng: Rng, now: Time) -> Station {
-        Station::new(config, node, rng, now)
+    fn arbiter(
+        config: Arc<Vec<PlannedPacket>>,
+        _: u32,
+        node: NodeId,
+        rng: Rng,
+        now: Time,
+    ) -> ScriptedHost {
+        ScriptedHost::new(config, node, rng, now)
     }
 
-    fn switch_program(_config: &Arc<Vec<Send>>, _switch: SwitchFacts) -> ForwardOnly {
+    fn switch_program(_config: &Arc<Vec<PlannedPacket>>, _switch: SwitchFacts) -> ForwardOnly {
         ForwardOnly
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Station {
+pub(crate) struct ScriptedHost {
     node: NodeId,
     later: VecDeque<(Time, Packet<BlastHeader>)>,
     due: VecDeque<Packet<BlastHeader>>,
     pub(crate) received: Vec<ReceivedPacket>,
 }
 
-impl Protocol for Station {
+impl Protocol for ScriptedHost {
     type Header = BlastHeader;
-    type Config = Vec<Send>;
+    type Config = Vec<PlannedPacket>;
 
-    fn new(config: Arc<Vec<Send>>, node: NodeId, _rng: Rng, _now: Time) -> Self {
+    fn new(config: Arc<Vec<PlannedPacket>>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         let own = (0..).zip(config.iter()).filter(|(_, send)| send.src == node.get());
         let mut later: Vec<_> = own.map(|(id, send)| (send.at, send.packet(id))).collect();
         later.sort_by_key(|(at, _)| *at);
@@ -137,9 +143,9 @@ impl Protocol for Station {
     }
 }
 
-impl Observation for Station {}
+impl Observation for ScriptedHost {}
 
-impl HostPolicy for Station {
+impl HostPolicy for ScriptedHost {
     fn touch_if_delivered(&mut self, _now: Time, _packet: &Packet<BlastHeader>) -> bool {
         false
     }
@@ -151,17 +157,21 @@ impl HostPolicy for Station {
     fn forget_peer(&mut self, _now: Time, _peer: NodeId) {}
 }
 
-pub(crate) type ScriptSim = Sim<Scripted, std::vec::IntoIter<Arrival>, NoProbe>;
+pub(crate) type ScriptSim = Sim<ScriptedTransport, std::vec::IntoIter<Arrival>, NoProbe>;
 
 /// Sends it all and waits until everything has arrived.
-pub(crate) fn run(mut spec: SimSpec, sends: Vec<Send>) -> ScriptSim {
+pub(crate) fn run(mut spec: SimSpec, sends: Vec<PlannedPacket>) -> ScriptSim {
     let last = sends.iter().map(|send| send.at).max().unwrap_or(Time::ZERO);
     // A message that no host sends keeps the run alive.
     let end = last + Span::from_us(200);
     let arrival = Arrival::new(end, NodeId::new(0), NodeId::new(1), Bytes::new(1));
     spec.drain = Span::ZERO;
-    let mut sim =
-        Sim::<Scripted, _, _>::new(spec, Arc::new(sends), vec![arrival].into_iter(), NoProbe);
+    let mut sim = Sim::<ScriptedTransport, _, _>::new(
+        spec,
+        Arc::new(sends),
+        vec![arrival].into_iter(),
+        NoProbe,
+    );
     assert_eq!(sim.run(u64::MAX), Status::TimedOut);
     let stats = sim.fabric().stats();
     assert_eq!(stats.injected + stats.duplicated, stats.delivered + stats.dropped());

@@ -3,7 +3,10 @@
 //! A transport's whole test of its packets is a call of [`check_packets`] with random words, and
 //! one of [`check_decode`] with random bytes.
 
-use super::{Bound, FieldInfo, Form, Format, Formats, Header, Limit, PacketKind, Rule, WireError};
+use super::{
+    Bound, FieldEncoding, FieldInfo, FieldLimit, Format, Formats, Header, PacketKind, Rule,
+    WireError,
+};
 use crate::envelope::Envelope;
 
 /// Buffer size in bytes, longer than any header.
@@ -83,10 +86,10 @@ fn check_field_names<H: Formats>(format: &Format, header: &H) {
             }
         };
         match field.form {
-            Form::Words { expected, words } => {
+            FieldEncoding::Words { expected, words } => {
                 assert_eq!(refused(words.len() as u64), (field.name, expected));
             }
-            Form::Number { .. } => {
+            FieldEncoding::Number { .. } => {
                 for rule in format.rules.iter().filter(|rule| rule.field == field.name) {
                     if let Some(wrong) = exceed_limit(rule, header, to - from) {
                         assert_eq!(refused(wrong), (field.name, rule.expected));
@@ -94,7 +97,7 @@ fn check_field_names<H: Formats>(format: &Format, header: &H) {
                 }
             }
             // Fields after a list have no fixed offset.
-            Form::List { max, .. } => {
+            FieldEncoding::List { max, .. } => {
                 refused(u64::from(max) + 1);
                 return;
             }
@@ -107,8 +110,8 @@ fn check_field_names<H: Formats>(format: &Format, header: &H) {
 /// holds it.
 fn exceed_limit<H: Formats>(rule: &Rule, header: &H, bytes: usize) -> Option<u64> {
     let limit = match rule.limit {
-        Limit::Number(number) => number,
-        Limit::Field(other) => {
+        FieldLimit::Number(number) => number,
+        FieldLimit::Field(other) => {
             let mut limit = None;
             header.values(&mut |name, _, value| {
                 if name == other {
@@ -150,9 +153,9 @@ fn check_tables(formats: &[Format]) {
 
 /// Returns the bytes of a field of a data packet. Switches fill the lists there: hosts send them
 /// empty.
-fn host_bytes(form: Form) -> usize {
+fn host_bytes(form: FieldEncoding) -> usize {
     match form {
-        Form::List { .. } => 1,
+        FieldEncoding::List { .. } => 1,
         other => other.bytes(),
     }
 }
@@ -160,12 +163,13 @@ fn host_bytes(form: Form) -> usize {
 /// Returns true if `rule` applies to a number, and its limit is constant or an earlier field.
 fn is_sound(rule: &Rule, format: &Format) -> bool {
     let place = |name: &str| {
-        let is_number = |f: &FieldInfo| f.name == name && matches!(f.form, Form::Number { .. });
+        let is_number =
+            |f: &FieldInfo| f.name == name && matches!(f.form, FieldEncoding::Number { .. });
         format.fields.iter().position(is_number)
     };
     match rule.limit {
-        Limit::Number(_) => place(rule.field).is_some(),
-        Limit::Field(other) => {
+        FieldLimit::Number(_) => place(rule.field).is_some(),
+        FieldLimit::Field(other) => {
             place(other).is_some_and(|limit| place(rule.field).is_some_and(|at| limit < at))
         }
     }
@@ -195,9 +199,11 @@ fn check_placeholder(text: &str, fields: &[FieldInfo]) {
     let field = fields.iter().find(|field| field.filter == name);
     let field = field.unwrap_or_else(|| panic!("{{{text}}} is no field"));
     match (rest.chars().next(), field.form) {
-        (Some(':'), Form::List { items, .. }) => check_placeholders(&rest[1..], items),
-        (Some('|'), Form::Number { .. }) => assert_eq!(rest.matches('|').count(), 2, "{text}"),
-        (None, Form::Number { .. } | Form::Words { .. }) => {}
+        (Some(':'), FieldEncoding::List { items, .. }) => check_placeholders(&rest[1..], items),
+        (Some('|'), FieldEncoding::Number { .. }) => {
+            assert_eq!(rest.matches('|').count(), 2, "{text}")
+        }
+        (None, FieldEncoding::Number { .. } | FieldEncoding::Words { .. }) => {}
         (_, form) => panic!("{{{text}}} does not fit {form:?}"),
     }
 }

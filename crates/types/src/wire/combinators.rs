@@ -194,8 +194,11 @@ macro_rules! codes {
         }
 
         impl $crate::wire::Field for $Codes {
-            const FORM: $crate::wire::Form =
-                $crate::wire::Form::Words { expected: Self::EXPECTED, words: &[$($word,)*] };
+            const FORM: $crate::wire::FieldEncoding =
+                $crate::wire::FieldEncoding::Words {
+                    expected: Self::EXPECTED,
+                    words: &[$($word,)*],
+                };
 
             #[inline]
             fn wire_len(&self) -> usize {

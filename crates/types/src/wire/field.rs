@@ -1,6 +1,6 @@
 //! Types of header fields.
 
-use super::{Base, Form, Reader, WireError, Writer};
+use super::{FieldEncoding, NumberBase, Reader, WireError, Writer};
 use crate::units::Span;
 
 /// Type of a header field.
@@ -9,7 +9,7 @@ use crate::units::Span;
 /// `#[inline]`.
 pub trait Field: Copy {
     /// Form on the wire, for readers of the bytes.
-    const FORM: Form;
+    const FORM: FieldEncoding;
 
     /// Returns the bytes that [`Field::encode`] writes.
     fn wire_len(&self) -> usize;
@@ -50,7 +50,8 @@ pub fn arbitrary_number(draw: &mut dyn FnMut() -> u64, largest: u64) -> u64 {
 macro_rules! integer_fields {
     ($($of:ident $bytes:literal)*) => {$(
         impl Field for $of {
-            const FORM: Form = Form::Number { bytes: $bytes, base: Base::Decimal };
+            const FORM: FieldEncoding =
+                FieldEncoding::Number { bytes: $bytes, base: NumberBase::Decimal };
 
             #[inline]
             fn wire_len(&self) -> usize {
@@ -81,7 +82,7 @@ macro_rules! integer_fields {
 integer_fields!(u8 1 u16 2 u32 4 u64 8);
 
 impl Field for bool {
-    const FORM: Form = Form::Words { expected: "0 or 1", words: &["no", "yes"] };
+    const FORM: FieldEncoding = FieldEncoding::Words { expected: "0 or 1", words: &["no", "yes"] };
 
     #[inline]
     fn wire_len(&self) -> usize {
@@ -116,7 +117,7 @@ impl Field for bool {
 
 /// Picoseconds in eight bytes.
 impl Field for Span {
-    const FORM: Form = u64::FORM;
+    const FORM: FieldEncoding = u64::FORM;
 
     #[inline]
     fn wire_len(&self) -> usize {

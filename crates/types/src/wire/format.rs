@@ -49,18 +49,18 @@ pub struct FieldInfo {
     /// Documentation in Rust.
     pub docs: &'static str,
     /// Form on the wire.
-    pub form: Form,
+    pub form: FieldEncoding,
 }
 
 /// Form of a field on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FieldEncoding {
     /// An integer.
     Number {
         /// Length in bytes.
         bytes: u8,
         /// Base in which it is shown.
-        base: Base,
+        base: NumberBase,
     },
     /// A byte that stands for a word.
     Words {
@@ -80,7 +80,7 @@ pub enum Form {
 
 /// Base in which a number is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Base {
+pub enum NumberBase {
     /// Decimal.
     Decimal,
     /// Hexadecimal: its bits matter.
@@ -95,7 +95,7 @@ pub struct Rule {
     /// Side of the limit on which its values are.
     pub bound: Bound,
     /// Limit, which itself is allowed.
-    pub limit: Limit,
+    pub limit: FieldLimit,
     /// The rule in words, as in "at least 1".
     pub expected: &'static str,
 }
@@ -111,7 +111,7 @@ pub enum Bound {
 
 /// A limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum FieldLimit {
     /// A number.
     Number(u64),
     /// The value of an earlier field.
@@ -173,7 +173,7 @@ pub trait Layout: Copy {
     fn values(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
-impl Form {
+impl FieldEncoding {
     /// Returns the bytes of the shortest value: of a list without items.
     pub const fn bytes(self) -> usize {
         match self {
@@ -196,7 +196,7 @@ impl Form {
 
 impl FieldInfo {
     /// Creates a field without label and documentation.
-    pub const fn new(name: &'static str, form: Form) -> Self {
+    pub const fn new(name: &'static str, form: FieldEncoding) -> Self {
         Self { name, filter: name, label: None, docs: "", form }
     }
 
@@ -224,8 +224,8 @@ impl FieldInfo {
     /// Returns the field, a number shown in hexadecimal.
     #[must_use]
     pub const fn with_hex(mut self) -> Self {
-        if let Form::Number { bytes, .. } = self.form {
-            self.form = Form::Number { bytes, base: Base::Hex };
+        if let FieldEncoding::Number { bytes, .. } = self.form {
+            self.form = FieldEncoding::Number { bytes, base: NumberBase::Hex };
         }
         self
     }
@@ -233,8 +233,8 @@ impl FieldInfo {
     /// Returns the field, a list whose items have these fields.
     #[must_use]
     pub const fn with_items(mut self, items: &'static [FieldInfo]) -> Self {
-        if let Form::List { max, .. } = self.form {
-            self.form = Form::List { max, items };
+        if let FieldEncoding::List { max, .. } = self.form {
+            self.form = FieldEncoding::List { max, items };
         }
         self
     }

@@ -234,8 +234,8 @@ macro_rules! headers {
     (@bound least) => { $crate::wire::Bound::Min };
     (@bound most) => { $crate::wire::Bound::Max };
 
-    (@limit $number:literal) => { $crate::wire::Limit::Number($number) };
-    (@limit $field:ident) => { $crate::wire::Limit::Field(::core::stringify!($field)) };
+    (@limit $number:literal) => { $crate::wire::FieldLimit::Number($number) };
+    (@limit $field:ident) => { $crate::wire::FieldLimit::Field(::core::stringify!($field)) };
 
     (@expected $bound:ident $limit:tt) => {
         ::core::concat!("at ", ::core::stringify!($bound), " ", ::core::stringify!($limit))

@@ -1,6 +1,6 @@
 //! Lists of limited length in headers.
 
-use super::{Field, FieldInfo, Form, Reader, WireError, Writer};
+use super::{Field, FieldEncoding, FieldInfo, Reader, WireError, Writer};
 
 /// Short list in place. In memory it has space for `N` items, so that headers stay `Copy`; on the
 /// wire it is a byte that counts the items, and the items.
@@ -90,7 +90,7 @@ impl<T: Item, const N: usize> List<T, N> {
 }
 
 impl<T: Item, const N: usize> Field for List<T, N> {
-    const FORM: Form = Form::List { max: N as u8, items: T::FIELDS };
+    const FORM: FieldEncoding = FieldEncoding::List { max: N as u8, items: T::FIELDS };
 
     #[inline]
     fn wire_len(&self) -> usize {

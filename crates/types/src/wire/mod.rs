@@ -25,7 +25,8 @@ pub use bytes::{Reader, Writer};
 pub use error::WireError;
 pub use field::{Field, arbitrary_number};
 pub use format::{
-    Base, Bound, FieldInfo, Form, Format, Formats, Layout, Limit, PacketKind, Rule, packet_name,
+    Bound, FieldEncoding, FieldInfo, FieldLimit, Format, Formats, Layout, NumberBase, PacketKind,
+    Rule, packet_name,
 };
 pub use header::Header;
 pub use join::{count, join};

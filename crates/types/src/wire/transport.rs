@@ -1,6 +1,6 @@
 //! Packets of a transport of any header type.
 
-use super::{FieldInfo, Form, Format, Formats, check};
+use super::{FieldEncoding, FieldInfo, Format, Formats, check};
 use crate::envelope::TransportId;
 use crate::packet::Packet;
 
@@ -109,7 +109,7 @@ fn sample<H: Formats>(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample>
     let mut values = Vec::new();
     header.values(&mut |name, part, value| {
         let Some(field) = format.field(name) else { return };
-        let is_item = matches!(field.form, Form::List { .. }) && part != "count";
+        let is_item = matches!(field.form, FieldEncoding::List { .. }) && part != "count";
         values.push(Value { filter: filter(field, part), is_item, value });
     });
     Some(Sample { bytes, values })
@@ -118,8 +118,8 @@ fn sample<H: Formats>(code: u8, draw: &mut dyn FnMut() -> u64) -> Option<Sample>
 /// Returns the name in filters of a field's value, or of a field of a list's item.
 fn filter(field: &FieldInfo, part: &str) -> String {
     match (field.form, part) {
-        (Form::List { items, .. }, "") => format!("{}.{}", field.filter, items[0].filter),
-        (Form::List { .. }, _) => format!("{}.{part}", field.filter),
+        (FieldEncoding::List { items, .. }, "") => format!("{}.{}", field.filter, items[0].filter),
+        (FieldEncoding::List { .. }, _) => format!("{}.{part}", field.filter),
         _ => field.filter.to_owned(),
     }
 }

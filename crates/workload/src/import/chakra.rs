@@ -19,7 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use super::chakra_schema::{COLLECTIVES, Kind, Node, is_trace, nodes};
+use super::chakra_schema::{COLLECTIVES, Node, NodeKind, is_trace, nodes};
 use super::collective::Collective;
 use super::schedule::ROWS_MAX;
 use super::schedule::row;
@@ -241,23 +241,23 @@ impl<'a> ChakraImport<'a> {
         })?;
         self.priorities += usize::from(node.number("comm_priority") > Some(0));
         match kind {
-            Kind::Compute => {
+            NodeKind::Compute => {
                 self.without_time += usize::from(ps == 0 && node.number("num_ops") > Some(0));
                 self.rows.push(row(place, own, 0, Vec::new(), ps));
             }
-            Kind::Memory => {
+            NodeKind::Memory => {
                 self.memory += usize::from(ps == 0);
                 self.rows.push(row(place, own, 0, Vec::new(), ps));
             }
-            Kind::Metadata | Kind::Receive => {
+            NodeKind::Metadata | NodeKind::Receive => {
                 self.rows.push(row(place, own, 0, Vec::new(), 0));
             }
-            Kind::Send => {
+            NodeKind::Send => {
                 let dst = self.peer(rank, node, "comm_dst")?;
                 let size = self.size(rank, node)?.max(1);
                 self.rows.push(row(place, (rank, dst), size, Vec::new(), 0));
             }
-            Kind::Collective => {
+            NodeKind::Collective => {
                 self.rows.push(row(place, own, 0, Vec::new(), 0));
                 self.rows.push(row(place, own, 0, vec![start as u64], 0));
                 let rows = Rows { start, end: start + 1 };
@@ -294,14 +294,14 @@ impl<'a> ChakraImport<'a> {
         let mut open: BTreeMap<Channel, VecDeque<(&Node, usize)>> = BTreeMap::new();
         let tag = |node: &Node| node.number("comm_tag").unwrap_or(0);
         for (rank, trace) in self.ranks.iter().enumerate() {
-            for node in trace.nodes.iter().filter(|node| node.kind() == Some(Kind::Send)) {
+            for node in trace.nodes.iter().filter(|node| node.kind() == Some(NodeKind::Send)) {
                 let dst = self.peer(rank, node, "comm_dst")?;
                 let flow = self.rows_of_node[rank][&node.id].end;
                 open.entry((rank, dst, tag(node))).or_default().push_back((node, flow));
             }
         }
         for (rank, trace) in self.ranks.iter().enumerate() {
-            for node in trace.nodes.iter().filter(|node| node.kind() == Some(Kind::Receive)) {
+            for node in trace.nodes.iter().filter(|node| node.kind() == Some(NodeKind::Receive)) {
                 let src = self.peer(rank, node, "comm_src")?;
                 let tag = tag(node);
                 let sent = open.get_mut(&(src, rank, tag)).and_then(VecDeque::pop_front);

@@ -101,7 +101,7 @@ pub(super) struct BoolList {
 
 /// Kinds of nodes that a workload distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     Metadata,
     Memory,
     Compute,
@@ -112,14 +112,14 @@ pub(super) enum Kind {
 
 impl Node {
     /// Returns the kind by `NodeType`; `None` for an invalid node and for types of later schemas.
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<NodeKind> {
         Some(match self.kind {
-            1 | 9 => Kind::Metadata,
-            2 | 3 | 8 | 10 => Kind::Memory,
-            4 => Kind::Compute,
-            5 => Kind::Send,
-            6 => Kind::Receive,
-            7 => Kind::Collective,
+            1 | 9 => NodeKind::Metadata,
+            2 | 3 | 8 | 10 => NodeKind::Memory,
+            4 => NodeKind::Compute,
+            5 => NodeKind::Send,
+            6 => NodeKind::Receive,
+            7 => NodeKind::Collective,
             _ => return None,
         })
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::graph::Graph;
-use crate::trace::{Format, Options, Order, Trace, TraceRequirements, read_with_notes};
+use crate::trace::{FlowOrder, Format, Options, Trace, TraceRequirements, read_with_notes};
 
 /// Reads the file `name` of a folder in a network of `n` hosts: its graph and notes, or the error.
 /// Paths lack the folder.
@@ -22,7 +22,7 @@ fn read(
     options: &Options,
 ) -> Result<(Graph, Vec<String>), String> {
     let plain = |text: &str| text.replace(&format!("{}/", dir.path().display()), "");
-    let check = TraceRequirements { n_hosts: n, order: Order::Require };
+    let check = TraceRequirements { n_hosts: n, order: FlowOrder::Require };
     match read_with_notes(&dir.path().join(name), format, check, options) {
         Ok((Trace::Graph(graph), notes)) => {
             Ok((graph, notes.iter().map(|note| plain(note)).collect()))

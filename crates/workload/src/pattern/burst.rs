@@ -12,7 +12,7 @@ use super::draw::DrawState;
 use super::pairs::skip;
 use super::poisson::{Poisson, PoissonClock};
 use super::skewed_all_to_all::SkewedPairs;
-use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::flow::{Flow, FlowLimit, FlowSource, merge};
 use crate::source::{Period, Process, Source};
 
 /// Times of a pattern.
@@ -250,12 +250,12 @@ impl PoissonIncast {
 
 /// A Poisson process of flows, and one of incasts.
 #[derive(Clone, Debug)]
-pub(crate) struct Overlay {
+pub(crate) struct IncastOverlay {
     pub(crate) poisson: Poisson,
     pub(crate) incasts: PoissonIncast,
 }
 
-impl Source for Overlay {
+impl Source for IncastOverlay {
     fn flows(&self, seed: u64) -> FlowSource {
         merge(vec![Box::new(self.poisson.flows(seed)), Box::new(self.incasts.flows(seed))])
     }
@@ -277,7 +277,7 @@ impl Source for Overlay {
         Some(bytes / (flows + poisson.arrivals_per_ps))
     }
 
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Poisson
     }
 

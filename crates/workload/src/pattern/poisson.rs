@@ -13,7 +13,7 @@ use rampmeter_types::{Bytes, Purpose, Rate, Rng, Span, Time};
 
 use super::HostSet;
 use super::pairs::{PairSource, Pairs};
-use crate::flow::{Flow, FlowSource, Limit, merge};
+use crate::flow::{Flow, FlowLimit, FlowSource, merge};
 use crate::size::SizeDist;
 use crate::source::{Period, Process, Source};
 
@@ -116,7 +116,7 @@ impl Source for Vec<Poisson> {
         self.first().map(|process| process.sizes.mean_bytes())
     }
 
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Poisson
     }
 
@@ -184,7 +184,7 @@ impl Source for OnOff {
         Some(self.poisson.sizes.mean_bytes())
     }
 
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Poisson
     }
 

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use super::{HostsSpec, SizeSpec};
-use crate::flow::{Flow, FlowSource, Limit};
+use crate::flow::{Flow, FlowLimit, FlowSource};
 use crate::pattern::HostSet;
 use crate::size::SizeDist;
 use crate::source::{Period, Process, Source};
@@ -163,7 +163,7 @@ impl Source for Bimodal {
         Some(self.sizes.mean_bytes())
     }
 
-    fn process(&self, _limit: Limit) -> Process {
+    fn process(&self, _limit: FlowLimit) -> Process {
         Process::Poisson
     }
 

@@ -9,7 +9,7 @@ use super::pattern::{
 };
 use super::sizes::SizeSpec;
 use super::valid::ValidWorkload;
-use crate::flow::Limit;
+use crate::flow::FlowLimit;
 use crate::pattern::burst::{BatchPattern, Bursts, Rounds};
 use crate::pattern::poisson::Load;
 use crate::size::SizeDist;
@@ -25,7 +25,7 @@ pub(super) fn validate(
         context,
         hosts,
         path: String::new(),
-        bound: Limit::default(),
+        bound: FlowLimit::default(),
         streams: &mut streams,
         warnings: &mut warnings,
     };
@@ -41,7 +41,10 @@ impl Checker<'_> {
         }
         let limit = self.limit(keys.stop())?;
         let CheckedPattern { source, sizes } = keys.check(self)?;
-        if source.is_endless() && limit == Limit::default() && self.bound == Limit::default() {
+        if source.is_endless()
+            && limit == FlowLimit::default()
+            && self.bound == FlowLimit::default()
+        {
             let expected = "flows or until-us, for a pattern without an end";
             return self.wrong("flows", expected, "neither");
         }
@@ -53,7 +56,7 @@ impl Checker<'_> {
         &mut self,
         idx: usize,
         keys: &dyn Pattern,
-        bound: Limit,
+        bound: FlowLimit,
     ) -> Result<ValidWorkload, WorkloadError> {
         let mut checker = Checker {
             context: self.context,
@@ -110,7 +113,7 @@ impl Checker<'_> {
         Err(WorkloadError::Key { key, expected: expected.to_owned(), got: got.to_string() })
     }
 
-    pub(super) fn limit(&self, stop: StopCondition) -> Result<Limit, WorkloadError> {
+    pub(super) fn limit(&self, stop: StopCondition) -> Result<FlowLimit, WorkloadError> {
         if stop.flows == Some(0) {
             return self.wrong("flows", "at least 1", 0);
         }
@@ -118,7 +121,7 @@ impl Checker<'_> {
         if until == Some(Span::ZERO) {
             return self.wrong("until-us", "a time above 0", 0);
         }
-        Ok(Limit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
+        Ok(FlowLimit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
     }
 
     pub(super) fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {

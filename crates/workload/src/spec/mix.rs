@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use super::{ValidWorkload, WorkloadSpec};
-use crate::flow::Limit;
+use crate::flow::FlowLimit;
 use crate::mix::Mix;
 
 /// Keys of `mix`.
@@ -32,11 +32,11 @@ impl Pattern for MixSpec {
             return checker.wrong("parts", "at least one workload", "none");
         }
         let mut parts = Vec::new();
-        let bound = if limit == Limit::default() { checker.bound } else { limit };
+        let bound = if limit == FlowLimit::default() { checker.bound } else { limit };
         for (idx, part) in self.parts.iter().enumerate() {
             parts.push(checker.part(idx, part.keys(), bound)?);
         }
-        if limit != Limit::default() && parts.iter().any(ValidWorkload::has_graph) {
+        if limit != FlowLimit::default() && parts.iter().any(ValidWorkload::has_graph) {
             let expected = "limits of the parts alone, as flows of a part wait for others";
             return checker.wrong("flows", expected, "flows or until-us of the mix");
         }

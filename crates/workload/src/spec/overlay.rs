@@ -9,7 +9,7 @@ use super::SizeSpec;
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use crate::pattern::HostSet;
-use crate::pattern::burst::{Direction, Fan, FlowVolume, Overlay, PoissonIncast};
+use crate::pattern::burst::{Direction, Fan, FlowVolume, IncastOverlay, PoissonIncast};
 use crate::pattern::pairs::Pairs;
 use crate::pattern::poisson::Poisson;
 
@@ -64,7 +64,7 @@ impl Pattern for IncastOverlaySpec {
         let per_host = extra.arrivals_per_ps(size.get() as f64);
         let events_per_ps = per_host * f64::from(checker.n()) / f64::from(n);
         let incasts = PoissonIncast { fan, events_per_ps, stream: checker.stream() };
-        Ok(CheckedPattern::with_sizes(Overlay { poisson, incasts }, dist))
+        Ok(CheckedPattern::with_sizes(IncastOverlay { poisson, incasts }, dist))
     }
 
     fn uniform_load(&self) -> f64 {

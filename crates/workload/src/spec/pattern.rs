@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_types::{Bytes, Rate};
 use thiserror::Error;
 
-use crate::flow::Limit;
+use crate::flow::FlowLimit;
 use crate::size::{SizeDist, SizeError};
 use crate::source::Source;
 use crate::trace::{HostNames, TraceError};
@@ -117,7 +117,7 @@ pub(super) struct Checker<'a> {
     pub(super) hosts: Option<&'a HostNames>,
     pub(super) path: String,
     /// The limit of the mix that contains the workload, which also ends endless parts.
-    pub(super) bound: Limit,
+    pub(super) bound: FlowLimit,
     pub(super) streams: &'a mut u64,
     pub(super) warnings: &'a mut Vec<String>,
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::WorkloadSpec;
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, WorkloadError};
-use crate::flow::Limit;
+use crate::flow::FlowLimit;
 use crate::phases::Phases;
 
 /// Keys of `phases`. A host begins a phase when it has finished the one before: when it has
@@ -45,7 +45,7 @@ impl Pattern for PhasesSpec {
         }
         let mut parts = Vec::new();
         for (idx, part) in self.parts.iter().enumerate() {
-            parts.push(checker.part(idx, part.keys(), Limit::default())?);
+            parts.push(checker.part(idx, part.keys(), FlowLimit::default())?);
         }
         let pause = checker.span("pause-us", self.pause_us)?;
         let phases = Phases { parts, rounds: self.rounds, pause };

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::pattern::Checker;
 use super::pattern::{CheckedPattern, Pattern, StopCondition, WorkloadError};
 use crate::source::RecordedFlows;
-use crate::trace::{self, Format, Order, Trace, TraceRequirements};
+use crate::trace::{self, FlowOrder, Format, Trace, TraceRequirements};
 
 /// Keys of `trace`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -57,7 +57,7 @@ impl Pattern for TraceSpec {
             );
             return checker.wrong("format", &expected, "none");
         };
-        let order = if self.sort { Order::Sort } else { Order::Require };
+        let order = if self.sort { FlowOrder::Sort } else { FlowOrder::Require };
         let options = trace::Options {
             hosts: checker.names().cloned(),
             columns: self.columns.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_types::{Span, TenantId, Time};
 
-use crate::flow::{Flow, FlowSource, Limit};
+use crate::flow::{Flow, FlowLimit, FlowSource};
 use crate::graph::{Graph, GraphBuilder};
 use crate::size::SizeDist;
 use crate::source::{Period, Process, Source, limited};
@@ -13,7 +13,7 @@ use crate::source::{Period, Process, Source, limited};
 #[derive(Clone, Debug)]
 pub struct ValidWorkload {
     pub(crate) source: Arc<dyn Source>,
-    pub(super) limit: Limit,
+    pub(super) limit: FlowLimit,
     /// The distribution behind random sizes, for bins by its quantiles.
     pub(super) sizes: Option<Arc<SizeDist>>,
     pub(super) warnings: Vec<String>,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rampmeter_types::{Bytes, NodeId, Span, Time};
 
 use super::SIZE_MAX;
-use super::{Order, RawRow, TraceError, TraceRequirements, host, tenant};
+use super::{FlowOrder, RawRow, TraceError, TraceRequirements, host, tenant};
 use crate::flow::Flow;
 use crate::graph::Round;
 use crate::graph::{Graph, GraphBuilder, GraphError};
@@ -47,7 +47,7 @@ pub(super) fn graph(
     for row in rows {
         let flow = flow(file, row, check)?;
         if row.extra.after.is_empty() {
-            if check.order == Order::Require && row.arrival_ps < before {
+            if check.order == FlowOrder::Require && row.arrival_ps < before {
                 let expected = format!("at least {before} ps, the one before, unless sort is set");
                 return Err(wrong(file, row, "arrival", &expected, row.arrival_ps));
             }

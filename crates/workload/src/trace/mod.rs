@@ -57,7 +57,7 @@ use crate::graph::Graph;
 
 /// Treatment of flows that are not in arrival order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
+pub enum FlowOrder {
     /// Reject the file.
     #[default]
     Require,
@@ -71,7 +71,7 @@ pub struct TraceRequirements {
     /// Hosts are numbered below this.
     pub n_hosts: u32,
     /// Treatment of flows out of order.
-    pub order: Order,
+    pub order: FlowOrder,
 }
 
 /// Longest flow in bytes, as of patterns.
@@ -155,7 +155,7 @@ pub fn read_with_notes(
         return without_flows("none");
     }
     dependencies::check_ids(&name, &rows).map_err(|error| error.in_columns(&fields))?;
-    let order = if is_unordered { Order::Sort } else { check.order };
+    let order = if is_unordered { FlowOrder::Sort } else { check.order };
     let check = TraceRequirements { order, ..check };
     let named = |error| named(error, options.hosts.as_ref()).in_columns(&fields);
     let trace = if is_graph || rows.iter().any(dependencies::waits) {
@@ -226,7 +226,7 @@ fn checked(
         if row.size_bytes > SIZE_MAX {
             return wrong("size_bytes", "at most 2^50".to_owned(), row.size_bytes);
         }
-        if check.order == Order::Require && row.arrival_ps < before {
+        if check.order == FlowOrder::Require && row.arrival_ps < before {
             return wrong(
                 "arrival",
                 format!("at least {before} ps, the one before, unless sort is set"),

@@ -14,7 +14,7 @@ use rampmeter_types::{Bytes, NodeId, Span, Time};
 use tempfile::TempDir;
 
 use super::{
-    Format, HostNames, Options, Order, ReferenceRow, Trace, TraceRequirements, read,
+    FlowOrder, Format, HostNames, Options, ReferenceRow, Trace, TraceRequirements, read,
     read_reference, read_trace, read_with_notes, write_csv, write_parquet, write_reference_csv,
 };
 use crate::flow::Flow;
@@ -24,7 +24,7 @@ fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
     Flow::new(Time::from_ps(arrival), NodeId::new(src), NodeId::new(dst), Bytes::new(size))
 }
 
-fn check(n_hosts: u32, order: Order) -> TraceRequirements {
+fn check(n_hosts: u32, order: FlowOrder) -> TraceRequirements {
     TraceRequirements { n_hosts, order }
 }
 
@@ -51,7 +51,7 @@ proptest! {
     #[test]
     fn csv_gzip_and_parquet_are_read_back_unchanged(flows in flows()) {
         let dir = TempDir::new().unwrap();
-        let check = check(50, Order::Require);
+        let check = check(50, FlowOrder::Require);
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
             let file = dir.path().join(name);
             let format = Format::from_name(&file).unwrap();
@@ -76,7 +76,7 @@ proptest! {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("reference.csv.gz");
         write_reference_csv(&file, &rows, &[]).unwrap();
-        let read = read_reference(&file, Format::Csv, check(50, Order::Require)).unwrap();
+        let read = read_reference(&file, Format::Csv, check(50, FlowOrder::Require)).unwrap();
         prop_assert_eq!(read, rows);
     }
 
@@ -86,7 +86,7 @@ proptest! {
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("any");
             fs::write(&file, &text).unwrap();
-            let _ = read(&file, format, check(50, Order::Sort));
+            let _ = read(&file, format, check(50, FlowOrder::Sort));
         }
     }
 }
@@ -97,7 +97,8 @@ fn columns_that_workloads_do_not_use_are_named() {
     let notes = |file: &std::path::Path, format, columns: &[(&str, &str)]| {
         let pair = |&(ours, theirs): &(&str, &str)| (ours.to_owned(), theirs.to_owned());
         let options = Options { columns: columns.iter().map(pair).collect(), ..Options::default() };
-        read_with_notes(file, format, check(50, Order::Require), &options).map(|(_, notes)| notes)
+        read_with_notes(file, format, check(50, FlowOrder::Require), &options)
+            .map(|(_, notes)| notes)
     };
     let name = dir.path().display();
     let file = dir.path().join("t.csv");
@@ -134,7 +135,7 @@ fn numbers_are_names_if_a_node_has_one_for_a_name() {
     let file = dir.path().join("t.csv");
     let ends = |columns: &str, text: &str| {
         fs::write(&file, format!("{columns}\n{text}\n")).unwrap();
-        match read_with_notes(&file, Format::Csv, check(3, Order::Require), &options) {
+        match read_with_notes(&file, Format::Csv, check(3, FlowOrder::Require), &options) {
             Ok((Trace::Flows(rows), _)) => Ok((rows[0].flow.src.get(), rows[0].flow.dst.get())),
             Ok(_) => panic!("no flow waits"),
             Err(error) => Err(error.to_string().split_once("t.csv:").unwrap().1.to_owned()),
@@ -159,7 +160,7 @@ fn hosts_have_the_names_of_the_network() {
     let file = dir.path().join("t.csv");
     let ends = |text: &str| {
         fs::write(&file, format!("arrival_us,src,dst,size_bytes\n1,{text},9\n")).unwrap();
-        match read_with_notes(&file, Format::Csv, check(4, Order::Require), &options) {
+        match read_with_notes(&file, Format::Csv, check(4, FlowOrder::Require), &options) {
             Ok((Trace::Flows(rows), _)) => Ok((rows[0].flow.src.get(), rows[0].flow.dst.get())),
             Ok(_) => panic!("no flow waits"),
             Err(error) => Err(error.to_string().split_once("t.csv:").unwrap().1.to_owned()),
@@ -175,7 +176,7 @@ fn hosts_have_the_names_of_the_network() {
     // A network without names.
     let options = Options { hosts: Some(HostNames::default()), ..Options::default() };
     fs::write(&file, "arrival_us,src,dst,size_bytes\n1,h1,h99,9\n").unwrap();
-    let error = read_with_notes(&file, Format::Csv, check(4, Order::Require), &options);
+    let error = read_with_notes(&file, Format::Csv, check(4, FlowOrder::Require), &options);
     let error = error.unwrap_err().to_string();
     assert!(error.ends_with("t.csv:2: dst: expected a host of h0 to h3, got \"h99\""), "{error}");
     let wrong = "2: dst: expected a host other than src, got gpu-a";

@@ -9,7 +9,9 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use rampmeter_sim::Direction;
-use rampmeter_types::envelope::{Envelope, Fragment, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{
+    DatagramKind, Envelope, Fragment, Incarnation, Protection, TransportId,
+};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::wire::{Format, PacketKind, WireFormat, Writer};
 use rampmeter_types::{MsgId, NodeId, Packet, PayloadRef, Priority, Purpose, Rng, Time, WireError};
@@ -57,18 +59,18 @@ fn samples(wires: &[WireFormat]) -> Result<Vec<Sample>, WireError> {
     let (nonce, msg) = (0xdead_beef, MsgId::new(17));
     let session = 0xa1b2;
     for kind in [
-        Kind::Hello { nonce },
-        Kind::HelloAck { nonce },
-        Kind::Refused { msg },
-        Kind::Corrupt { msg },
-        Kind::Initiation { session },
-        Kind::Response { session },
-        Kind::Cookie { session },
-        Kind::Confirmation,
+        DatagramKind::Hello { nonce },
+        DatagramKind::HelloAck { nonce },
+        DatagramKind::Refused { msg },
+        DatagramKind::Corrupt { msg },
+        DatagramKind::Initiation { session },
+        DatagramKind::Response { session },
+        DatagramKind::Cookie { session },
+        DatagramKind::Confirmation,
     ] {
         let id = wires.first().map_or(TransportId::PRIVATE, |wire| wire.id);
         let (mut fields, mut body) = (Map::new(), Vec::new());
-        if matches!(kind, Kind::Hello { .. }) {
+        if matches!(kind, DatagramKind::Hello { .. }) {
             // Two digests of settings.
             body = vec![2, 0, 0, 0, 5, 0, 0, 1, 0];
             fields.insert("rampmeter.settings".to_owned(), 2.into());
@@ -108,7 +110,7 @@ fn bundle(wire: &WireFormat, rng: &mut Rng) -> Result<Sample, WireError> {
             }
         }
     }
-    sample(wire.id, Kind::Bundle { n }, 0, fields, &all)
+    sample(wire.id, DatagramKind::Bundle { n }, 0, fields, &all)
 }
 
 /// A packet of a transport.
@@ -116,13 +118,13 @@ fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, W
     let (header, mut fields) = header(wire, format, rng)?;
     let msg = MsgId::new(0x0a0b_0c0d);
     let (kind, len) = match format.kind {
-        PacketKind::Control => (Kind::Control { msg }, 0),
+        PacketKind::Control => (DatagramKind::Control { msg }, 0),
         PacketKind::Data => {
             // Those of every other transport have digests.
             let digest = wire.id.0.is_multiple_of(2).then_some(0x89ab_cdef);
             let fragment = Fragment { service: 513, offset: 70_000, size: 71_000, digest };
             fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
-            (Kind::Data { msg, fragment }, PAYLOAD)
+            (DatagramKind::Data { msg, fragment }, PAYLOAD)
         }
     };
     sample(wire.id, kind, len, fields, &header)
@@ -155,14 +157,14 @@ fn header(
 /// Returns an envelope, a header and a payload of that length, with the fields of the header.
 fn sample(
     transport: TransportId,
-    kind: Kind,
+    kind: DatagramKind,
     len: u16,
     mut fields: Map<String, Value>,
     header: &[u8],
 ) -> Result<Sample, WireError> {
     let (src, dst) = (NodeId::new(3), NodeId::new(66_000));
     let dst_incarnation = match kind {
-        Kind::Hello { .. } => None,
+        DatagramKind::Hello { .. } => None,
         _ => Some(Incarnation::new(0xfedc_ba98)),
     };
     let src_incarnation = Incarnation::new(0x1234_5678);
@@ -190,20 +192,20 @@ fn sample(
 
 fn envelope_fields(envelope: &Envelope) -> Vec<(&'static str, u32)> {
     let (code, word, fragment) = match envelope.kind {
-        Kind::Hello { nonce } => (0, ("nonce", nonce), None),
-        Kind::HelloAck { nonce } => (1, ("nonce", nonce), None),
-        Kind::Control { msg } => (2, ("msg", msg.get()), None),
-        Kind::Data { msg, fragment } => {
+        DatagramKind::Hello { nonce } => (0, ("nonce", nonce), None),
+        DatagramKind::HelloAck { nonce } => (1, ("nonce", nonce), None),
+        DatagramKind::Control { msg } => (2, ("msg", msg.get()), None),
+        DatagramKind::Data { msg, fragment } => {
             let kind = if fragment.digest.is_some() { 10 } else { 3 };
             (kind, ("msg", msg.get()), Some(fragment))
         }
-        Kind::Refused { msg } => (4, ("msg", msg.get()), None),
-        Kind::Initiation { session } => (5, ("session", session.into()), None),
-        Kind::Response { session } => (6, ("session", session.into()), None),
-        Kind::Cookie { session } => (7, ("session", session.into()), None),
-        Kind::Confirmation => (8, ("msg", 0), None),
-        Kind::Bundle { n } => (9, ("packets", n), None),
-        Kind::Corrupt { msg } => (11, ("msg", msg.get()), None),
+        DatagramKind::Refused { msg } => (4, ("msg", msg.get()), None),
+        DatagramKind::Initiation { session } => (5, ("session", session.into()), None),
+        DatagramKind::Response { session } => (6, ("session", session.into()), None),
+        DatagramKind::Cookie { session } => (7, ("session", session.into()), None),
+        DatagramKind::Confirmation => (8, ("msg", 0), None),
+        DatagramKind::Bundle { n } => (9, ("packets", n), None),
+        DatagramKind::Corrupt { msg } => (11, ("msg", msg.get()), None),
     };
     let mut fields = vec![
         ("magic", 0x524d),

@@ -5,7 +5,7 @@ use rampmeter_types::Rate;
 use rampmeter_workload::WorkloadSpec;
 
 use crate::topology::names::NamesSpec;
-use crate::warning::{Counted, Warning, warning};
+use crate::warning::{NamedCount, Warning, warning};
 
 /// A warning if the traffic between all pairs of hosts is more than the links between some of
 /// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
@@ -31,7 +31,7 @@ pub(crate) fn full_core(
          {offer} {offered_gbps:.0} Gbit/s to the others, and {gbps} Gbit/s lead there",
         load = load,
         load_max = most,
-        hosts = Counted(hosts.into(), "host"),
+        hosts = NamedCount(hosts.into(), "host"),
         offered_gbps = offered,
         gbps = bps as f64 * 1e-9;
         offer = offer,

@@ -3,7 +3,7 @@
 use rampmeter_types::{Bytes, Rate, Span, Time};
 
 use super::super::figure6::{PendingFlow, schedule_by_figure6};
-use super::super::network::{Member, NarrowCorePolicy, Network};
+use super::super::network::{LevelMember, NarrowCorePolicy, Network};
 use super::{flow, gbps, two_racks};
 use crate::central::Arrival;
 use crate::central::remaining::{RemainingLine, RemainingSize};
@@ -55,8 +55,8 @@ fn the_slower_access_link_sets_the_rate_and_the_faster_one_is_not_shared() {
 
 #[test]
 fn a_core_link_slower_than_the_access_links_has_two_readings() {
-    let host = |n: u32| Member { group: n / 2, up: Some(gbps(10)), down: Some(gbps(10)) };
-    let rack = Member { group: 0, up: Some(gbps(4)), down: Some(gbps(40)) };
+    let host = |n: u32| LevelMember { group: n / 2, up: Some(gbps(10)), down: Some(gbps(10)) };
+    let rack = LevelMember { group: 0, up: Some(gbps(4)), down: Some(gbps(40)) };
     let levels = [(0..4).map(host).collect(), vec![rack; 2]];
     let flows = [flow(0, 0, 2, 10), flow(1, 1, 3, 20)];
     let network = |narrow| Network::new(&levels, narrow).unwrap();

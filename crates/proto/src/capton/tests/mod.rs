@@ -9,7 +9,7 @@ mod split;
 
 use rampmeter_types::{Bytes, NodeId, Rate};
 
-use super::network::{Member, NarrowCorePolicy, Network};
+use super::network::{LevelMember, NarrowCorePolicy, Network};
 use crate::central::{Arrival, FlowId};
 use proptest::prelude::*;
 
@@ -37,9 +37,9 @@ fn capacity(usual: u64) -> impl Strategy<Value = Option<Rate>> {
     ]
 }
 
-fn level(members: usize, groups: u32, usual: u64) -> impl Strategy<Value = Vec<Member>> {
+fn level(members: usize, groups: u32, usual: u64) -> impl Strategy<Value = Vec<LevelMember>> {
     let member = (0..groups, capacity(usual), capacity(usual));
-    let member = member.prop_map(|(group, up, down)| Member { group, up, down });
+    let member = member.prop_map(|(group, up, down)| LevelMember { group, up, down });
     proptest::collection::vec(member, members)
 }
 

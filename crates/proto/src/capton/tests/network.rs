@@ -6,8 +6,8 @@ use rampmeter_types::fabric::LinksDown;
 use super::super::network::*;
 use super::{gbps, two_racks};
 
-fn member(group: u32) -> Member {
-    Member { group, up: Some(gbps(10)), down: Some(gbps(10)) }
+fn member(group: u32) -> LevelMember {
+    LevelMember { group, up: Some(gbps(10)), down: Some(gbps(10)) }
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn the_rate_is_the_least_of_the_path_and_none_if_a_link_is_down() {
 
 /// Two pods of two racks of two hosts. A rack has two ways up, a pod four, of 10 Gbit/s each.
 fn two_pods() -> Network {
-    let of = |group, rate| Member { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
+    let of = |group, rate| LevelMember { group, up: Some(gbps(rate)), down: Some(gbps(rate)) };
     let hosts = (0..8).map(|host| of(host / 2, 10)).collect();
     let racks = (0..4).map(|rack| of(rack / 2, 20)).collect();
     let pods = vec![of(0, 40); 2];
@@ -91,7 +91,7 @@ fn racks_without_known_links_keep_their_capacity() {
 
 #[test]
 fn levels_that_do_not_fit_together_are_refused_with_the_place() {
-    let as_numbers = |levels: &[Vec<Member>]| {
+    let as_numbers = |levels: &[Vec<LevelMember>]| {
         Network::new(levels, NarrowCorePolicy::Shrink).unwrap_err().to_string()
     };
     assert_eq!(as_numbers(&[]), "levels: expected 1 to 4, got 0");
@@ -101,7 +101,7 @@ fn levels_that_do_not_fit_together_are_refused_with_the_place() {
         as_numbers(&[hosts, vec![member(0); 2]]),
         "member 1 of level 0: expected a group below 2, got 2"
     );
-    let fast = Member { up: rampmeter_types::Rate::from_bps(1 << 57), ..member(0) };
+    let fast = LevelMember { up: rampmeter_types::Rate::from_bps(1 << 57), ..member(0) };
     assert_eq!(
         as_numbers(&[vec![fast]]),
         "member 0 of level 0: expected at most 72057594037927936 bit/s, got 144115188075855872"

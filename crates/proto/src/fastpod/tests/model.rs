@@ -11,7 +11,7 @@ use rampmeter_types::packet::Marks;
 use rampmeter_types::{MsgId, Span, Time};
 use stateright::{Checker, Model, Property};
 
-use super::pod::{Run, What};
+use super::pod::{ModelEvent, Run};
 use super::{FastpodConfig, alike, us};
 
 /// Two racks of two hosts.
@@ -70,7 +70,7 @@ impl World {
         }
         run.start_all();
         // Hosts have received the arbiter's SCHDs by now.
-        run.run_to(us(20), |_, what| matches!(what, What::Submit(_)));
+        run.run_to(us(20), |_, what| matches!(what, ModelEvent::Submit(_)));
         let mut world =
             Self { run, losses: model.losses, crashed: Vec::new(), crashes: model.crashes };
         world.settle();
@@ -78,8 +78,8 @@ impl World {
     }
 
     /// Returns the unscheduled cell that is at its source's rack next, if one is.
-    fn cell_at_rack(run: &Run, what: What) -> Option<u64> {
-        let What::AtRack(rack, id) = what else { return None };
+    fn cell_at_rack(run: &Run, what: ModelEvent) -> Option<u64> {
+        let ModelEvent::AtRack(rack, id) = what else { return None };
         let is_free = run.peek(id)?.marks.contains(Marks::UNSCHEDULED);
         (is_free && run.is_at_start(rack, id)).then_some(id)
     }
@@ -88,7 +88,8 @@ impl World {
     fn settle(&mut self) {
         let may_fail = self.losses > 0 || self.crashes > 0;
         self.run.run_to(END, |run, what| {
-            Self::cell_at_rack(run, what).is_some() || may_fail && matches!(what, What::Deliver(..))
+            Self::cell_at_rack(run, what).is_some()
+                || may_fail && matches!(what, ModelEvent::Deliver(..))
         });
     }
 

@@ -76,7 +76,7 @@ pub(super) enum Port {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum ModelEvent {
     Submit(usize),
     Timer(u32),
     Idle(u32),
@@ -115,7 +115,7 @@ pub(super) struct Run {
     /// Offset of each clock, and its drift in parts per 10^9.
     pub(super) clocks: Vec<(u64, i64)>,
     timers: Vec<Time>,
-    events: BinaryHeap<Reverse<(Time, u32, u64, What)>>,
+    events: BinaryHeap<Reverse<(Time, u32, u64, ModelEvent)>>,
     n_events: u64,
     packets: BTreeMap<u64, P>,
     /// Packets on links: until when, and which.
@@ -181,10 +181,10 @@ impl Run {
 
     /// Adds an event. Of packets at one instant that of the lowest sender is first, so that runs
     /// with other events next to them are alike.
-    fn push(&mut self, at: Time, what: What) {
+    fn push(&mut self, at: Time, what: ModelEvent) {
         self.n_events += 1;
         let order = match what {
-            What::AtRack(_, id) | What::AtAgg(_, id) | What::Deliver(_, id) => {
+            ModelEvent::AtRack(_, id) | ModelEvent::AtAgg(_, id) | ModelEvent::Deliver(_, id) => {
                 self.packets.get(&id).map_or(0, |packet| packet.src.get())
             }
             _ => 0,
@@ -231,7 +231,7 @@ impl Run {
     }
 
     /// Runs until `end`, or until an event for which `stops` holds, which [`Run::step`] handles.
-    pub(super) fn run_to(&mut self, end: Time, stops: impl Fn(&Self, What) -> bool) {
+    pub(super) fn run_to(&mut self, end: Time, stops: impl Fn(&Self, ModelEvent) -> bool) {
         while let Some(what) = self.next(end)
             && !stops(self, what)
         {
@@ -239,15 +239,15 @@ impl Run {
         }
     }
 
-    fn handle(&mut self, what: What) {
+    fn handle(&mut self, what: ModelEvent) {
         match what {
-            What::Submit(number) => {
+            ModelEvent::Submit(number) => {
                 let (_, message, src) = self.messages[number];
                 let now = self.local(src);
                 with!(&mut self.nodes[src as usize], e => e.submit(now, message), ());
                 self.after(src);
             }
-            What::Timer(node) => {
+            ModelEvent::Timer(node) => {
                 if self.timers[node as usize] == self.now {
                     self.timers[node as usize] = Time::NEVER;
                     let now = self.local(node);
@@ -255,18 +255,18 @@ impl Run {
                     self.after(node);
                 }
             }
-            What::Idle(node) => self.after(node),
-            What::AtRack(rack, id) => self.at_rack(rack, id),
-            What::AtAgg(agg, id) => {
+            ModelEvent::Idle(node) => self.after(node),
+            ModelEvent::AtRack(rack, id) => self.at_rack(rack, id),
+            ModelEvent::AtAgg(agg, id) => {
                 let (port, delay) = (self.take_port(id), CABLE);
-                self.start(Port::Agg(agg, port), id, delay, What::AtRack(port, id));
+                self.start(Port::Agg(agg, port), id, delay, ModelEvent::AtRack(port, id));
             }
-            What::Deliver(node, id) => self.deliver(node, id),
-            What::Kill(node) => {
+            ModelEvent::Deliver(node, id) => self.deliver(node, id),
+            ModelEvent::Kill(node) => {
                 self.nodes[node as usize] = Node::Dead;
                 self.timers[node as usize] = Time::NEVER;
             }
-            What::Restart(node) => {
+            ModelEvent::Restart(node) => {
                 self.nodes[node as usize] = self.node(node);
                 self.after(node);
             }
@@ -303,20 +303,20 @@ impl Run {
         let number = |to: &Vec<Vec<u16>>| to[usize::from(rack)].iter().position(|&p| p == port);
         let is_host = |host: &PodHost| host.rack == rack && host.port == port;
         if let Some(agg) = number(&pod.ports_to_agg) {
-            self.start(Port::Rack(rack, port), id, CABLE, What::AtAgg(agg as u16, id));
+            self.start(Port::Rack(rack, port), id, CABLE, ModelEvent::AtAgg(agg as u16, id));
         } else if let Some(arbiter) = number(&pod.ports_to_arbiter) {
             let delay = pod.arbiter_propagation[usize::from(rack)][arbiter];
-            let to = What::Deliver(self.fastpod.n_hosts + arbiter as u32, id);
+            let to = ModelEvent::Deliver(self.fastpod.n_hosts + arbiter as u32, id);
             self.start(Port::Rack(rack, port), id, delay, to);
         } else {
             let host = pod.hosts.iter().position(is_host).expect("a port of the rack");
-            let to = What::Deliver(host as u32, id);
+            let to = ModelEvent::Deliver(host as u32, id);
             self.start(Port::Rack(rack, port), id, pod.hosts[host].propagation, to);
         }
     }
 
     /// A packet starts on a link, unless another is on it.
-    fn start(&mut self, port: Port, id: u64, delay: Span, to: What) {
+    fn start(&mut self, port: Port, id: u64, delay: Span, to: ModelEvent) {
         if self.cut.contains(&id) {
             self.cut.remove(&id);
             self.packets.remove(&id);
@@ -348,7 +348,7 @@ impl Run {
         let tx = RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
         self.links.insert(port, (self.now + tx, id));
         let at = match to {
-            What::Deliver(..) => self.now + tx + delay + HOST,
+            ModelEvent::Deliver(..) => self.now + tx + delay + HOST,
             _ => self.now + RATE.tx_time(HEADER).min(tx) + delay + SWITCH,
         };
         self.push(at, to);
@@ -363,7 +363,7 @@ impl Run {
         while with!(&self.nodes[node as usize], e => e.wants_transmit(), false) {
             let until = self.links.get(&Port::Node(node, 0)).map_or(Time::ZERO, |link| link.0);
             if is_host && until > self.now {
-                self.push(until, What::Idle(node));
+                self.push(until, ModelEvent::Idle(node));
                 break;
             }
             let now = self.local(node);
@@ -377,7 +377,7 @@ impl Run {
             let due = due.max(self.now);
             if due != self.timers[node as usize] {
                 self.timers[node as usize] = due;
-                self.push(due, What::Timer(node));
+                self.push(due, ModelEvent::Timer(node));
             }
         } else {
             self.timers[node as usize] = Time::NEVER;
@@ -398,7 +398,7 @@ impl Run {
             }
             let late = Span::from_ns(self.rng.uniform_below(2_000) as u64);
             let at = self.now + tx + Span::from_us(4) + late;
-            return self.push(at, What::Deliver(packet.dst.get(), id));
+            return self.push(at, ModelEvent::Deliver(packet.dst.get(), id));
         };
         let (rack, delay, link) = match pod.hosts.get(packet.src.idx()) {
             Some(host) => (host.rack, host.propagation, 0),
@@ -408,7 +408,7 @@ impl Run {
                 (rack, pod.arbiter_propagation[usize::from(rack)][arbiter], rack)
             }
         };
-        self.start(Port::Node(node, link), id, delay, What::AtRack(rack, id));
+        self.start(Port::Node(node, link), id, delay, ModelEvent::AtRack(rack, id));
     }
 
     fn on_event(&mut self, event: Event) {

@@ -17,7 +17,7 @@ use rampmeter_types::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time, Transport
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
     let delays = topology.delays(config.payload + config.header, config.header);
-    let Shape { switches, ratio, ports, .. } = topology.shape(&delays);
+    let NetworkShape { switches, ratio, ports, .. } = topology.shape(&delays);
     let facts = delays.facts();
     config.derive(&facts, PathFacts { switches, ratio, ports }).unwrap()
 }

@@ -40,7 +40,7 @@ pub use self::pairs::SealConfig;
 use self::pairs::{HandshakeRefusal, Pairs};
 use self::session::Trailer;
 use super::{ArrivedPacket, Counts, Datapath, RailSet, Report, Route};
-use rampmeter_types::envelope::{Envelope, Kind, Protection};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Protection};
 
 /// Protection of a node's datagrams.
 #[derive(Debug)]
@@ -365,7 +365,7 @@ fn open(
     }
     plain[PROTECTION_AT] = 0;
     pairs.on_opened(envelope.src, trailer.session);
-    envelope.kind != Kind::Confirmation
+    envelope.kind != DatagramKind::Confirmation
 }
 
 mod layout;

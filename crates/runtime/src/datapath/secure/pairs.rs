@@ -40,7 +40,7 @@ use super::keys::{PrivateKey, PublicKey};
 use super::session::{Session, SessionKeys};
 use super::token_bucket::TokenBucket;
 use crate::datapath::{Rail, Report, Route};
-use rampmeter_types::envelope::{Envelope, Incarnation, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Incarnation, Protection, TransportId};
 
 /// First pause between initiations; each later one is twice as long, up to [`PAUSE_MAX`].
 const PAUSE_MIN: Span = Span::from_us(20_000);
@@ -387,7 +387,7 @@ impl Pairs {
         };
         (calling.initiator, calling.id) = (Some(begun), id);
         let (key, cookie) = (calling.key, pair.cookie);
-        let mut message = self.message(peer, Kind::Initiation { session: id }, &noise);
+        let mut message = self.message(peer, DatagramKind::Initiation { session: id }, &noise);
         let first = cookie::first_code(&key, &message);
         message.extend(first);
         let second = match cookie {
@@ -402,7 +402,7 @@ impl Pairs {
     }
 
     /// Returns an envelope with a body.
-    fn message(&self, dst: NodeId, kind: Kind, body: &[u8]) -> Vec<u8> {
+    fn message(&self, dst: NodeId, kind: DatagramKind, body: &[u8]) -> Vec<u8> {
         let envelope = Envelope {
             transport: self.transport,
             src: self.node,

@@ -72,7 +72,7 @@ fn envelope(src: usize) -> Envelope {
         dst: NodeId::new(1 - src as u32),
         src_incarnation: Incarnation::new(5),
         dst_incarnation: Some(Incarnation::new(6)),
-        kind: Kind::Data { msg: MsgId::new(9), fragment },
+        kind: DatagramKind::Data { msg: MsgId::new(9), fragment },
         protection: Protection::Unprotected,
     }
 }

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Place at which the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Attach {
+pub enum XdpMode {
     /// The network stack, after the driver: works on every interface, and is faster on virtual
     /// Ethernet.
     #[default]
@@ -38,7 +38,7 @@ impl Steering {
     /// Missing privileges, another program at the interface, or an interface without support.
     pub fn attach(
         interface: u32,
-        attach: Attach,
+        attach: XdpMode,
         local: SocketAddrV4,
         sockets: &[(u32, BorrowedFd<'_>)],
     ) -> io::Result<Self> {
@@ -220,7 +220,7 @@ fn load(program: &[Insn]) -> io::Result<OwnedFd> {
 
 const ATTACH_XDP: u32 = 37;
 
-fn attach_to(interface: u32, attach: Attach, program: &OwnedFd) -> io::Result<OwnedFd> {
+fn attach_to(interface: u32, attach: XdpMode, program: &OwnedFd) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct CreateLink {
         program: u32,
@@ -230,8 +230,8 @@ fn attach_to(interface: u32, attach: Attach, program: &OwnedFd) -> io::Result<Ow
     }
     const CREATE_LINK: u32 = 28;
     let flags = match attach {
-        Attach::Generic => 1 << 1,
-        Attach::Native => 1 << 2,
+        XdpMode::Generic => 1 << 1,
+        XdpMode::Native => 1 << 2,
     };
     let program = program.as_raw_fd() as u32;
     let args = CreateLink { program, interface, attach: ATTACH_XDP, flags };

@@ -56,7 +56,7 @@ use rampmeter_types::envelope::{IPV4_UDP, LINK_OVERHEAD};
 use rampmeter_types::{Priority, Span, Time};
 use xdp::nic::NicIndex;
 
-pub use self::bpf::{Attach, Steering};
+pub use self::bpf::{Steering, XdpMode};
 use self::frame::{HEADERS, Headers, Mac, VariableFields};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
@@ -82,7 +82,7 @@ pub struct XdpConfig {
     /// Queues from which packets are received.
     pub queues: Queues,
     /// Place of the steering program.
-    pub attach: Attach,
+    pub attach: XdpMode,
     /// Address and port of this node. The next port is for data.
     pub local: SocketAddrV4,
     /// Addresses and ports of all nodes by number; `None` if there is no such node.
@@ -109,7 +109,7 @@ impl XdpConfig {
         Self {
             interface: interface.into(),
             queues: Queues::All,
-            attach: Attach::default(),
+            attach: XdpMode::default(),
             local,
             peers,
             mtu: 1_500,

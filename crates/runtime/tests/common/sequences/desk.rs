@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::{ArrivedPacket, Route};
-use rampmeter_runtime::wire::{Envelope, Kind};
+use rampmeter_runtime::wire::{DatagramKind, Envelope};
 use rampmeter_runtime::{Applications, Assembly, Datapath, Outcome, Payload, Submission, Ticket};
 use rampmeter_types::packet::Marks;
 use rampmeter_types::{NodeId, Span, TenantId, Time};
@@ -20,7 +20,7 @@ const LABEL: usize = 16;
 
 /// A message that consists of its label and bytes that follow from their position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Filler {
+pub(crate) struct PatternPayload {
     label: [u8; LABEL],
     size: usize,
 }
@@ -41,7 +41,7 @@ fn filling(offset: usize, len: usize) -> &'static [u8] {
     &FILLING[offset % 256..][..len]
 }
 
-impl Payload for Filler {
+impl Payload for PatternPayload {
     fn size(&self) -> usize {
         self.size
     }
@@ -74,8 +74,8 @@ impl Assembly for Page {
 
 /// Submissions and events of a node's application.
 #[derive(Debug)]
-pub(crate) struct Desk {
-    submissions: VecDeque<Submission<Filler>>,
+pub(crate) struct ApplicationState {
+    submissions: VecDeque<Submission<PatternPayload>>,
     n_submitted: u64,
     /// Node whose messages must arrive once and unaltered.
     honest: NodeId,
@@ -86,13 +86,14 @@ pub(crate) struct Desk {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Apps(pub(crate) Rc<RefCell<Desk>>);
+pub(crate) struct Apps(pub(crate) Rc<RefCell<ApplicationState>>);
 
 impl Apps {
     pub(crate) fn new(honest: NodeId) -> Self {
         let (submissions, delivered) = (VecDeque::new(), BTreeSet::new());
         let (admission, n_submitted, taken) = (Admission::Accept, 0, (0, 0));
-        let desk = Desk { submissions, n_submitted, honest, delivered, admission, taken };
+        let desk =
+            ApplicationState { submissions, n_submitted, honest, delivered, admission, taken };
         Self(Rc::new(RefCell::new(desk)))
     }
 
@@ -102,7 +103,7 @@ impl Apps {
         let mut label = [0; LABEL];
         label[..8].copy_from_slice(&desk.n_submitted.to_le_bytes());
         label[8] = src.get() as u8;
-        let payload = Filler { label, size: size.max(LABEL) };
+        let payload = PatternPayload { label, size: size.max(LABEL) };
         let (app, ticket, tenant) = (0, Ticket(desk.n_submitted), TenantId::new(0));
         let deadline = Time::NEVER;
         desk.submissions.push_back(Submission {
@@ -123,10 +124,10 @@ impl Apps {
 }
 
 impl Applications for Apps {
-    type Payload = Filler;
+    type Payload = PatternPayload;
     type Assembly = Page;
 
-    fn poll_submission(&mut self) -> Option<Submission<Filler>> {
+    fn poll_submission(&mut self) -> Option<Submission<PatternPayload>> {
         let desk = &mut *self.0.borrow_mut();
         let next = desk.submissions.pop_front();
         if let Some(Submission { payload, .. }) = &next {
@@ -173,7 +174,7 @@ impl Applications for Apps {
 
 /// Packets in flight.
 #[derive(Debug, Default)]
-pub(crate) struct Wire {
+pub(crate) struct InFlightPackets {
     pub(crate) now: Time,
     queues: Vec<VecDeque<(Time, Vec<u8>)>>,
     spare: Vec<Vec<u8>>,
@@ -199,7 +200,7 @@ fn keep(ring: &mut VecDeque<Vec<u8>>, bytes: &[u8]) {
     ring.push_back(kept);
 }
 
-impl Wire {
+impl InFlightPackets {
     pub(crate) fn new(n: usize) -> Self {
         Self { queues: vec![VecDeque::new(); n], ..Self::default() }
     }
@@ -220,7 +221,7 @@ impl Wire {
         }
         if dst == HOSTILE {
             match Envelope::decode(bytes) {
-                Ok((Envelope { kind: Kind::Hello { nonce }, .. }, _)) => {
+                Ok((Envelope { kind: DatagramKind::Hello { nonce }, .. }, _)) => {
                     self.hellos.push((src, nonce));
                 }
                 _ => keep(&mut self.to_hostile, bytes),
@@ -233,9 +234,9 @@ impl Wire {
 
 /// One node's access to the network.
 #[derive(Clone, Debug)]
-pub(crate) struct Tap(pub(crate) Rc<RefCell<Wire>>, pub(crate) NodeId);
+pub(crate) struct NodeDatapath(pub(crate) Rc<RefCell<InFlightPackets>>, pub(crate) NodeId);
 
-impl Datapath for Tap {
+impl Datapath for NodeDatapath {
     fn datagram_max(&self) -> usize {
         DATAGRAM_MAX
     }

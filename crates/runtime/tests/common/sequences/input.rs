@@ -1,6 +1,6 @@
 //! Conversion of arbitrary bytes to packets.
 
-use rampmeter_runtime::wire::{Fragment, Kind};
+use rampmeter_runtime::wire::{DatagramKind, Fragment};
 use rampmeter_types::MsgId;
 use rampmeter_types::wire::{Formats, PacketKind};
 
@@ -107,7 +107,7 @@ impl Template {
     }
 
     /// Writes the copy with this number, its header and payload after `body`.
-    pub(crate) fn write<H: Formats>(&self, n: u32, body: &mut Vec<u8>) -> Option<Kind> {
+    pub(crate) fn write<H: Formats>(&self, n: u32, body: &mut Vec<u8>) -> Option<DatagramKind> {
         let mut at = 0;
         let mut draw = || {
             let word = self.words.get(at).copied().unwrap_or(0);
@@ -123,9 +123,9 @@ impl Template {
         body.resize(header.wire_len(), 0);
         header.encode(body).ok()?;
         let msg = MsgId::new(self.msg.wrapping_add(self.grows(6, n)));
-        let Some((fragment, len)) = self.data else { return Some(Kind::Control { msg }) };
+        let Some((fragment, len)) = self.data else { return Some(DatagramKind::Control { msg }) };
         body.resize(body.len() + len, 1);
         let offset = fragment.offset.wrapping_add(self.grows(7, n).wrapping_mul(1_360));
-        Some(Kind::Data { msg, fragment: Fragment { offset, ..fragment } })
+        Some(DatagramKind::Data { msg, fragment: Fragment { offset, ..fragment } })
     }
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
-use rampmeter_runtime::wire::{Envelope, Incarnation, Kind, Protection, TransportId};
+use rampmeter_runtime::wire::{DatagramKind, Envelope, Incarnation, Protection, TransportId};
 use rampmeter_runtime::{Datapath, Node, NodeConfig, SettingDigests};
 use rampmeter_types::fabric::Spray;
 use rampmeter_types::{Bytes, Endpoint, FabricFacts, NodeId, Rate, Span, Time};
@@ -37,7 +37,7 @@ use rustix::time::ClockId;
 
 pub(crate) use counting::CountingAllocator;
 use counting::{Counts, counted, counts, reset};
-use desk::{Apps, Tap, Wire};
+use desk::{Apps, InFlightPackets, NodeDatapath};
 use input::{Input, Template};
 
 pub(crate) const HOSTILE: NodeId = NodeId::new(2);
@@ -71,7 +71,7 @@ const EVENTS: u32 = 60_000;
 
 /// Result of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct SequenceCost {
     /// Packets that the node has handled.
     pub(crate) packets: u64,
     /// Maximum bytes held for each byte received, in thousandths; maximum allocations for each
@@ -83,15 +83,15 @@ pub(crate) struct Tally {
 
 /// Runs the sequence that the bytes describe, of the transport that the first one selects.
 #[allow(dead_code, reason = "tests go through all transports")]
-pub(crate) fn sequence(bytes: &[u8]) -> Tally {
-    let [choice, rest @ ..] = bytes else { return Tally::default() };
+pub(crate) fn sequence(bytes: &[u8]) -> SequenceCost {
+    let [choice, rest @ ..] = bytes else { return SequenceCost::default() };
     let all = transports();
     let (_, run) = all[usize::from(*choice) % all.len()];
     run(rest)
 }
 
 /// Name of a transport, and the function that runs a sequence of it.
-pub(crate) type NamedTransport = (&'static str, fn(&[u8]) -> Tally);
+pub(crate) type NamedTransport = (&'static str, fn(&[u8]) -> SequenceCost);
 
 /// Returns all transports that run between hosts.
 pub(crate) fn transports() -> Vec<NamedTransport> {
@@ -109,14 +109,14 @@ pub(crate) fn transports() -> Vec<NamedTransport> {
     all.0
 }
 
-fn run<T: RegisteredTransport>(bytes: &[u8]) -> Tally {
-    let mut bed = Bed::new::<T>();
+fn run<T: RegisteredTransport>(bytes: &[u8]) -> SequenceCost {
+    let mut bed = Testbed::new::<T>();
     let (tally, mut slow) = bed.run::<T>(bytes, None);
     // A machine with other load is slow once, not always. The clock of a thread excludes it, but is
     // slow to read.
     for _ in 0..4 {
         let Some(suspect) = slow else { return tally };
-        bed = Bed::new::<T>();
+        bed = Testbed::new::<T>();
         bed.clock = ClockId::ThreadCPUTime;
         slow = bed.run::<T>(bytes, Some(suspect.at)).1;
     }
@@ -140,7 +140,7 @@ trait Turns {
     fn inconsistent(&self) -> u64;
 }
 
-impl<E: Endpoint> Turns for Node<E, Tap, Apps> {
+impl<E: Endpoint> Turns for Node<E, NodeDatapath, Apps> {
     fn poll(&mut self, now: Time) -> Time {
         Node::poll(self, now).expect("no datapath fails")
     }
@@ -155,7 +155,7 @@ fn node<E: Endpoint + 'static>(
     n: usize,
     protocol: &Arc<E::Config>,
     rate: Rate,
-    wire: &Rc<RefCell<Wire>>,
+    wire: &Rc<RefCell<InFlightPackets>>,
     apps: &Apps,
 ) -> Box<dyn Turns> {
     let config = NodeConfig {
@@ -174,7 +174,7 @@ fn node<E: Endpoint + 'static>(
         peers: vec![Some(None); n],
         seed: 1,
     };
-    let datapath = Tap(Rc::clone(wire), node);
+    let datapath = NodeDatapath(Rc::clone(wire), node);
     Box::new(Node::<E, _, _>::new(config, Arc::clone(protocol), datapath, apps.clone(), Time::ZERO))
 }
 
@@ -220,11 +220,11 @@ fn protocol<T: RegisteredTransport>(rate: Rate) -> (usize, Arc<T::Config>) {
 }
 
 /// Three hosts and their arbiters.
-struct Bed {
+struct Testbed {
     nodes: Vec<Option<Box<dyn Turns>>>,
     next: Vec<Time>,
     apps: Vec<Apps>,
-    wire: Rc<RefCell<Wire>>,
+    wire: Rc<RefCell<InFlightPackets>>,
     now: Time,
     /// Incarnation of the hostile node.
     restart: u32,
@@ -239,15 +239,15 @@ struct Bed {
     clock: ClockId,
     took: Span,
     is_touched: bool,
-    tally: Tally,
+    tally: SequenceCost,
 }
 
-impl Bed {
+impl Testbed {
     fn new<T: RegisteredTransport>() -> Self {
         reset();
         let rate = Rate::from_gbps(10);
         let (n, config) = protocol::<T>(rate);
-        let wire = Rc::new(RefCell::new(Wire::new(n)));
+        let wire = Rc::new(RefCell::new(InFlightPackets::new(n)));
         let honest = |node: u32| NodeId::new(1 - node.min(1));
         let apps: Vec<Apps> = (0..n as u32).map(|node| Apps::new(honest(node))).collect();
         let make = |number: usize| {
@@ -275,7 +275,7 @@ impl Bed {
             clock: ClockId::Monotonic,
             took: Span::ZERO,
             is_touched: false,
-            tally: Tally::default(),
+            tally: SequenceCost::default(),
         };
         bed.run_until(Time::ZERO + Span::from_us(500));
         bed
@@ -287,7 +287,7 @@ impl Bed {
         &mut self,
         bytes: &[u8],
         only: Option<usize>,
-    ) -> (Tally, Option<Slow>) {
+    ) -> (SequenceCost, Option<Slow>) {
         let mut input = Input(bytes);
         let mut slow = None;
         while !input.is_over() && self.events_left > 0 {
@@ -311,7 +311,7 @@ impl Bed {
     }
 
     /// Sends a packet to the node under test, and runs the node.
-    fn send(&mut self, kind: Kind, body: &[u8]) {
+    fn send(&mut self, kind: DatagramKind, body: &[u8]) {
         let Some(left) = self.packets_left.checked_sub(1) else { return };
         (self.packets_left, self.is_touched) = (left, true);
         let (src, dst) = (self.src, NodeId::new(0));
@@ -343,8 +343,10 @@ impl Bed {
         let most = self.events_left.saturating_sub(2_000);
         loop {
             for idx in 0..self.nodes.len() {
-                let arrival =
-                    Datapath::next_arrival(&Tap(Rc::clone(&self.wire), NodeId::new(idx as u32)));
+                let arrival = Datapath::next_arrival(&NodeDatapath(
+                    Rc::clone(&self.wire),
+                    NodeId::new(idx as u32),
+                ));
                 self.next[idx] = self.next[idx].min(arrival);
             }
             let running = (0..self.nodes.len()).filter(|&idx| self.nodes[idx].is_some());
@@ -377,7 +379,7 @@ impl Bed {
                 dst,
                 src_incarnation: Incarnation::new(1_000 + self.restart),
                 dst_incarnation: Some(Incarnation::new(10 + dst.get())),
-                kind: Kind::HelloAck { nonce },
+                kind: DatagramKind::HelloAck { nonce },
                 protection: Protection::Unprotected,
             };
             let mut bytes = [0; Envelope::LEN_MAX];
@@ -390,7 +392,7 @@ impl Bed {
     /// Returns the input and output of the node under test, and the submissions of its application.
     fn seen(&self) -> Traffic {
         let wire = self.wire.borrow();
-        let &Wire { received, bytes, sent, .. } = &*wire;
+        let &InFlightPackets { received, bytes, sent, .. } = &*wire;
         let (messages, message_bytes) = self.apps[0].taken();
         Traffic { packets: received + sent, bytes, messages, message_bytes }
     }

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_runtime::app::Admission;
-use rampmeter_runtime::wire::{Envelope, Kind};
+use rampmeter_runtime::wire::{DatagramKind, Envelope};
 use rampmeter_types::{MsgId, NodeId, Span};
 
-use super::desk::Wire;
+use super::desk::InFlightPackets;
 use super::input::{Input, Template};
-use super::{Bed, HOSTILE, HOSTS};
+use super::{HOSTILE, HOSTS, Testbed};
 
-impl Bed {
+impl Testbed {
     pub(super) fn operate<T: RegisteredTransport>(&mut self, op: u8, input: &mut Input<'_>) {
         match op & 15 {
             0 | 1 => self.wait(Span::from_us(1 << (input.u8() % 14))),
@@ -44,7 +44,7 @@ impl Bed {
             _ => {
                 self.restart += u32::from(input.u8() < 64);
                 let nonce = input.u32();
-                self.send(Kind::Hello { nonce }, &[]);
+                self.send(DatagramKind::Hello { nonce }, &[]);
                 self.wait(Span::from_us(100));
             }
         }
@@ -78,14 +78,18 @@ impl Bed {
         let (msg, n) = (MsgId::new(u32::from(input.u8() % 4)), input.u8() % 64);
         let body: Vec<u8> = (0..n).map(|_| input.u8()).collect();
         let kind = match body.first() {
-            Some(_) if input.u8() < 32 => Kind::Bundle { n: u32::from(input.u8()) },
-            _ => Kind::Control { msg },
+            Some(_) if input.u8() < 32 => DatagramKind::Bundle { n: u32::from(input.u8()) },
+            _ => DatagramKind::Control { msg },
         };
         self.send(kind, &body);
     }
 
     /// Sends a copy of an earlier packet, with a few bytes changed.
-    fn again(&mut self, input: &mut Input<'_>, of: impl Fn(&Wire) -> &VecDeque<Vec<u8>>) {
+    fn again(
+        &mut self,
+        input: &mut Input<'_>,
+        of: impl Fn(&InFlightPackets) -> &VecDeque<Vec<u8>>,
+    ) {
         let which = usize::from(input.u8());
         let mut bytes = {
             let wire = self.wire.borrow();
@@ -112,8 +116,8 @@ impl Bed {
     fn note(&mut self, input: &mut Input<'_>) {
         let msg = MsgId::new(u32::from(input.u8() % 8));
         let kind = match input.u8() % 4 {
-            0 => Kind::HelloAck { nonce: input.u32() },
-            _ => Kind::Refused { msg },
+            0 => DatagramKind::HelloAck { nonce: input.u32() },
+            _ => DatagramKind::Refused { msg },
         };
         self.send(kind, &[]);
     }

@@ -16,7 +16,7 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
     let mut restarts_noticed = 0;
     for seed in 0..seeds {
         let facts = net(3);
-        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
+        let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut numbers = [0; 3];
         let mut submitted = Vec::new();
@@ -82,7 +82,7 @@ fn phost_distinguishes_incarnations() {
 fn later_messages_arrive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     for seed in 0..40 {
         let facts = net(3);
-        let mut bed = MemBed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
+        let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, foul(0.01), seed);
         for number in 0..3 {
             assert!(bed.submit(0, 1, 20_000, number));
         }
@@ -108,7 +108,7 @@ fn messages_after_a_restart_arrive() {
 /// others arrive, once.
 fn queued_messages_survive<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Config) {
     let facts = net(2);
-    let mut bed = MemBed::<E>::new(protocol(&facts), &facts, fair(), 1);
+    let mut bed = MemTestbed::<E>::new(protocol(&facts), &facts, fair(), 1);
     bed.run_until(Time::ZERO + Span::from_us(10_000));
     // Each takes 3.3 ms of the link. Shorter ones are sent first.
     for number in 0..40 {

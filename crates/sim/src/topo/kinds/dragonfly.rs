@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, processing, propagation};
+use super::{TopologyKind, access, processing, propagation};
 use crate::topo::build::{LinkParameters, attach, check_count, trunk};
 use crate::topo::{Topology, TopologyError};
 
@@ -48,7 +48,7 @@ pub struct Dragonfly {
     pub host_ns: f64,
 }
 
-impl Kind for Dragonfly {
+impl TopologyKind for Dragonfly {
     fn build(&self) -> Result<Topology, TopologyError> {
         let of = |name, got| match (1..=1024).contains(&got) {
             true => Ok(got as u32),

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, processing, propagation};
+use super::{TopologyKind, access, processing, propagation};
 use crate::topo::build::{LinkParameters, attach, check_count, trunk};
 use crate::topo::{Topology, TopologyError};
 
@@ -37,7 +37,7 @@ pub struct Dumbbell {
     pub host_ns: f64,
 }
 
-impl Kind for Dumbbell {
+impl TopologyKind for Dumbbell {
     fn build(&self) -> Result<Topology, TopologyError> {
         let side = check_count("hosts-per-side", self.hosts_per_side, 1, "1 to 32768")?;
         check_count("hosts", u64::from(side) * 2, 2, "2 to 65536")?;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, processing, propagation};
+use super::{TopologyKind, access, processing, propagation};
 use crate::topo::build::{LinkParameters, attach, trunk};
 use crate::topo::{Topology, TopologyError};
 
@@ -40,7 +40,7 @@ pub struct FatTree {
     pub host_ns: f64,
 }
 
-impl Kind for FatTree {
+impl TopologyKind for FatTree {
     fn build(&self) -> Result<Topology, TopologyError> {
         let k = self.k;
         if !(2..=64).contains(&k) || !k.is_multiple_of(2) {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, is_false};
+use super::{TopologyKind, is_false};
 use crate::topo::{Topology, TopologyError};
 
 /// A file with a table of kind `links`, relative to the plan.
@@ -18,7 +18,7 @@ pub struct File {
     pub hosts_forward: bool,
 }
 
-impl Kind for File {
+impl TopologyKind for File {
     fn build(&self) -> Result<Topology, TopologyError> {
         Err(TopologyError::Unread(self.file.clone()))
     }

@@ -7,7 +7,7 @@ use crate::topo::topology::Topology;
 
 /// A kind of topology: a struct of its keys in plans. Rates are in Gbit/s and delays in
 /// nanoseconds.
-pub trait Kind {
+pub trait TopologyKind {
     /// Checks the keys and builds the network.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, core, is_one, one, processing, propagation};
+use super::{TopologyKind, access, core, is_one, one, processing, propagation};
 use crate::topo::build::{LinkParameters, TwoTiers, check_count, check_hosts};
 use crate::topo::{Topology, TopologyError};
 
@@ -53,7 +53,7 @@ pub struct LeafSpine {
     pub host_ns: f64,
 }
 
-impl Kind for LeafSpine {
+impl TopologyKind for LeafSpine {
     fn build(&self) -> Result<Topology, TopologyError> {
         let racks = check_count("racks", self.racks, 1, "1 to 65536")?;
         let per_rack = check_count("hosts-per-rack", self.hosts_per_rack, 1, "1 to 65536")?;

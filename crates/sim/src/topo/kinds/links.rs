@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, delay, is_false, processing, propagation, rate};
+use super::{TopologyKind, access, delay, is_false, processing, propagation, rate};
 use crate::topo::build::{LinkParameters, check_count};
 use crate::topo::forward::expand;
 use crate::topo::{Link, Node, Topology, TopologyError};
@@ -56,7 +56,7 @@ pub struct LinkSpec {
     pub propagation_ns: f64,
 }
 
-impl Kind for Links {
+impl TopologyKind for Links {
     fn build(&self) -> Result<Topology, TopologyError> {
         let hosts = check_count("hosts", self.hosts, 2, "2 to 65536")?;
         // Without switches an error names the first host with a link to another.

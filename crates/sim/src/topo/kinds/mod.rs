@@ -17,7 +17,7 @@ pub use dragonfly::Dragonfly;
 pub use dumbbell::Dumbbell;
 pub use fat_tree::FatTree;
 pub use file::File;
-pub use kind::Kind;
+pub use kind::TopologyKind;
 pub(super) use kind::{access, core, is_false, is_one, one, processing, propagation};
 pub(super) use kind::{delay, rate};
 pub use leaf_spine::LeafSpine;
@@ -41,7 +41,7 @@ macro_rules! kinds {
         }
 
         impl TopologySpec {
-            fn kind(&self) -> &dyn Kind {
+            fn kind(&self) -> &dyn TopologyKind {
                 match self {
                     $(Self::$kind(keys) => keys,)+
                 }
@@ -62,7 +62,7 @@ impl TopologySpec {
     /// Checks the keys and builds the network.
     ///
     /// # Errors
-    /// As [`Kind::build`]. A [`File`] is an error, which the caller must read first.
+    /// As [`TopologyKind::build`]. A [`File`] is an error, which the caller must read first.
     pub fn build(&self) -> Result<Topology, TopologyError> {
         self.kind().build()
     }

@@ -4,7 +4,7 @@ use rampmeter_types::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, delay, processing, propagation, rate};
+use super::{TopologyKind, access, delay, processing, propagation, rate};
 use crate::topo::build::{LinkParameters, TwoTiers};
 use crate::topo::cables::CableDelays;
 use crate::topo::{Node, Topology, TopologyError};
@@ -39,7 +39,7 @@ pub struct Pod {
     pub cable_spread_ns: f64,
 }
 
-impl Kind for Pod {
+impl TopologyKind for Pod {
     fn build(&self) -> Result<Topology, TopologyError> {
         let k = self.k;
         if !(4..=32).contains(&k) || !k.is_multiple_of(2) {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, access, processing, propagation};
+use super::{TopologyKind, access, processing, propagation};
 use crate::topo::build::{LinkParameters, attach, check_count};
 use crate::topo::{Topology, TopologyError};
 
@@ -33,7 +33,7 @@ pub struct Star {
     pub host_ns: f64,
 }
 
-impl Kind for Star {
+impl TopologyKind for Star {
     fn build(&self) -> Result<Topology, TopologyError> {
         let hosts = check_count("hosts", self.hosts, 2, "2 to 65536")?;
         let wires = LinkParameters::new(

@@ -127,17 +127,17 @@ impl Groups {
     }
 
     /// Returns the groups of a kind: `stride` apart, `n` in each, in blocks of `stride * n`.
-    pub(super) fn groups(&self, kind: Kind) -> Vec<Vec<usize>> {
+    pub(super) fn groups(&self, kind: GroupKind) -> Vec<Vec<usize>> {
         let (tensor, data) = match self.policy {
             Policy::ModelData => (self.data, 1),
             _ => (1, self.tensor),
         };
         let (stride, n) = match kind {
             _ if !self.policy.has_groups() => (1, self.gpus),
-            Kind::Tensor => (tensor, self.tensor),
-            Kind::Data => (data, self.data),
-            Kind::Expert => (data, self.expert),
-            Kind::DataOfExperts => (data * self.expert, self.data / self.expert),
+            GroupKind::Tensor => (tensor, self.tensor),
+            GroupKind::Data => (data, self.data),
+            GroupKind::Expert => (data, self.expert),
+            GroupKind::DataOfExperts => (data * self.expert, self.data / self.expert),
         };
         let firsts = (0..self.gpus).filter(|gpu| gpu / stride % n == 0);
         firsts.map(|first| (0..n).map(|at| first + at * stride).collect()).collect()
@@ -146,17 +146,17 @@ impl Groups {
 
 /// A computation and the collective after it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct LayerPass {
     pub(super) ns: u64,
-    pub(super) collective: Option<(Collective, Kind)>,
+    pub(super) collective: Option<(Collective, GroupKind)>,
     pub(super) bytes: u64,
 }
 
 pub(super) struct Layer {
     pub(super) place: u64,
-    pub(super) forward: Part,
-    pub(super) input: Part,
-    pub(super) weights: Part,
+    pub(super) forward: LayerPass,
+    pub(super) input: LayerPass,
+    pub(super) weights: LayerPass,
     pub(super) update_ns: u64,
 }
 
@@ -255,7 +255,7 @@ pub(super) fn header<'a>(
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum GroupKind {
     Tensor,
     Data,
     Expert,
@@ -268,11 +268,11 @@ pub(super) fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
         let expected = "a name, a number, three times compute, collective and bytes, and an update";
         return Err(line.wrong("layer", expected, &count(fields.len(), "field")));
     };
-    let part = |ns, collective: &str, bytes, default| -> Result<Part, TraceError> {
+    let part = |ns, collective: &str, bytes, default| -> Result<LayerPass, TraceError> {
         let (name, kind) = if let Some(name) = collective.strip_suffix("_DP_EP") {
-            (name, Kind::DataOfExperts)
+            (name, GroupKind::DataOfExperts)
         } else if let Some(name) = collective.strip_suffix("_EP") {
-            (name, Kind::Expert)
+            (name, GroupKind::Expert)
         } else {
             (collective, default)
         };
@@ -289,7 +289,7 @@ pub(super) fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
             }
         };
         let collective = collective.map(|collective| (collective, kind));
-        Ok(Part {
+        Ok(LayerPass {
             ns: line.number("compute", ns)?,
             collective,
             bytes: line.number("bytes", bytes)?,
@@ -297,9 +297,9 @@ pub(super) fn layer(line: Line<'_>, text: &str) -> Result<Layer, TraceError> {
     };
     Ok(Layer {
         place: line.number,
-        forward: part(f1, f2, f3, Kind::Tensor)?,
-        input: part(i1, i2, i3, Kind::Tensor)?,
-        weights: part(w1, w2, w3, Kind::Data)?,
+        forward: part(f1, f2, f3, GroupKind::Tensor)?,
+        input: part(i1, i2, i3, GroupKind::Tensor)?,
+        weights: part(w1, w2, w3, GroupKind::Data)?,
         update_ns: line.number("update", update)?,
     })
 }

@@ -1,6 +1,6 @@
 //! A training step as rows, in the order of its policy.
 
-use super::layer::{Groups, Layer, Part, Policy};
+use super::layer::{Groups, Layer, LayerPass, Policy};
 use crate::import::schedule::{Collective, ROWS_MAX, Schedule};
 use crate::trace::TraceError;
 
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
     }
 
     /// Runs the collective of a part in all groups; returns the rows that each GPU receives.
-    fn collective(&mut self, part: &Part) -> Result<RowsByHost, TraceError> {
+    fn collective(&mut self, part: &LayerPass) -> Result<RowsByHost, TraceError> {
         let Some((collective, kind)) = part.collective.filter(|_| part.bytes > 0) else {
             return Ok(Vec::new());
         };

@@ -6,7 +6,7 @@ fn graph(text: &str) -> Result<Graph, String> {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("f.goal");
     fs::write(&file, text).unwrap();
-    let read = read_trace(&file, Format::from_name(&file).unwrap(), check(16, Order::Require));
+    let read = read_trace(&file, Format::from_name(&file).unwrap(), check(16, FlowOrder::Require));
     match read {
         Ok(Trace::Graph(graph)) => Ok(graph),
         Ok(Trace::Flows(_)) => panic!("a schedule is a graph"),
@@ -92,7 +92,7 @@ fn cpu_nic_and_unequal_sizes_are_named() {
     let file = dir.path().join("f.goal");
     fs::write(&file, "rank 0 {\ncalc 5\ncalc 6\nsend 5b to 1\n}\nrank 1 {\nrecv 6b from 0\n}\n")
         .unwrap();
-    let check = check(2, Order::Require);
+    let check = check(2, FlowOrder::Require);
     let (_, notes) = read_with_notes(&file, Format::Goal, check, &Options::default()).unwrap();
     let name = file.display();
     let expected = [

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn yaps_lines_are_sorted_and_lose_the_first_second() {
     let rows =
-        read_reference(&fixture("yaps.log"), Format::Yaps, check(144, Order::Require)).unwrap();
+        read_reference(&fixture("yaps.log"), Format::Yaps, check(144, FlowOrder::Require)).unwrap();
     let flows: Vec<Flow> = rows.iter().map(|row| row.flow).collect();
     let expected =
         [(24_600, 1, 22, 1460), (31_000, 83, 103, 1460), (296_900, 128, 137, 5840)].map(flow);
@@ -16,14 +16,14 @@ fn yaps_lines_are_sorted_and_lose_the_first_second() {
 
 #[test]
 fn a_connection_matrix_is_read_in_picoseconds() {
-    let flows = read(&fixture("incast.cm"), Format::Htsim, check(16, Order::Require)).unwrap();
+    let flows = read(&fixture("incast.cm"), Format::Htsim, check(16, FlowOrder::Require)).unwrap();
     let expected = [(0, 1, 0, 2_000_000), (0, 2, 0, 2_000_000), (5_000_000, 3, 4, 4000)];
     assert_eq!(flows, expected.map(flow));
 }
 
 #[test]
 fn a_flow_file_is_read_up_to_its_count() {
-    let flows = read(&fixture("flow.txt"), Format::Hpcc, check(16, Order::Require)).unwrap();
+    let flows = read(&fixture("flow.txt"), Format::Hpcc, check(16, FlowOrder::Require)).unwrap();
     let expected = [(2_000_000_000_000, 2, 1, 200_000), (2_000_015_000_000, 3, 1, 150_000)];
     assert_eq!(flows, expected.map(flow));
 }
@@ -127,7 +127,7 @@ fn errors_of_files_name_place_expectation_and_content() {
     for &(format, text, message) in WRONG {
         let file = dir.path().join("f");
         fs::write(&file, text).unwrap();
-        let error = read(&file, format, check(144, Order::Require)).unwrap_err().to_string();
+        let error = read(&file, format, check(144, FlowOrder::Require)).unwrap_err().to_string();
         assert_eq!(error.replace(&format!("{}/", dir.path().display()), ""), message);
     }
 }
@@ -139,7 +139,7 @@ fn small_sizes_of_hpcc_are_no_starts() {
     let file = dir.path().join("f");
     for (text, size) in [("1\n2 1 3 100 1 2\n", 1), ("1\n2 1 3 100 1 2.000\n", 1)] {
         fs::write(&file, text).unwrap();
-        let flows = read(&file, Format::Hpcc, check(144, Order::Require)).unwrap();
+        let flows = read(&file, Format::Hpcc, check(144, FlowOrder::Require)).unwrap();
         assert_eq!(
             (flows[0].size.get(), flows[0].arrival),
             (size, Time::from_ps(2 * 10u64.pow(12)))
@@ -154,7 +154,7 @@ fn matrix(text: &str) -> Result<(Vec<Vec<u32>>, Vec<String>), String> {
     fs::write(&file, text).unwrap();
     let plain = |text: &str| text.replace(&format!("{}/", dir.path().display()), "");
     let read =
-        read_with_notes(&file, Format::Htsim, check(16, Order::Require), &Options::default());
+        read_with_notes(&file, Format::Htsim, check(16, FlowOrder::Require), &Options::default());
     match read {
         Ok((Trace::Graph(graph), notes)) => {
             Ok((graph.dependencies(), notes.iter().map(|note| plain(note)).collect()))
@@ -256,7 +256,7 @@ fn a_flow_file_may_number_switches_too() {
     let options = Options { hosts: Some(names), ..Options::default() };
     let read = |text: &str| {
         fs::write(&file, text).unwrap();
-        read_with_notes(&file, Format::Hpcc, check(2, Order::Require), &options)
+        read_with_notes(&file, Format::Hpcc, check(2, FlowOrder::Require), &options)
     };
     let (trace, notes) = read("1\n2 1 3 100 200 0\n").unwrap();
     let Trace::Flows(rows) = trace else { panic!("no flow waits") };
@@ -278,7 +278,7 @@ fn a_workload_of_simai_is_a_graph_of_rings() {
     let file = dir.path().join("w.txt");
     let read = |text: &str| {
         fs::write(&file, text).unwrap();
-        let check = check(8, Order::Require);
+        let check = check(8, FlowOrder::Require);
         let read = read_with_notes(&file, Format::Simai, check, &Options::default());
         let name = format!("{}: ", file.display());
         match read {

@@ -30,7 +30,7 @@ fn table(columns: Vec<NamedColumn>, compression: Compression) -> Result<Vec<Flow
     let mut writer = ArrowWriter::try_new(out, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    read(&file, Format::Parquet, check(16, Order::Require))
+    read(&file, Format::Parquet, check(16, FlowOrder::Require))
         .map_err(|error| error.to_string().replace(&format!("{}/", dir.path().display()), ""))
 }
 
@@ -190,10 +190,12 @@ fn wrong_tables_name_the_row() {
     let file = dir.path().join("t.parquet");
     let rows = [(1, 0, 1, 9), (2, 4, 4, 9)].map(flow);
     write_parquet(&file, rows).unwrap();
-    let message = read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+    let message =
+        read(&file, Format::Parquet, check(16, FlowOrder::Require)).unwrap_err().to_string();
     assert!(message.ends_with("t.parquet:2: dst: expected a host other than src, got 4"));
     fs::write(&file, "not a table").unwrap();
-    let message = read(&file, Format::Parquet, check(16, Order::Require)).unwrap_err().to_string();
+    let message =
+        read(&file, Format::Parquet, check(16, FlowOrder::Require)).unwrap_err().to_string();
     assert!(message.contains("t.parquet: Parquet error: "), "{message}");
 }
 
@@ -204,7 +206,8 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
     let notes_of = |name: &str| {
         let path = dir.path().join(name);
         let format = Format::from_name(&path).unwrap();
-        let read = read_with_notes(&path, format, check(16, Order::Require), &Options::default());
+        let read =
+            read_with_notes(&path, format, check(16, FlowOrder::Require), &Options::default());
         read.map(|(trace, notes)| match trace {
             Trace::Flows(rows) => (rows.len(), notes.last().cloned().unwrap_or_default()),
             Trace::Graph(_) => panic!("results have no dependencies"),

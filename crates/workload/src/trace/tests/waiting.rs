@@ -58,7 +58,7 @@ proptest! {
                 Format::Parquet => write_graph_parquet(&file, &graph).unwrap(),
                 _ => write_graph_csv(&file, &graph).unwrap(),
             }
-            match read_trace(&file, format, check(5, Order::Require)).unwrap() {
+            match read_trace(&file, format, check(5, FlowOrder::Require)).unwrap() {
                 Trace::Graph(read) => prop_assert_eq!(&read, &graph, "{}", name),
                 Trace::Flows(_) => prop_assert!(false, "{name} waits for nothing"),
             }
@@ -83,7 +83,7 @@ proptest! {
         let (csv, parquet) = (dir.path().join("a.csv"), dir.path().join("a.parquet"));
         write_csv(&csv, flows.iter().copied()).unwrap();
         write_parquet(&parquet, flows.iter().copied()).unwrap();
-        let check = check(50, Order::Require);
+        let check = check(50, FlowOrder::Require);
         prop_assert_eq!(&read(&csv, Format::Csv, check).unwrap(), &flows);
         prop_assert_eq!(&read(&parquet, Format::Parquet, check).unwrap(), &flows);
     }
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<Graph, String> {
     let dir = TempDir::new().unwrap();
     let file = dir.path().join("t.csv");
     fs::write(&file, text).unwrap();
-    match read_trace(&file, Format::Csv, check(16, Order::Require)) {
+    match read_trace(&file, Format::Csv, check(16, FlowOrder::Require)) {
         Ok(Trace::Graph(graph)) => Ok(graph),
         Ok(Trace::Flows(rows)) => panic!("{rows:?}"),
         Err(error) => Err(error.to_string().replace(&format!("{}/", dir.path().display()), "")),
@@ -181,7 +181,7 @@ fn a_table_may_hold_ids_as_text_or_as_single_numbers() {
         let mut writer = ::parquet::arrow::ArrowWriter::try_new(out, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        match read_trace(&file, Format::Parquet, check(16, Order::Require)) {
+        match read_trace(&file, Format::Parquet, check(16, FlowOrder::Require)) {
             Ok(Trace::Graph(graph)) => Ok(graph.dependencies()),
             Ok(Trace::Flows(rows)) => panic!("{rows:?}"),
             Err(error) => Err(error.to_string()),

@@ -17,8 +17,8 @@ mod bed;
 mod net;
 mod simulated;
 
-use bed::{Outcome, Shape, run};
-use net::Fates;
+use bed::{Outcome, TrafficPattern, run};
+use net::MessageOutcomes;
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 
@@ -36,12 +36,12 @@ impl Visitor for Table {
         }
         let is_wanted = |name: &str| self.shape.as_ref().is_none_or(|shape| shape == name);
         let shapes = [
-            ("out", Shape::Out),
-            ("in", Shape::In),
-            ("one", Shape::One),
-            ("third", Shape::Third),
-            ("two", Shape::Two),
-            ("slow", Shape::Slow),
+            ("out", TrafficPattern::Out),
+            ("in", TrafficPattern::In),
+            ("one", TrafficPattern::One),
+            ("third", TrafficPattern::Third),
+            ("two", TrafficPattern::Two),
+            ("slow", TrafficPattern::Slow),
         ];
         for (name, shape) in shapes.into_iter().filter(|(name, _)| is_wanted(name)) {
             let mut first = None;
@@ -50,7 +50,9 @@ impl Visitor for Table {
                 let Outcome { fates, excess, dropped, ended, processor } = run::<T>(shape, n);
                 let ns = processor.as_ps() as f64 / 1_000.0 / n as f64;
                 let ratio = ns / *first.get_or_insert(ns);
-                let Fates { completed, failed, delivered, mut pings, pings_failed, .. } = fates;
+                let MessageOutcomes {
+                    completed, failed, delivered, mut pings, pings_failed, ..
+                } = fates;
                 let ms = ended.as_ps() / 1_000_000_000;
                 println!(
                     "{:<12} {name:<4} {n:>8} messages: {ns:>7.0} ns each, {ratio:.2}; {completed} \

@@ -7,7 +7,7 @@ use std::mem::zeroed;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rampmeter_runtime::datapath::xdp::{Attach, Steering};
+use rampmeter_runtime::datapath::xdp::{Steering, XdpMode};
 use rampmeter_types::Time;
 use rustix::net::{SendFlags, sockopt};
 use xdp::nic::NicIndex;
@@ -67,7 +67,7 @@ impl BareXdp {
         // SAFETY: the socket is open.
         let fd = unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) };
         sockopt::set_socket_send_buffer_size_force(fd, 4 << 20)?;
-        let steering = Steering::attach(nic.0, Attach::Generic, local, &[(0, fd)])?;
+        let steering = Steering::attach(nic.0, XdpMode::Generic, local, &[(0, fd)])?;
         let mut headers = [0; HEADERS];
         headers[..6].fill(0xff);
         headers[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);

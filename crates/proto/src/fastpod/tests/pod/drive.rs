@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rampmeter_types::SourceRoute;
 use rampmeter_types::{Bytes, Message, MsgId, NodeId, Observation, Time};
 
-use super::{Node, P, Run, What};
+use super::{ModelEvent, Node, P, Run};
 use crate::fastpod::FastpodStats;
 
 impl Run {
@@ -15,16 +15,16 @@ impl Run {
         let id = MsgId::new(number as u32);
         let message = Message::new(id, NodeId::new(dst), Bytes::new(size));
         self.messages.push((at, message, src));
-        self.push(at, What::Submit(number));
+        self.push(at, ModelEvent::Submit(number));
         id
     }
 
     pub(in super::super) fn kill(&mut self, at: Time, arbiter: u32) {
-        self.push(at, What::Kill(self.fastpod.n_hosts + arbiter));
+        self.push(at, ModelEvent::Kill(self.fastpod.n_hosts + arbiter));
     }
 
     pub(in super::super) fn restart(&mut self, at: Time, arbiter: u32) {
-        self.push(at, What::Restart(self.fastpod.n_hosts + arbiter));
+        self.push(at, ModelEvent::Restart(self.fastpod.n_hosts + arbiter));
     }
 
     pub(in super::super) fn stats(&self) -> FastpodStats {
@@ -75,7 +75,7 @@ impl Run {
     }
 
     /// Returns the next event if it is at `end` or before.
-    pub(in super::super) fn next(&self, end: Time) -> Option<What> {
+    pub(in super::super) fn next(&self, end: Time) -> Option<ModelEvent> {
         let Reverse((at, _, _, what)) = self.events.peek()?;
         (*at <= end).then_some(*what)
     }
@@ -89,7 +89,7 @@ impl Run {
 
     /// The packet that arrives next is lost.
     pub(in super::super) fn lose(&mut self) {
-        if let Some(Reverse((at, _, _, What::Deliver(_, id)))) = self.events.pop() {
+        if let Some(Reverse((at, _, _, ModelEvent::Deliver(_, id)))) = self.events.pop() {
             self.now = at;
             self.cut.remove(&id);
             self.packets.remove(&id);
@@ -98,7 +98,7 @@ impl Run {
 
     /// Stops a node permanently.
     pub(in super::super) fn crash(&mut self, node: u32) {
-        self.handle(What::Kill(node));
+        self.handle(ModelEvent::Kill(node));
     }
 
     /// Returns the packet with this number, if it is in flight.

@@ -10,7 +10,7 @@ use super::super::handshake::{self, HandshakeParties, INITIATION};
 use super::super::session::Session;
 use super::{HandshakeRefusal, Pairs, REKEY_INTERVAL, REPORTS_MAX};
 use crate::datapath::{ArrivedPacket, Rail, Report, Route};
-use rampmeter_types::envelope::{Envelope, Kind, Protection, TransportId};
+use rampmeter_types::envelope::{DatagramKind, Envelope, Protection, TransportId};
 
 /// Answer to an initiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,13 +56,15 @@ impl Pairs {
             calling.is_some_and(|calling| calling.id == session)
         };
         let handled = match kind {
-            Kind::Initiation { session } => self.on_initiation(now, src, session, arrived),
+            DatagramKind::Initiation { session } => self.on_initiation(now, src, session, arrived),
             // The peer may have begun a session at the same time, or answers late.
-            Kind::Response { session } | Kind::Cookie { session } if !is_awaited(session) => {
+            DatagramKind::Response { session } | DatagramKind::Cookie { session }
+                if !is_awaited(session) =>
+            {
                 return Err(HandshakeRefusal::Unexpected);
             }
-            Kind::Response { .. } => self.on_response(now, src, body),
-            Kind::Cookie { .. } => self.on_cookie(now, src, body),
+            DatagramKind::Response { .. } => self.on_response(now, src, body),
+            DatagramKind::Cookie { .. } => self.on_cookie(now, src, body),
             _ => None,
         };
         handled.ok_or(HandshakeRefusal::Forged)
@@ -85,7 +87,7 @@ impl Pairs {
             InitiationReply::Response => {}
             InitiationReply::Cookie => {
                 let body = self.cookies.issue(now, src, arrived.from, &self.public, first);
-                let message = self.message(src, Kind::Cookie { session }, &body);
+                let message = self.message(src, DatagramKind::Cookie { session }, &body);
                 self.messages.push_back((src, Rail::Exactly(arrived.rail), message));
                 return Some(());
             }
@@ -109,7 +111,7 @@ impl Pairs {
         pair.latest_initiation = time;
         pair.next = Some(Session::new(now, &agreed));
         self.on_agreed(src, &agreed);
-        let message = self.message(src, Kind::Response { session }, &response);
+        let message = self.message(src, DatagramKind::Response { session }, &response);
         self.messages.push_back((src, Rail::Exactly(arrived.rail), message));
         Some(())
     }
@@ -195,7 +197,7 @@ impl Pairs {
         let pair = &mut self.pairs[src.idx()];
         if pair.queued.is_empty() {
             // The peer sends with the session after a packet of it has arrived.
-            let confirmation = self.message(src, Kind::Confirmation, &[]);
+            let confirmation = self.message(src, DatagramKind::Confirmation, &[]);
             let (class, marks) = (Priority::HIGHEST, Marks::NONE);
             let route = Route { dst: src, class, path: self.path(), rail: Rail::Any, marks };
             self.ready.push_back((route, confirmation));

@@ -17,7 +17,7 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
     };
     let answers = flood(&mut net);
     let kind = |bytes: &Vec<u8>| Envelope::decode(bytes).unwrap().0.kind;
-    assert!(answers.iter().all(|answer| matches!(kind(answer), Kind::Cookie { .. })));
+    assert!(answers.iter().all(|answer| matches!(kind(answer), DatagramKind::Cookie { .. })));
     // All except a few cost no computation with curves.
     assert_eq!(answers.len() as u64 + net.counts(1).unauthenticated_packets, 200);
     assert!((30..40).contains(&net.counts(1).unauthenticated_packets), "{:?}", net.counts(1));
@@ -49,7 +49,7 @@ fn floods_of_initiations_are_answered_with_cookies_and_honest_nodes_get_through(
 fn a_cookie_does_not_buy_unlimited_answers() {
     let mut net = Net::sealed();
     let kind = |bytes: &Vec<u8>| Envelope::decode(bytes).unwrap().0.kind;
-    let is_cookie = |bytes: &Vec<u8>| matches!(kind(bytes), Kind::Cookie { .. });
+    let is_cookie = |bytes: &Vec<u8>| matches!(kind(bytes), DatagramKind::Cookie { .. });
     let (mut cookie, mut n_read) = (None, 0);
     for _ in 0..1_000 {
         net.ends[0] = net.end_with(0, PrivateKey::generate().unwrap());
@@ -112,7 +112,7 @@ fn replayed_initiations_cost_little() {
         // Beyond the first few, replayed initiations get cookies.
         let is_initiation = |bytes: &&Vec<u8>| {
             let kind = Envelope::decode(bytes).unwrap().0.kind;
-            matches!(kind, Kind::Initiation { .. })
+            matches!(kind, DatagramKind::Initiation { .. })
         };
         let sent = std::mem::take(&mut net.wires.borrow_mut()[0]);
         n_sent += sent.iter().filter(is_initiation).count();
