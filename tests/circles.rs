@@ -65,7 +65,7 @@ fn circles_are_found_through_folders_and_the_names_that_they_hand_on() {
     let folder = ("a", "mod inner;\npub(crate) use inner::{A, deep::{self, B}};\n");
     let found = |texts: &[(&str, &str)]| circles(&files(texts)).concat().len();
     assert_eq!(found(&[lib, folder, ("a::inner", "use crate::b::C;"), ("b", "// crate::a::A")]), 0);
-    // The folder hands on what the file has: the folder itself is in no circle.
+    // The folder re-exports names of the file: the folder itself is in no circle.
     assert_eq!(
         found(&[lib, folder, ("a::inner", "use crate::b::C;"), ("b", "use crate::a::A;")]),
         2

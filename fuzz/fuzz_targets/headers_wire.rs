@@ -1,5 +1,5 @@
-//! Whatever bytes come, the decoder of each transport answers, and what it accepts encodes to the
-//! same bytes. The first byte chooses the transport.
+//! Decodes arbitrary bytes with the decoder of each transport. Accepted headers encode to the same
+//! bytes. The first byte chooses the transport.
 
 #![no_main]
 

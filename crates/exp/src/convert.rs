@@ -200,7 +200,8 @@ fn write(
 }
 
 /// Returns a failure as an outage of a plan. Link `n` of a switch leads to the `n`-th of the
-/// switches above it; of a bundle the first link fails, as in htsim. An error is what was expected.
+/// switches above it; of a bundle the first link fails, as in htsim. An error is the expected
+/// value.
 fn outage(imported: &ImportedTopology, failure: &Failure) -> Result<String, String> {
     let built = imported.spec.build().map_err(|error| imported.problem(&error).to_string())?;
     let below = format!("{}{}", failure.tier.to_ascii_lowercase(), failure.switch);

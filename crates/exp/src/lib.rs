@@ -1,6 +1,6 @@
 //! Experiments: a plan becomes a checked plan, a run, and results with a manifest.
 //!
-//! This crate joins what the others keep apart. A [`Plan`] is TOML as a person writes it.
+//! This crate connects simulator, workloads, metrics and transports. A [`Plan`] is a TOML file.
 //! [`Plan::check`] turns it into a [`ValidPlan`], the only type that runs. The transport is found
 //! in a [`Registry`] once, and everything below is compiled for it.
 

@@ -1,4 +1,4 @@
-//! Captures of whole runs: what is in them, and that they change nothing else.
+//! Captures of whole runs: their contents, and that they do not change the results.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -140,8 +140,8 @@ impl Body for Causes {
     }
 }
 
-/// The parts of a flow that is alone are its ideal time, and what its protocol adds. A protocol
-/// with a pace keeps the last packet from waiting for the one before, for at most a packet's time.
+/// The parts of a lone flow's time are its ideal, and the delays of its protocol. A protocol with a
+/// pace keeps the last packet from waiting for the one before, for at most a packet's time.
 #[derive(Clone, Copy)]
 struct LoneFlow;
 

@@ -12,7 +12,7 @@ use rampmeter_testkit::{Body, Case, Suite, here};
 const GBPS: [u32; 4] = [10, 25, 100, 400];
 
 /// One switch, two tiers, three tiers, and two tiers with half of the capacity between racks. The
-/// last number is the load of hosts that is half of what the network carries.
+/// last number is the load of hosts at half of the capacity of the network.
 fn networks(gbps: u32) -> [(&'static str, String, f64); 4] {
     let links = format!("access-gbps = {gbps}\ncore-gbps = {gbps}");
     [
@@ -54,8 +54,7 @@ fn result(transport: &str, topology: &str, workload: &str) -> (Summary, BTreeMap
     (summary, plan.derived())
 }
 
-/// Round trips that a transport may take for what is agreed on before a flow is sent: two phases of
-/// dcPIM are the most.
+/// Round trips that a transport may take before it sends a flow: two phases of dcPIM are the most.
 const START_RTTS: f64 = 12.0;
 
 /// Returns the bytes that are sent twice on purpose. Fastpod sends again with a schedule all that

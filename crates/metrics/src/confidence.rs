@@ -30,10 +30,10 @@ pub struct WarmUp {
 /// Returns the warm-up of a series by MSER-5 (White, Cobb and Spratt, *A comparison of five
 /// steady-state truncation heuristics for simulation*, WSC 2000).
 ///
-/// The series is averaged in batches of five. The rule truncates where the standard error of the
-/// mean of the rest is least. It does not truncate in the second half of the series (Hoad, Robinson
-/// and Davies, *Automating warm-up length estimation*, WSC 2008). Values after the last whole batch
-/// are ignored.
+/// The series is averaged in batches of five. The rule truncates at the batch at which the standard
+/// error of the mean of the rest is least. It does not truncate in the second half of the series
+/// (Hoad, Robinson and Davies, *Automating warm-up length estimation*, WSC 2008). Values after the
+/// last whole batch are ignored.
 pub fn mser5(values: &[f64]) -> WarmUp {
     let means: Vec<f64> = values
         .chunks_exact(MSER_BATCH)

@@ -64,7 +64,7 @@ pub(crate) unsafe fn send(
 /// Sends a message without waiting.
 ///
 /// # Safety
-/// `message` must point to a message; the system checks what it points to.
+/// `message` must point to a message; the system checks its pointers.
 pub(crate) unsafe fn sendmsg(fd: c_int, message: *const msghdr, flags: c_int) -> SyscallResult {
     system!(SYS_sendmsg, fd, message, flags | libc::MSG_DONTWAIT)
 }

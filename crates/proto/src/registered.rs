@@ -325,9 +325,9 @@ pub struct Network {
     pub core: Rate,
     /// The rates and round trips between hosts.
     pub pairs: Arc<Pairs>,
-    /// The racks of hosts and what their links to other switches carry.
+    /// The racks of hosts and the capacity of their links to other switches.
     pub racks: Racks,
-    /// The paths between racks, where they are regular.
+    /// The paths between racks, if they are regular.
     pub paths: Option<RegularPaths>,
     /// The wiring, with arbiters.
     pub wiring: Arc<Wiring>,

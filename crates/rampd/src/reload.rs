@@ -53,8 +53,8 @@ pub(crate) struct ConfigLoader {
 }
 
 impl ConfigLoader {
-    /// Handles SIGHUP, and applies what has been read. To be called after every iteration of the
-    /// node.
+    /// Handles SIGHUP, and applies the configuration that has been read. To be called after every
+    /// iteration of the node.
     pub(crate) fn poll<E: Endpoint, D: Datapath, A: Applications>(
         &mut self,
         signals: &Signals,

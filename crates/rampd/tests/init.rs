@@ -1,4 +1,4 @@
-//! `rampd init` by hand: its files, and what it refuses. `tests/test_daemons.py` starts its nodes.
+//! `rampd init` by hand: its files, and its errors. `tests/test_daemons.py` starts its nodes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -24,8 +24,8 @@
 //! Hazards: counts cannot find a byte that is counted twice while another is missing. Paranoid runs
 //! compare each receipt with `is_duplicate` of the endpoint. A failed message may still be
 //! delivered, so its entry stays open until the run ends. One message that never ends keeps all
-//! later entries in memory. Fresh bytes of an ended message panic, so endpoints must remember what
-//! they have delivered.
+//! later entries in memory. Fresh bytes of an ended message panic, so endpoints must remember which
+//! messages they have delivered.
 
 mod partition;
 pub(crate) mod report;

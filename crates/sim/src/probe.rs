@@ -116,7 +116,7 @@ pub trait Probe {
         None
     }
 
-    /// Takes what the probe of a partition has observed.
+    /// Adds the observations of the probe of a partition.
     fn rejoin(&mut self, _partition: Self)
     where
         Self: Sized,

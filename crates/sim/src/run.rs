@@ -200,7 +200,7 @@ where
         self.probe
     }
 
-    /// Dispatches an event and shows the probe what it did to ports.
+    /// Dispatches an event and shows its effects on ports to the probe.
     fn dispatch_watched(&mut self, key: EventKey) {
         self.fabric.watch.now = self.now;
         self.dispatch(key);

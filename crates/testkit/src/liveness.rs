@@ -101,8 +101,8 @@ const RULES: Rules = Rules {
     query_interval_min: 64,
 };
 
-/// Returns the rules of a transport. Bounds without a derivation are about 1.5 times what is
-/// measured in [`RUNS`].
+/// Returns the rules of a transport. Bounds without a derivation are about 1.5 times the times that
+/// are measured in [`RUNS`].
 pub(crate) fn rules(transport: &str) -> Rules {
     match transport {
         // A message waits for the end of a phase and for the next matching: two phases of nine
@@ -226,7 +226,7 @@ const LOSS_TIMERS: [&str; 10] = [
     "takeovers",
 ];
 
-/// Idle times of hosts, and what became of messages.
+/// Idle times of hosts, and outcomes of messages.
 struct IdleRun {
     times: IdleTimes,
     records: Vec<FlowRecord>,
@@ -250,7 +250,7 @@ impl IdleRun {
     }
 
     /// Timers for losses expire once a dropped packet, and questions keep their interval. Returns
-    /// what does not hold.
+    /// the violated rules.
     fn check_timers(&self, rules: &Rules, spurious: Spurious, rtt: Span) -> Vec<String> {
         let known = LOSS_TIMERS.iter().filter_map(|name| self.count(name));
         assert!(known.clone().count() > 0, "no counter of {LOSS_TIMERS:?} in {:?}", self.counters);
@@ -392,7 +392,7 @@ impl Body for Liveness {
 }
 
 impl Liveness {
-    /// Returns what does not hold in a run.
+    /// Returns the rules that a run violates.
     fn run<T: RegisteredTransport>(self, case: &Case<T>, run: &Run) -> Vec<String> {
         let segmentation = T::segmentation(&case.keys);
         let wire = segmentation.payload + segmentation.header;

@@ -58,7 +58,7 @@ pub fn facts(topology: &Topology) -> FabricFacts {
     topology.facts(Bytes::new(1500), Bytes::new(40))
 }
 
-/// A transport on a network: what a run of it takes.
+/// A transport on a network, with the arguments of a run.
 #[derive(Debug)]
 pub struct TestNetwork<T: RegisteredTransport> {
     /// The network, with the arbiters that the transport needs.
@@ -193,7 +193,7 @@ fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     }
 }
 
-/// The default fabric, but for what a transport cannot do without.
+/// The default fabric, with the requirements of a transport.
 fn fabric(needs: &FabricNeeds) -> FabricConfig {
     fn only<T: Copy>(need: Need<T>, default: T) -> T {
         match need {

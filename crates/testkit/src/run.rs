@@ -33,7 +33,7 @@ impl Probe for Records {
     }
 }
 
-/// Runs to the end; returns what became of each message, in order of submission.
+/// Runs to the end; returns the outcome of each message, in order of submission.
 pub fn run<F: Transport>(
     config: F::Config,
     spec: SimSpec,

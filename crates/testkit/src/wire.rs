@@ -244,8 +244,8 @@ impl<F: Transport> Net<F> {
         }
     }
 
-    /// Numbers are those of all hosts together, from 1, so that they name senders as well: what is
-    /// about no message has 0.
+    /// Numbers are those of all hosts together, from 1, so that they name senders as well. Packets
+    /// about no message have 0.
     pub(crate) fn submit(&mut self, src: u32, dst: u32, size: Bytes) -> MsgId {
         self.submitted += 1;
         let id = MsgId::new(self.submitted * N_HOSTS + src);

@@ -205,8 +205,8 @@ pub struct FabricFacts {
     pub data_rtt: Span,
     /// Unloaded round trip with a control packet in each direction (dcPIM's cRTT, 5.2 us).
     pub control_rtt: Span,
-    /// Minimum time without an answer before a transport aborts. Zero in simulated networks, where
-    /// only the number of attempts limits it.
+    /// Minimum time without an answer before a transport aborts. Zero in simulated networks, in
+    /// which only the number of attempts limits it.
     pub abort_timeout_min: Span,
 }
 

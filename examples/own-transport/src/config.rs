@@ -1,4 +1,4 @@
-//! Parameters, and what follows from them on one network.
+//! Parameters, and the values derived from them on one network.
 
 use rampmeter_proto::keys::{Preset, check_ranges};
 use rampmeter_proto::toolkit::{AttemptLimit, Padding, forget_after};

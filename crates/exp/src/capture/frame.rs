@@ -53,7 +53,8 @@ impl Frame {
         Self::new(envelope, packet, |out| packet.header.encode(out))
     }
 
-    /// A frame that is an envelope and what `body` writes after it, and otherwise that of `packet`.
+    /// Returns a frame of an envelope and the bytes that `body` writes after it, with the addresses
+    /// of `packet`.
     pub(crate) fn new<H>(
         envelope: &Envelope,
         packet: &Packet<H>,

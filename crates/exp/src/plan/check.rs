@@ -1,4 +1,4 @@
-//! From a plan to one that can be run: files read, numbers checked, pieces built.
+//! Checks a plan: reads its files, checks its numbers, and builds the parts of a run.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use crate::warning::Warning;
 use rampmeter_types::Segmentation;
 
 impl Plan {
-    /// Checks the plan and builds what a run needs. Relative file names are relative to `base`;
+    /// Checks the plan and builds the parts of a run. Relative file names are relative to `base`;
     /// `origin` names the plan in errors.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl<'a> PlanOrigin<'a> {
         PlanError::of_transport(self.origin, bad)
     }
 
-    /// Returns the error of a key whose value is not what was expected.
+    /// Returns the error of a key with an unexpected value.
     pub(crate) fn unexpected(
         &self,
         key: &str,

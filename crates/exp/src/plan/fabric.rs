@@ -194,8 +194,8 @@ pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
     matches!(needs.buffer, Need::Prefer(buffer) | Need::Require(buffer) if buffer == none)
 }
 
-/// Checks that a port may hold `least`. Of a shared memory it may hold what its dynamic threshold
-/// allows when no other port holds anything.
+/// Checks that a port may hold `least`. Of a shared memory it may hold as much as its dynamic
+/// threshold allows when no other port holds anything.
 pub(crate) fn check_buffer(
     buffer: &Buffer,
     least: Bytes,

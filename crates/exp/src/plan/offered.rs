@@ -1,7 +1,7 @@
 //! The traffic that a workload offers to each link, before anything runs.
 //!
 //! The first flows of the plan are spread over the links of their shortest paths, by rate. A link's
-//! load is their bytes, headers included, over what it carries between the first and the last
+//! load is their bytes, headers included, divided by its capacity between the first and the last
 //! arrival. Sizes that are drawn count with the mean of their distribution, because a sample of a
 //! heavy tail is far from it. Flows that wait for others have no arrivals, so only their bytes and
 //! minimum time are determined.

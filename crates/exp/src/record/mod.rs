@@ -80,7 +80,7 @@ pub(crate) struct Recorder {
     pub(crate) duplicate_bytes: u64,
     /// The longest ideal of those flows.
     pub(crate) unfinished_ideal_ps: u64,
-    /// Payload that senders put on their links, and what of it they had sent before.
+    /// Payload that senders put on their links, and the retransmitted part of it.
     pub(crate) sent_bytes: u64,
     pub(crate) retransmitted_bytes: u64,
     /// Flows that had a deadline, and those of them that met it.

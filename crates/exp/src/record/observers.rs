@@ -73,7 +73,7 @@ impl RunObservers {
         Ok(has_observers.then_some(Self { capture, timeline, paths, blame }))
     }
 
-    /// Returns true if any observes what happens at ports.
+    /// Returns true if any observes ports.
     pub(crate) fn observes_ports(&self) -> bool {
         self.timeline.is_some() || self.paths.is_some()
     }

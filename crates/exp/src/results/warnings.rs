@@ -19,7 +19,7 @@ use crate::warning::{NamedCount, Warning, warning};
 const WIDE: f64 = 0.1;
 /// Fewest samples of links in the measured window.
 const SAMPLES_MIN: usize = 20;
-/// A steady run has delivered more than this share of what it was offered.
+/// Minimum share of the offered bytes that a steady run delivers.
 const SHARE_MIN: f64 = 0.9;
 /// More retransmissions than this share of all bytes sent are warned of.
 const RETRANSMITTED_MAX: f64 = 0.2;
@@ -44,7 +44,7 @@ pub(crate) struct RunFacts<'a> {
     /// The process of the arrivals; that of bursts in runs with outages or changes of links.
     pub(crate) process: Process,
     pub(crate) delivered_share: Option<f64>,
-    /// Samples of links in the measured window; `None` where nothing is sampled or counted.
+    /// Samples of links in the measured window; `None` if nothing is sampled or counted.
     pub(crate) samples: Option<usize>,
 }
 

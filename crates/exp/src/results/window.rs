@@ -1,4 +1,5 @@
-//! The measured window of a run: which flows its statistics count, and what was carried in it.
+//! The measured window of a run: the flows that its statistics count, and the bytes that links
+//! carried.
 
 use rampmeter_metrics::Ideal;
 use rampmeter_metrics::confidence::mser5;

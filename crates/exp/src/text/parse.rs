@@ -49,7 +49,7 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
 /// Reads a table that has no text, such as one of JSON.
 ///
 /// # Errors
-/// The path of the key and what is wrong.
+/// The path of the key and the fault.
 pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> {
     T::deserialize(table.clone()).map_err(|error| {
         let message = error.message();

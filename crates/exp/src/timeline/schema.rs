@@ -7,9 +7,9 @@ use prost::Message;
 /// The field of a `Trace` that holds its packets.
 pub(super) const TRACE_PACKET: u32 = 1;
 
-/// `TracePacket.SequenceFlags`: what was interned before is forgotten.
+/// `TracePacket.SequenceFlags`: earlier interned data is cleared.
 pub(super) const INCREMENTAL_STATE_CLEARED: u32 = 1;
-/// `TracePacket.SequenceFlags`: the packet uses what was interned before.
+/// `TracePacket.SequenceFlags`: the packet uses earlier interned data.
 pub(super) const NEEDS_INCREMENTAL_STATE: u32 = 2;
 
 /// `TrackDescriptor.ChildTracksOrdering`: by `sibling_order_rank`.

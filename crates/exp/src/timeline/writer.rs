@@ -156,7 +156,7 @@ impl<W: Write> TraceWriter<W> {
         self.write_event(at, event)
     }
 
-    /// Writes what a counter is from `at` on.
+    /// Writes the value of a counter from `at` on.
     pub(super) fn value(&mut self, track: Track, at: Time, value: u32) -> io::Result<()> {
         let event = TrackEvent {
             r#type: Some(COUNTER),

@@ -9,7 +9,7 @@ use rampmeter_workload::trace::HostNames;
 use super::names::NamesSpec;
 use crate::error::Problem;
 
-/// A topology of a file, and what a topology of a plan does not hold.
+/// A topology of a file, and its fields that a topology of a plan does not have.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportedTopology {
     pub(crate) spec: TopologySpec,

@@ -2,7 +2,7 @@
 //!
 //! Hosts and switches may have names: `hosts = ["gpu0", "gpu1"]` instead of a number. Rates and
 //! delays may be texts with units (`"25Gbps"`, `"0.5us"`), and a link may have a `loss`. All of
-//! these become what plans hold, link by link, so that an error names the line and the link.
+//! these become the keys of plans, link by link, so that an error names the line and the link.
 
 use std::collections::BTreeMap;
 

@@ -130,7 +130,7 @@ impl NamesSpec {
         })
     }
 
-    /// Returns the name of what fails.
+    /// Returns the name of the failing node or link.
     pub(crate) fn target(&self, topology: &Topology, target: Target) -> String {
         match target {
             Target::Link(link) => {

@@ -96,7 +96,7 @@ pub(crate) trait RunnableTransport: Send + Sync {
     }
     /// The least packet memory of a port.
     fn buffer_min(&self) -> Bytes;
-    /// Returns what it assumes of the network.
+    /// Returns its assumptions about the network.
     fn assumptions(&self) -> Assumptions {
         Assumptions::default()
     }

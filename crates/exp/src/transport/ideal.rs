@@ -1,4 +1,4 @@
-//! The ideal in the registry: what a clairvoyant scheduler over the links would reach.
+//! The ideal in the registry: the times of a clairvoyant scheduler over the links.
 
 use std::sync::Arc;
 

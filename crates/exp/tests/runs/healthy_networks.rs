@@ -141,7 +141,7 @@ impl Draw {
     }
 }
 
-/// Runs a plan in `dir`, and returns what is wrong with its end.
+/// Runs a plan in `dir`, and returns the faults of its outcome.
 fn fault(text: &str, dir: &Path, registry: &Registry) -> Option<String> {
     let plan = Plan::from_toml(text, "plan", registry).unwrap();
     // A refusal names the key.

@@ -113,7 +113,7 @@ fn phost_is_that_of_its_authors_simulator() {
     assert_close("phost_10g_imc10_load0.6.csv.gz", &setup, [0.03, 0.05, 0.08]);
 }
 
-/// There hosts hand every packet of their windows to the interface, where most drops are.
+/// There hosts hand every packet of their windows to the interface, and most drops are there.
 #[test]
 fn pfabric_is_that_of_the_phost_study() {
     let setup = phost_study("interface = \"queue\"\n", "pfabric");

@@ -6,7 +6,7 @@
 //! more levels has the same pair of links for each pod, and so on.
 //!
 //! A flow takes its source's links up and its destination's links down, from the hosts to the level
-//! where both are in one group.
+//! at which both are in one group.
 
 use std::collections::BTreeMap;
 

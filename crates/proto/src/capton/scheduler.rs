@@ -1,4 +1,4 @@
-//! The scheduler of figure 6, incrementally: it redoes only what a change can have changed.
+//! The scheduler of figure 6, incrementally: it recomputes only flows that a change can affect.
 //!
 //! The problem: figure 6 walks through all flows at every request and every completion: 640
 //! flows in 10 us (§V.C), and 100 000 in some milliseconds. Most changes concern few flows.

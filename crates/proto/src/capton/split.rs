@@ -124,8 +124,8 @@ impl SplitScheduler {
         self.next
     }
 
-    /// Moves the clock, and subtracts what was sent from the remaining sizes. Nothing else changes.
-    /// An earlier time than before does nothing.
+    /// Moves the clock, and subtracts sent bytes from the remaining sizes. Nothing else changes. An
+    /// earlier time than before does nothing.
     pub fn advance(&mut self, now: Time) {
         if now <= self.now {
             return;

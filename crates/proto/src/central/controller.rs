@@ -42,7 +42,7 @@
 //!   flow that it does not have with DONE.
 //! * How remaining sizes are corrected: each request has the real remaining size. Hosts send
 //!   further requests when they are stopped, and at times while they transmit. The size is taken as
-//!   of now: it is too high by what was sent while the request travelled.
+//!   of now: it is too high by the bytes that were sent while the request was in flight.
 //! * A request is lost, or its answer: the host repeats the request. It is answered with the
 //!   present state, by the order that was given last.
 //! * Orders overtake each other: each order of a flow has a number above the one before. A host

@@ -107,8 +107,8 @@ pub trait Schedule: Debug {
     /// is not known.
     fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Self::Grant>];
 
-    /// Routing uses all links but these. Answers with what changes, in order: a flow may be in it
-    /// more than once. Nothing by default.
+    /// Routing uses all links but these. Returns the changes, in order: a flow may be in it more
+    /// than once. Nothing by default.
     fn set_links(&mut self, _down: &LinksDown) -> Vec<Change<Self::Grant>> {
         Vec::new()
     }

@@ -2,7 +2,7 @@
 //! repetition, the numbers of orders, and fallback if no controller responds.
 //!
 //! [`CentralHost`](super::CentralHost) sends requests for messages that it sends by TCP itself,
-//! [`CentralAgent`](super::CentralAgent) for what other programs send.
+//! [`CentralAgent`](super::CentralAgent) for data of other programs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

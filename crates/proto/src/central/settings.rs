@@ -36,7 +36,7 @@ pub struct Settings {
     pub tcp: Arc<Tcp>,
     /// The rate of messages that are not scheduled; `None` if congestion control decides.
     pub unscheduled: Option<Rate>,
-    /// The class of data of messages that are scheduled, where grants have paths.
+    /// The class of data of scheduled messages, if grants have paths.
     pub scheduled_class: Priority,
     /// Messages up to this size are not scheduled.
     pub threshold: Bytes,

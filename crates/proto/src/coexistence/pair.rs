@@ -117,7 +117,7 @@ impl<A: Header, B: Header> Header for CoexistingHeader<A, B> {
     }
 }
 
-/// Returns an error of what follows the first byte, with lengths from the front.
+/// Returns an error of the bytes after the first, with lengths from the front.
 fn shift_error(error: WireError, got: usize) -> WireError {
     match error {
         WireError::Truncated { needed, .. } => WireError::Truncated { needed: needed + 1, got },

@@ -41,7 +41,7 @@ pub fn f(slots: u32, cores: u32) -> f64 {
     sum / k
 }
 
-/// The logarithm of what adds nothing to a sum.
+/// The logarithm of zero.
 const NOTHING: f64 = -80.0;
 
 /// Returns the longest queue of any port, #H (K - 1) p (lemma 3.3).

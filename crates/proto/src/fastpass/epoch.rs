@@ -1,4 +1,4 @@
-//! The epoch model: what the pHost study calls Fastpass.
+//! The epoch model of Fastpass, as in the pHost study.
 //!
 //! Hosts announce flows. At the start of each epoch the arbiter fills the slots of the next one.
 //! Each has a matching built greedily by fewest remaining packets; that takes no time. It notifies

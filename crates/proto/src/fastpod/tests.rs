@@ -190,7 +190,7 @@ fn a_lone_message_is_not_held_up_by_the_arbiter() {
     assert_all_fine(&run);
     let leaves = at + fastpod.slots.cell_at(0, (0, 1));
     let hop = RATE.tx_time(HEADER) + CABLE + SWITCH;
-    // Cell 0 of this pair is where an SCHD to an idle receiver may be; the next follows.
+    // Cell 0 of this pair is in the time of an SCHD to an idle receiver; the next follows.
     assert!(!fastpod.slots.is_clear(0, (0, 1)));
     let leaves = leaves.max(at + fastpod.slots.cell_at(1, (0, 1)));
     let arrives = leaves + hop * 3 + fastpod.slots.cell + CABLE + HOST;

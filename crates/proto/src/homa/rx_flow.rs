@@ -1,4 +1,4 @@
-//! Messages that arrive, and what they have been granted.
+//! Arriving messages and their grants.
 
 use rampmeter_types::Time;
 

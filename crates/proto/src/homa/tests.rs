@@ -200,8 +200,8 @@ mod receiving {
         packet
     }
 
-    /// §3.3: what may be in flight is a bandwidth-delay product, so that each packet that arrives
-    /// is one to grant.
+    /// §3.3: a bandwidth-delay product may be in flight, so that each packet that arrives is one to
+    /// grant.
     #[test]
     fn each_received_packet_grants_another() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);

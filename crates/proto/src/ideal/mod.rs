@@ -28,12 +28,12 @@
 //! [`IdealScheduler`] merges both lists, and stops visiting waiting flows when no host can send, or
 //! none can receive, any more. Between two events it changes nothing: rates are constant then.
 //!
-//! Hazards: a pass must give each flow what those before it leave, or the allocation is not maximal
-//! (`matchings_are_maximal`). Service is rounded down and times of completion are rounded up, so a
-//! flow is complete at its time of completion. Numbers of flows are the last key of the order:
-//! simultaneous flows must have the same results in any order of submission. Capacities of a core
-//! are rounded up to multiples of the slowest host's rate, so that flows between hosts of one rate
-//! get all or nothing.
+//! Hazards: a pass must give each flow the capacity that earlier flows leave, or the allocation is
+//! not maximal (`matchings_are_maximal`). Service is rounded down and times of completion are
+//! rounded up, so a flow is complete at its time of completion. Numbers of flows are the last key
+//! of the order: simultaneous flows must have the same results in any order of submission.
+//! Capacities of a core are rounded up to multiples of the slowest host's rate, so that flows
+//! between hosts of one rate get all or nothing.
 
 mod core_capacity;
 
@@ -149,7 +149,7 @@ impl ActiveFlow {
 const TX: usize = 0;
 const RX: usize = 1;
 
-/// The capacity of links, and what the flows that are visited so far leave of it.
+/// The capacity of links, and the rest that the flows visited so far leave.
 #[derive(Debug)]
 struct Capacity {
     /// The rates at which hosts send and receive by their links, in bits per second, and the unused

@@ -25,7 +25,7 @@ impl BadKey {
     }
 }
 
-/// The name of a preset, and what makes it.
+/// The name of a preset, and its constructor.
 pub type Preset<K> = (&'static str, fn() -> K);
 
 /// The network of the simulator that a preset is transcribed from.

@@ -21,7 +21,7 @@
 //! Hazards: a probe must not be lost like data, or a starving flow would not know when to resume
 //! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbeRank::First`] it is answered
 //! at once, and the flow sends a packet that may be dropped again. Each acknowledgement carries
-//! what has arrived, so a timeout retransmits only the rest
+//! received packets, so a timeout retransmits only the rest
 //! (`a_timeout_does_not_retransmit_selectively_acknowledged_packets`). Long flows over a full
 //! network may time out many times in a row; too few attempts fail them.
 

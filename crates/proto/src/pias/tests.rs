@@ -1,4 +1,4 @@
-//! The table of keys, and what thresholds mean.
+//! The table of keys, and the meaning of thresholds.
 
 use rampmeter_types::{Bytes, FabricFacts, Priority, Rate, Span};
 

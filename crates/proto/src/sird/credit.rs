@@ -1,4 +1,4 @@
-//! A receiver's credit: the bucket, what each sender has of it, and who has the next.
+//! A receiver's credit: the bucket, the share of each sender, and the sender of the next credit.
 //!
 //! The problem: a receiver's link should be busy, its port's queue short. Credit that a sender
 //! cannot use at once, since many receivers gave it some, is idle there. The receiver then needs

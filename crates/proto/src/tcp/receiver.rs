@@ -1,4 +1,4 @@
-//! The receiving side of a host: connections, what of them has arrived, and acknowledgements.
+//! The receiving side of a host: connections, their received bytes, and acknowledgements.
 
 pub(super) mod arrival;
 mod incoming;

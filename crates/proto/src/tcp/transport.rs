@@ -71,7 +71,7 @@ impl TcpConfig {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports of one class with room for `switch-queue-packets`, a path for each message or, where
+    /// Ports of one class with room for `switch-queue-packets`, a path for each message or, if
     /// connections stay, for each pair of hosts. Interfaces request packets, as kernels keep the
     /// queues of their own interfaces short.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {

@@ -105,7 +105,7 @@ const SWEEP_STEP: usize = 256;
 struct Rest {
     numbers: FlowNumbers,
     paused: MessageSet,
-    /// Slots, by source and message, where a driver may hold messages back. Simulations do without.
+    /// Slots, by source and message, if a driver may pause messages. Simulations do without.
     messages: Option<IdMap<(NodeId, MsgId), u32>>,
 }
 

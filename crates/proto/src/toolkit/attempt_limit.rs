@@ -7,7 +7,7 @@
 
 use rampmeter_types::{FabricFacts, Span};
 
-/// Maximum number of attempts where the time decides.
+/// Maximum number of attempts if the time is the limit.
 const ATTEMPTS_MAX: u32 = 10_000;
 
 /// The same of transports whose intervals double from the first attempt on.

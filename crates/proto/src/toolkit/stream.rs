@@ -202,8 +202,8 @@ impl<W: Window> Stream<W> {
         }
     }
 
-    /// Takes an acknowledgement. Returns what it brought; `None` if it is older than another that
-    /// has arrived, or acknowledges packets that do not exist.
+    /// Handles an acknowledgement. Returns its effects; `None` if it is older than another that has
+    /// arrived, or acknowledges packets that do not exist.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<AckEffect> {
         let before = (self.cumulative(), self.acked.len());
         if ack.cumulative < before.0 || ack.cumulative > self.packets {

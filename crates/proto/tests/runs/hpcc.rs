@@ -127,7 +127,8 @@ mod telemetry {
         assert_eq!(hosts, [1, 2, 3]);
     }
 
-    /// Between racks three ports write: at 400, 400 and 100 Gbit/s, where a packet takes 21.64 ns.
+    /// Three ports between racks write: at 400, 400 and 100 Gbit/s, at which a packet takes 21.64
+    /// ns.
     #[test]
     fn every_switch_of_the_path_appends_its_record() {
         let seen = seen(leaf_spine(2, 2, 1), vec![arrival(0, 0, 3, 1_000)]);
@@ -180,7 +181,7 @@ mod steady {
     }
 
     /// Two flows that start a millisecond apart have the same window 20 ms later. Together they use
-    /// eta of the link and what their additive steps add, 1 %; next to nothing waits.
+    /// eta of the link and their additive steps, 1 %; queues are almost empty.
     #[test]
     fn two_flows_share_fairly_and_without_a_queue() {
         let mut spec = spec(star(3).build().unwrap());

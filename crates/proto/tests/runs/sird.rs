@@ -12,7 +12,7 @@ use rampmeter_types::{Bytes, Header};
 
 /// A byte at 100 Gbit/s, in picoseconds.
 const BYTE: u64 = 80;
-/// A link with what follows it, in picoseconds.
+/// A link and the processing behind it, in picoseconds.
 const LINK: u64 = 650_000;
 
 /// Delivery times after submission in picoseconds, and the tiers of ports.

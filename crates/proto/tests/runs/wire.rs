@@ -1,4 +1,4 @@
-//! The packets of every transport: what encodes decodes, what decodes encodes, and nothing panics.
+//! The packets of every transport: encoded packets decode, decoded ones encode, and nothing panics.
 
 use proptest::prelude::*;
 use rampmeter_proto::{Builtin, formats};
@@ -37,7 +37,7 @@ fn no_bytes_are_no_header() {
 #[test]
 fn a_packet_fills_one_cache_line() {
     for wire in formats::<Builtin>() {
-        // Lists are what does not fit a line: slots, and ranges that have arrived.
+        // Lists do not fit a line: slots, and ranges that have arrived.
         let has_list = ["fastpass", "tcp", "dctcp", "pias", "capton", "hyline", "fastpod", "hpcc"]
             .contains(&wire.name);
         let lines = if has_list { 2 } else { 1 };

@@ -1,7 +1,7 @@
 //! One body of tests, three arms: the simulator, UDP between namespaces, and AF_XDP. All submit the
 //! same number of messages of the same sizes. Each message is delivered whole and once, with any
 //! loss, duplication and reordering. On the two real arms every byte is compared; in the simulator,
-//! where messages have no bytes, its ledger asserts that none is delivered twice or missing.
+//! in which messages have no bytes, its ledger asserts that none is delivered twice or missing.
 //!
 //! RAMPMETER_MESSAGES is the number of messages that an arm carries for each protocol; `make
 //! conformance` runs 100 000. Namespaces need root; without it the UDP arm runs on loopback, and

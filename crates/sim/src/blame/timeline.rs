@@ -166,7 +166,7 @@ impl Timeline {
         *self.states.back().expect("a message has a state")
     }
 
-    /// Returns true if it may send once what is on the link has been sent.
+    /// Returns true if it may send once the packet on the link has been sent.
     pub(super) fn is_granted(&self, now: Time) -> bool {
         let has_lapsed = self.lapse.is_some_and(|lapse| lapse.0 < now);
         self.last().1 == State::Granted && !has_lapsed
@@ -278,7 +278,7 @@ impl Timeline {
         let mut unblocked = rest;
         let counts = |msg| msg != own && (msg != CONTROL || state == State::Granted);
         links.for_each_user(ports, part, counts, |msg, time| {
-            // What is left after packets of this message that an interface had queued.
+            // The rest after packets of this message that an interface had queued.
             let time = time.min(unblocked);
             if time > Span::ZERO {
                 unblocked = unblocked - time;

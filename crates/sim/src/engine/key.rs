@@ -2,7 +2,7 @@
 
 use rampmeter_types::Time;
 
-/// An event: when, and what for the engine.
+/// An event: its time and its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventKey {
     /// Time of the event.

@@ -198,7 +198,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let newcomer = CollidingPacket::new(self.pool.get(handle));
         let occupant = self.occupancy.last[port as usize].packet;
         let kind = CollisionKind::new(newcomer, occupant);
-        // Only switches cut off. An end does not begin what it is not to finish.
+        // Only switches cut off. An end does not begin a packet that it cannot finish.
         let is_switch = port >= self.n_interfaces;
         let makes_way = is_switch && occupant.is_unscheduled && !newcomer.is_unscheduled;
         let (from, to) = (self.port(port).from, self.port(port).to);

@@ -2,8 +2,8 @@
 //!
 //! One event a hop: a packet that finds its output port idle is put on the link at once. Only its
 //! arrival at the far end is scheduled. A packet that finds the port busy queues, and the port is
-//! woken when its link falls idle, where strict priorities choose the next packet. So a second
-//! event is spent only on packets that wait.
+//! woken when its link falls idle, and strict priorities choose the next packet. So a second event
+//! is spent only on packets that wait.
 //!
 //! # Express packets
 //!
@@ -263,7 +263,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             }
         };
         if P::HANDLES_FORWARD && self.programs[switch as usize].is_enabled() {
-            // A source route may lead to what routing has no table for.
+            // A source route may lead to nodes without a routing table.
             let choices = match packet.marks.contains(Marks::SOURCE_ROUTED) {
                 false => self.routes.next(switch, dst),
                 true => &[],

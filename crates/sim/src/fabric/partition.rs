@@ -148,7 +148,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.next_path[stations.clone()].copy_from_slice(&from.next_path[stations]);
     }
 
-    /// Updates what observers see of a partition's ports, and its counters.
+    /// Updates the observed state of a partition's ports, and its counters.
     pub(crate) fn update(&mut self, number: usize, partitions: &Partitions, from: &mut Self) {
         for at in 0..self.ports.len() {
             if self.owning_partition(at as u32, partitions) == number {

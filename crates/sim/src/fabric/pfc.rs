@@ -35,9 +35,9 @@ impl PfcConfig {
     /// directions, with propagation and processing.
     ///
     /// A pause that is sent at t takes effect at t + `back`. Packets whose transmission starts from
-    /// t - `there` until then arrive after t: what the link carries in `there` + `back`, and one
-    /// packet, rounded up. The packet that caused the pause takes headroom too. If switches cut
-    /// through, one more may be between its arrival and the start of its wait.
+    /// t - `there` until then arrive after t: the bits that the link carries in `there` + `back`,
+    /// and one packet, rounded up. The packet that caused the pause takes headroom too. If switches
+    /// cut through, one more may be between its arrival and the start of its wait.
     pub fn headroom_of(&self, rate: Rate, there: Span, back: Span, switching: Switching) -> Bytes {
         let round = (there + back).as_ps();
         let carried = u128::from(rate.as_bps()) * u128::from(round);

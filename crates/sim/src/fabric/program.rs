@@ -67,7 +67,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.run_program(switch, now, wheel);
     }
 
-    /// Sends what a program has to send after an input, and sets its timer.
+    /// Sends the packets of a program after an input, and sets its timer.
     #[inline]
     pub(super) fn run_program(&mut self, switch: u32, now: Time, wheel: &mut Wheel) {
         while let Some((port, packet)) = self.programs[switch as usize].poll_transmit() {

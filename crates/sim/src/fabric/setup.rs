@@ -21,8 +21,8 @@ use crate::engine::event::PORTS_END;
 use crate::topo::{Node, Topology};
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// The idle fabric of `topology`, whose switches run what `hop` makes. Random choices are drawn
-    /// from streams of `seed`.
+    /// Returns the idle fabric of `topology`, whose switches run the programs that `hop` creates.
+    /// Random choices are drawn from streams of `seed`.
     pub fn new(
         topology: Topology,
         config: FabricConfig,

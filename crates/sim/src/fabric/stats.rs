@@ -360,8 +360,8 @@ pub fn link_tiers(topology: &Topology) -> Vec<[String; 2]> {
     topology.links().iter().map(|link| [tier((link.a, link.b)), tier((link.b, link.a))]).collect()
 }
 
-/// Returns what all links of each tier carry together between two instants, in bits, by the name of
-/// the tier.
+/// Returns the total capacity of the links of each tier between two instants, in bits, by the name
+/// of the tier.
 pub fn tier_capacities(
     topology: &Topology,
     changes: &[LinkChange],

@@ -107,7 +107,7 @@ impl<H> PortEventLog<H> {
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// Notes what happened at a port.
+    /// Notes an event of a port.
     #[inline(always)]
     pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
         if P::IS_WATCHED && self.watch.is_on {

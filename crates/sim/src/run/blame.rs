@@ -1,4 +1,4 @@
-//! Causes of messages' times: what the run loop notes for them.
+//! Causes of messages' times: notes of the run loop.
 
 use rampmeter_types::{
     Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Time, Transport,
@@ -157,7 +157,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         });
     }
 
-    /// Takes drops from the log of transmissions, and removes what no packet can change.
+    /// Takes drops from the log of transmissions, and removes entries that no packet can change.
     #[inline(never)]
     pub(super) fn process_transits(&mut self) {
         let Self { blame: Some(blame), fabric, now, .. } = self else { return };

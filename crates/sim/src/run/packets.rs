@@ -1,4 +1,4 @@
-//! Packets at interfaces: what probes see, and what paranoid runs check.
+//! Packets at interfaces: observations of probes, and checks of paranoid runs.
 
 use rampmeter_types::{Header, NodeId, Packet, Receipt, Time};
 
@@ -33,7 +33,7 @@ pub(super) fn leaving<P: Probe, H: Header>(
     move |packet| observe(probe, ledger, now, station, Direction::Sent, packet)
 }
 
-/// Paranoid mode: the receipt of a packet is what the endpoint said about it before.
+/// Paranoid mode: the receipt of a packet agrees with the endpoint's answer before.
 pub(super) fn check_receipt<H: Header>(packet: &Packet<H>, is_duplicate: bool, receipt: Receipt) {
     match receipt {
         Receipt::Fresh => assert!(!is_duplicate, "fresh, and has arrived: {packet:?}"),
@@ -42,7 +42,7 @@ pub(super) fn check_receipt<H: Header>(packet: &Packet<H>, is_duplicate: bool, r
     }
 }
 
-/// Paranoid mode: what the wire would carry is what the endpoint meant.
+/// Paranoid mode: the encoded packet decodes to the packet of the endpoint.
 pub(super) fn check_codec<H: Header>(packet: &Packet<H>) {
     let mut bytes = [0; 256];
     let header = &packet.header;

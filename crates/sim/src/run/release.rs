@@ -53,7 +53,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Submits the messages that are due.
     pub(super) fn submit_released(&mut self) {
         if self.release_at > self.now {
-            // An earlier event has submitted what this one was for.
+            // An earlier event has submitted the flows of this one.
             return;
         }
         self.release_at = Time::NEVER;

@@ -8,17 +8,17 @@
 //!
 //! The present way: a packet needs at least the delay of a link from one partition to another. So
 //! partitions run alone in windows of that length (`topo::partitions`). Packets that cross wait in
-//! mailboxes until the window ends. Simultaneous events are ordered by what they are, and those of
-//! different partitions change nothing in common, so every host sees what it would see without
-//! partitions. Reports about messages are put into the order of the run at the end of each window
-//! (`ledger::report`). Samples need all ports at one instant, and windows end there.
+//! mailboxes until the window ends. Simultaneous events are ordered by their kind and number, and
+//! those of different partitions change nothing in common, so every host has the same inputs as
+//! without partitions. Reports about messages are put into the order of the run at the end of each
+//! window (`ledger::report`). Samples need all ports at one instant, and windows end there.
 //!
 //! Hazards: a run ends with the event that ends its last message, and a partition cannot know that
 //! another has come to it. So windows stop before the last messages are submitted. They go on after
 //! that only while some message has more bytes missing than its receiver's links can carry in a
 //! window. The whole run does the rest. A message that fails may end a run all the same, which then
-//! must be repeated undivided ([`Status::Overrun`]). What partitions would have in common makes a
-//! run whole: faults, pauses, flows that depend on others, and observers of packets
+//! must be repeated undivided ([`Status::Overrun`]). State that partitions would share makes a run
+//! whole: faults, pauses, flows that depend on others, and observers of packets
 //! ([`Sim::division`]).
 
 use std::any::Any;
@@ -146,7 +146,7 @@ where
         }
     }
 
-    /// Returns true if a message is submitted later than `at`, where the next one is.
+    /// Returns true if a message is submitted later than `at`, the time of the next one.
     fn has_later(&mut self, at: Time) -> bool {
         while self.ahead.back().is_none_or(|last| last.at <= at) {
             let Some(arrival) = self.arrivals.as_mut().and_then(Source::poll_arrival) else {
@@ -261,7 +261,7 @@ where
         })
     }
 
-    /// Delivers the packets that have left partitions, and takes what these report.
+    /// Delivers the packets that have left partitions, and collects the reports of partitions.
     fn close_window(
         &mut self,
         division: &Partitioning,

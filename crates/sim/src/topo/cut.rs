@@ -1,4 +1,4 @@
-//! Cuts of a topology: what groups of hosts can send to all others at most.
+//! Cuts of a topology: the maximum rates of groups of hosts to all others.
 
 use std::collections::BTreeMap;
 
@@ -187,7 +187,7 @@ impl Topology {
         Racks { rack_of, uplink_bps, downlink_bps }
     }
 
-    /// Share of what hosts can send to one another that links between switches carry, in the
+    /// Capacity of links between switches as a share of the hosts' sending capacity, in the
     /// narrowest [cut](Self::host_cuts); 1 with full bisection bandwidth.
     pub fn bisection_share(&self) -> f64 {
         let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
@@ -258,7 +258,7 @@ mod tests {
         cuts.iter().map(|cut| (cut.hosts, cut.bps / 1_000_000_000)).collect()
     }
 
-    /// Data in Gbit/s, what returns, and the name of the slowest link.
+    /// Data in Gbit/s, returning control packets, and the name of the slowest link.
     fn returns(text: &str) -> Vec<(u64, u64, String)> {
         let spec: TopologySpec = toml::from_str(text).unwrap();
         let topology = spec.build().unwrap();

@@ -68,7 +68,7 @@ impl Topology {
     /// Returns the topology while `down` is down; `None` if too many hosts differ.
     pub fn degraded(&self, down: &[Target]) -> Option<DegradedTopology> {
         let is_up = self.links_up(down);
-        // Of hosts with links that are down: what distinguishes these links.
+        // Failed links of hosts: other end, rates and propagation.
         let mut lost: BTreeMap<u32, Vec<(Node, Rate, Rate, Span)>> = BTreeMap::new();
         for (link, _) in self.links.iter().zip(&is_up).filter(|(_, is_up)| !**is_up) {
             if let Node::Host(host) = link.a {

@@ -236,7 +236,7 @@ impl Routes {
         Some(self.choices[(start + pick) as usize])
     }
 
-    /// Starts to load what [`Routes::by_path`] reads.
+    /// Prefetches the entry that [`Routes::by_path`] reads.
     #[inline]
     pub(crate) fn prefetch(&self, switch: u32, dst: u32) {
         let (rack, _) = self.hosts[dst as usize];

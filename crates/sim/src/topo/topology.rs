@@ -305,7 +305,8 @@ impl Topology {
         names.chain([String::from("...")]).collect::<Vec<_>>().join(", ")
     }
 
-    /// The name of what fails: `h0`, `s3`, `a1`, or a link by its ends, such as `h0-s3`.
+    /// Returns the name of a failing node or link: `h0`, `s3`, `a1`, or the ends of a link, such as
+    /// `h0-s3`.
     pub fn name(&self, target: Target) -> String {
         match target {
             Target::Link(link) => {
@@ -328,7 +329,7 @@ impl Topology {
         &self.links
     }
 
-    /// Processing time where a packet enters `node`.
+    /// Processing time of a packet that enters `node`.
     pub(crate) fn latency(&self, node: Node) -> Span {
         match node {
             Node::Host(_) | Node::Arbiter(_) => self.host_latency,

@@ -35,7 +35,7 @@ struct UplinkEnd {
 struct UplinkGroup {
     /// Switch of each link that is up.
     switches: Vec<Option<u32>>,
-    /// Distinct sets of links, by place, and where their ports are among those of an end.
+    /// Distinct sets of links, by place, and the places of their ports among those of an end.
     sets: Vec<(Vec<usize>, Range<u32>)>,
     /// The set of nearest links by rack.
     of_rack: Vec<u32>,

@@ -1,4 +1,4 @@
-//! A packet without a schedule is cut off: what the links ahead carry of it, against a model that
+//! Unscheduled packets are cut off: the bytes that links ahead carry, compared with a model that
 //! moves single bytes.
 
 use proptest::prelude::*;
@@ -223,8 +223,8 @@ fn a_stump_can_be_cut_again() {
     }
 }
 
-/// The head is dropped at the second switch while the rest still arrives by the first, where it is
-/// cut off.
+/// The head is dropped at the second switch while the rest still arrives at the first, at which it
+/// is cut off.
 #[test]
 fn the_rest_of_a_packet_with_a_dropped_head_yields_too() {
     let pod = pod();

@@ -94,7 +94,7 @@ mod two_ports {
         assert_eq!(tier(&sim, "host-up"), PfcStats::default());
     }
 
-    /// Without pauses nothing is kept but what the memory holds.
+    /// Without pauses all packets beyond the memory are dropped.
     #[test]
     fn without_pauses_the_same_senders_lose_packets() {
         let mut spec = spec(fast_and_slow(), 10_000, None);

@@ -171,8 +171,8 @@ fn shaped_links_keep_their_rate_but_for_the_burst() {
     }
 }
 
-/// Ten hosts fill host 0's port with ten times what its buffer holds. Packets that find it full are
-/// dropped, as all are of one class; what it holds never exceeds the buffer.
+/// Ten hosts send ten times the buffer of host 0's port. Packets that find it full are dropped, as
+/// all are of one class; its queue never exceeds the buffer.
 #[test]
 fn a_full_port_drops_newcomers_and_stays_within_its_buffer() {
     for overflow in [Overflow::TailDrop, Overflow::PushOut] {

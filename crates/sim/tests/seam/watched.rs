@@ -3,7 +3,7 @@
 use super::*;
 use rampmeter_sim::fabric::{PortChange, PortEvent};
 
-/// Everything that ports did, without packets: (time, port, what).
+/// All events of ports, without packets: (time, port, event).
 #[derive(Default)]
 struct Log(Vec<(Time, u32, String)>);
 

@@ -12,8 +12,8 @@
 //! | `COMM_COLL_NODE` | its part in a collective of `comm_type` among the ranks of `pg_name` |
 //!
 //! Nodes depend on their `data_deps` and `ctrl_deps`. Collectives of a group are matched in the
-//! order of the files. As in ASTRA-sim, `comm_size` of an all-gather is what each rank has, of
-//! others the vector. Members of a group are those of a file of groups, or of a
+//! order of the files. As in ASTRA-sim, `comm_size` of an all-gather is the size of each rank's
+//! part, of others the vector. Members of a group are those of a file of groups, or of a
 //! `process_group:init` node, or else the ranks that name it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

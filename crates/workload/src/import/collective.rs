@@ -9,8 +9,8 @@ use crate::graph::Round;
 use crate::pattern::HostSet;
 use crate::pattern::collective::{Algorithm, Operation};
 
-/// A collective operation of a file. The vector is the larger of what a host has at the start and
-/// at the end. The first host is the root.
+/// A collective operation of a file. The vector is the larger of the bytes that a host has at the
+/// start and at the end. The first host is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Collective {
     AllReduce,

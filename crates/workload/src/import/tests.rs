@@ -32,7 +32,7 @@ fn read(
     }
 }
 
-/// Returns what [`read`] returns without the note of idle hosts.
+/// Returns the result of [`read`] without the note of idle hosts.
 fn without_idle(
     read: Result<(Graph, Vec<String>), String>,
 ) -> Result<(Graph, Vec<String>), String> {

@@ -37,7 +37,7 @@ impl Rounds {
 pub enum FlowVolume {
     /// Every flow has this size.
     PerFlow(Bytes),
-    /// All flows together have this size; the first ones carry what does not divide.
+    /// Size of all flows together; the first ones carry the remainder.
     Total(Bytes),
 }
 

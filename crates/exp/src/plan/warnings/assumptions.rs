@@ -14,7 +14,7 @@ use crate::warning::{Warning, warning};
 
 /// The core of a network when it is narrowest.
 pub(crate) struct NarrowestCore {
-    /// Share of what hosts can send that links between switches carry.
+    /// Capacity of links between switches as a share of the hosts' sending capacity.
     share: f64,
     /// The words that name the state of the network, after a space; empty if it has no faults then.
     state: String,
@@ -73,7 +73,7 @@ pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) ->
     })
 }
 
-/// Share of what hosts can send below which many windows of a BDP fill the ports of a core.
+/// Share of the hosts' sending capacity below which many windows of a BDP fill the ports of a core.
 const NARROW: f64 = 0.2;
 
 /// A warning if links between switches carry much less than hosts can send, for a transport whose
@@ -172,7 +172,7 @@ pub(crate) fn slowed_links(
     ))
 }
 
-/// Names of derived times after which a transport repeats what is lost.
+/// Names of derived times after which a transport retransmits lost packets.
 const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
 
 /// Round trips for which a message may wait for a lost packet without a warning.

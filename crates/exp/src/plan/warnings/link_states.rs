@@ -53,7 +53,7 @@ pub(crate) fn states(sim: &SimSpec) -> Vec<NetworkState> {
 }
 
 impl NetworkState {
-    /// Returns the share of what hosts can send that links between switches carry.
+    /// Returns the capacity of links between switches as a share of the hosts' sending capacity.
     pub(crate) fn bisection_share(&self) -> f64 {
         self.topology.bisection_share_while(&self.down)
     }

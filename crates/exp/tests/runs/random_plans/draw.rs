@@ -5,7 +5,7 @@ use rampmeter_proto::keys::KeyKind;
 use rampmeter_types::{Purpose, Rng};
 use toml::{Table, Value};
 
-/// Largest numbers that are drawn for keys of `fabric`, where 100 000 is too few or too many.
+/// Largest numbers that are drawn for keys of `fabric`, if 100 000 is too few or too many.
 const LARGEST: [(&str, f64); 10] = [
     ("buffer-bytes", 1e6),
     ("shared-buffer-bytes", 1e7),

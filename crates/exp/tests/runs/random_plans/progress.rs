@@ -48,7 +48,7 @@ pub(crate) fn check(summary: &Summary, out: &Path, text: &str) {
     }
     for (flow, (bytes, sent)) in delivered {
         let rates = sums.remove(&flow).unwrap_or_default();
-        // A sender may send again what has arrived, until it is acknowledged.
+        // A sender may retransmit delivered bytes until they are acknowledged.
         assert!(rates.0 == bytes && rates.1 <= sent, "{flow}: {rates:?} {bytes} {sent}\n{text}");
     }
     assert!(sums.is_empty(), "{sums:?}\n{text}");

@@ -72,7 +72,7 @@ fn members_have_the_capacity_of_the_remaining_links() {
     assert_eq!(both(&network, 1, 2), Some(gbps(10)));
     assert_eq!(both(&network, 2, 1), Some(gbps(30)));
     assert_eq!(set(&mut network, &down), 0);
-    // A second failure, repairs, and what the network does not have.
+    // A second failure, repairs, and links that the network does not have.
     down = LinksDown { racks: vec![(2, 1), (2, 0), (99, 0)], pods: Vec::new() };
     assert_eq!(set(&mut network, &down), 4);
     assert_eq!(both(&network, 1, 2), Some(gbps(20)));

@@ -279,8 +279,8 @@ impl PodPort {
         }
     }
 
-    /// Makes the packets of the open slot whose instant has arrived. What shares a cell follows its
-    /// first packet as soon as the link is idle.
+    /// Makes the packets of the open slot whose instant has arrived. Packets that share a cell
+    /// follow its first packet as soon as the link is idle.
     fn emit(
         &mut self,
         now: Time,
@@ -339,7 +339,7 @@ impl PodPort {
         packet
     }
 
-    /// Takes what shares the next cell to a host.
+    /// Removes the packets that share the next cell to a host.
     fn fill(&mut self, host: u16, fastpod: &Fastpod, core: u16) {
         let Some(queue) = self.queues.get_mut(&host) else { return };
         let mut time = CellTime::default();

@@ -137,7 +137,7 @@ impl FastpodArbiter {
         self.ready.clear();
     }
 
-    /// Returns the first slot that begins after `now` for what the arbiter sends.
+    /// Returns the first slot that begins after `now` for packets of the arbiter.
     fn next_gap(&self, now: Time) -> u64 {
         let compute = i128::from(self.fastpod.config.compute.unwrap_or(Span::ZERO).as_ps());
         let at = instant(now) - compute;

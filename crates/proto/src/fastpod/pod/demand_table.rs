@@ -69,7 +69,7 @@ pub(super) struct DemandTable {
 }
 
 impl DemandTable {
-    /// Nobody of a pod has requested anything up to slot `from`.
+    /// Returns a table without requests up to slot `from`.
     pub(super) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
         let n_hosts = fastpod.timing(pod).n_hosts();
         let n_ends = n_hosts + u32::from(fastpod.n_cores());
@@ -138,7 +138,7 @@ impl DemandTable {
         self.n_pending_reports = self.n_pending_reports + u32::from(has) - u32::from(had);
     }
 
-    /// Takes back what an end has requested.
+    /// Removes the requests of an end.
     fn withdraw(&mut self, src: u16) {
         let demands = (0..self.len() + self.n_pods).map(|dst| self.allocator.demand(src, dst));
         self.n_requested -= demands.map(u64::from).sum::<u64>();
@@ -280,7 +280,7 @@ impl DemandTable {
     /// A slot begins in which these pairs are scheduled.
     pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<SlotGrant>) {
         if let Some(failures) = &mut self.failures {
-            // Core switches do not report what arrives.
+            // Core switches do not report arriving packets.
             let n_hosts = self.n_hosts;
             pairs.retain(|pair| pair.src < n_hosts && pair.dst < n_hosts);
             failures.on_slot(slot, pairs);

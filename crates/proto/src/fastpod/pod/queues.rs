@@ -1,5 +1,5 @@
-//! The virtual output queues of a host: its messages by destination, what of them has been sent in
-//! which way, and what has been acknowledged.
+//! The virtual output queues of a host: its messages by destination, with their scheduled,
+//! unscheduled and acknowledged bytes.
 //!
 //! Scheduled slots send every cell of a message in order. Before that, the same cells may have been
 //! sent without a schedule (§3.3); whether they arrived is not known.
@@ -103,7 +103,7 @@ pub(crate) struct Queues {
     full_cell_bytes: u64,
 }
 
-/// The bytes on the wire of what of a message is to be sent by schedule.
+/// Bytes on the wire of the scheduled part of a message.
 fn remaining_bytes(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
     match flow.packets - flow.state.next {
         0 => 0,
@@ -150,7 +150,7 @@ impl Queues {
         self.queues.get(&dst).map_or(0, |queue| queue.cells)
     }
 
-    /// Scheduled cells that they take: fewer, where they share them.
+    /// Scheduled cells that they take: fewer if packets share cells.
     pub(crate) fn cells_wanted(&self, dst: u16, fastpod: &Fastpod) -> u64 {
         let Some(queue) = self.queues.get(&dst).filter(|_| fastpod.config.packing) else {
             return self.waiting(dst);
@@ -333,8 +333,8 @@ impl Queues {
         });
     }
 
-    /// The arbiter has received requests for slots to `dst`: what nobody has requested before may
-    /// be sent without them until `until`.
+    /// The arbiter has received requests for slots to `dst`: packets that were not requested before
+    /// may be sent without them until `until`.
     pub(crate) fn on_requested(&mut self, dst: u16, until: Instant) {
         for &(slot, msg) in &self.unscheduled {
             let flow =

@@ -9,7 +9,7 @@ use crate::fastpod::config::Fastpod;
 use crate::fastpod::topology::{Pod, PodHost};
 use crate::fastpod::wire::FastpodHeader;
 
-/// Returns the pod with this number, where there are pods.
+/// Returns the pod with this number, if there are pods.
 #[inline]
 fn pod(fastpod: &Fastpod, number: u16) -> Option<&Pod> {
     fastpod.pods.as_ref().map(|pods| &pods.pods[usize::from(number)])

@@ -94,7 +94,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Nothing of a pod has failed up to slot `from`.
+    /// Returns the state of a pod without failures up to slot `from`.
     pub(crate) fn new(fastpod: &Fastpod, pod: u16, from: u64) -> Self {
         let timing = fastpod.timing(pod);
         let n_hosts = timing.n_hosts() as usize;

@@ -45,7 +45,8 @@ pub(crate) struct HostObservations {
     received: SlotBitmap,
     /// Instant, by the arbiter's clock, before which arrivals belong to a marked slot.
     received_until: Instant,
-    /// Slots from one report to the next at most, and until what happens in a slot is known.
+    /// Maximum number of slots from one report to the next, and until the events of a slot are
+    /// known.
     interval: u64,
     settled_slots: u64,
     /// The slot of the next report; `u64::MAX` if everything has been reported.

@@ -163,8 +163,8 @@ impl Paths {
         if let Some(agg) = switches_in(above & below).next() {
             return Some(agg);
         }
-        // The two paths of a pair of switches have no rack in common: what blocks one does not
-        // block the other.
+        // The two paths of a pair of switches have no rack in common: a failure that blocks one
+        // does not block the other.
         for (a, b) in switches_in(above).flat_map(|a| switches_in(below).map(move |b| (a, b))) {
             if self.exchange(down, a, b) {
                 return Some(a);
@@ -176,8 +176,8 @@ impl Paths {
         None
     }
 
-    /// Exchanges switches `a` and `b` along the path that begins at `end` with the pair by `a`,
-    /// where `b` is free. Returns true if `a` is now free there.
+    /// Exchanges switches `a` and `b` along the path that begins at `end` with the pair by `a`, at
+    /// which `b` is free. Returns true if `a` is now free there.
     fn exchange(&mut self, end: usize, a: u8, b: u8) -> bool {
         self.chain.clear();
         let (mut at, mut old, mut new) = (end, a, b);

@@ -1,5 +1,5 @@
-//! Cubic (RFC 9438): after a loss the window is a cubic function of time that is flat where the
-//! loss happened.
+//! Cubic (RFC 9438): after a loss the window is a cubic function of time with a plateau at the
+//! window of the loss.
 //!
 //! The problem: paths with many packets in flight need a large window soon after a loss.
 //!

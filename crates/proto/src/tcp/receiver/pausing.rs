@@ -1,6 +1,6 @@
-//! Messages that the driver does not accept yet. The window of a connection ends where the first of
-//! them starts, so that messages before it still arrive. Its sender probes now and then with one
-//! segment, as it does a closed window (RFC 9293 §3.8.6.1).
+//! Messages that the driver does not accept yet. The window of a connection ends at the start of
+//! the first of them, so that messages before it still arrive. Its sender probes now and then with
+//! one segment, as it does a closed window (RFC 9293 §3.8.6.1).
 
 use rampmeter_types::{MsgId, NodeId, Time};
 

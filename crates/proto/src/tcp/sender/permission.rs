@@ -41,7 +41,7 @@ impl Sender {
         let (board, sent) = (&connection.board, connection.board.next());
         let message = connection.messages.iter().find(|message| message.msg == msg)?;
         let (start, end) = (message.start, message.end());
-        // What a connection sends next may be the FIN behind its last message.
+        // The next segment of a connection may be the FIN behind its last message.
         let has_bytes = end > sent || board.has_lost(start, end);
         let is_ready = has_bytes && self.ready.get(&self.positions, slot).is_some();
         Some(match () {

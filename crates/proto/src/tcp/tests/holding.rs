@@ -67,7 +67,7 @@ fn a_message_without_a_buffer_ends_with_its_connection() {
 }
 
 /// The other end takes the first message, and nothing of the second, of which three segments are in
-/// flight. The window moves back to where that starts.
+/// flight. The window moves back to the start of that message.
 #[test]
 fn data_sent_beyond_a_reduced_window_waits() {
     let keys = TcpConfig { connections: Connections::Persistent, window_initial: 8, ..config() };

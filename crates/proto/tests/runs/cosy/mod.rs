@@ -159,7 +159,7 @@ fn repeated_requests_of_short_messages_break_no_promise() {
         let mut rng = Rng::new(u64::from(slots), 2, Purpose::Test);
         let (n, mut at) = (144, 0.0);
         let flow = |_| {
-            // 1.2 of what all links carry, at 5000 bytes a message.
+            // 1.2 times the capacity of all links, at 5000 bytes a message.
             at += 5_000.0 * 8e12 / (100e9 * n as f64 * 1.2) * rng.exponential();
             let src = rng.uniform_below(n);
             let dst = (src + 1 + rng.uniform_below(n - 1)) % n;

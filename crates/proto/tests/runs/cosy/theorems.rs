@@ -41,8 +41,8 @@ fn the_bound_on_load_of_theorem_3_1_is_met() {
     }
 }
 
-/// Appendix A, figures 10 and 12: two messages a virtual link may be all that is admitted where six
-/// could be. Of these six, four find no slot at a receiver or sender, and two no link between
+/// Appendix A, figures 10 and 12: two messages a virtual link may be all that is admitted although
+/// six could be. Of these six, four find no slot at a receiver or sender, and two no link between
 /// switches.
 #[test]
 fn admission_reaches_at_least_a_third_of_the_optimum() {

@@ -10,7 +10,7 @@ use rampmeter_types::envelope::Envelope;
 /// [`RENEW_LATE`] more.
 pub(super) const RENEW_AFTER: Span = Span::from_us(120_000_000);
 pub(super) const RENEW_LATE: Span = Span::from_us(10_000_000);
-/// Packets after which a session is renewed: far below what one key may protect with AES-GCM.
+/// Packets after which a session is renewed: far below the limit of one key of AES-GCM.
 const RENEW_PACKETS: u64 = 1 << 28;
 /// Age at which a session ends.
 const END_AFTER: Span = Span::from_us(180_000_000);

@@ -1,4 +1,4 @@
-//! The queued packets of a port, and what a discipline decides about them.
+//! The queued packets of a port, and the decisions of a discipline about them.
 
 use rampmeter_types::Header;
 

@@ -43,8 +43,8 @@ impl Policy {
         matches!(self, Self::Transformer | Self::DataModel | Self::ModelData)
     }
 
-    /// Returns the vector of a collective among `n` hosts: the larger of what a host has at the
-    /// start and at the end. ASTRA-sim's all-gathers name the former.
+    /// Returns the vector of a collective among `n` hosts: the larger of the bytes that a host has
+    /// at the start and at the end. ASTRA-sim's all-gathers name the former.
     pub(super) fn vector(self, collective: Collective, n: usize, bytes: u64) -> u64 {
         match collective {
             Collective::AllGather if self != Self::Transformer => bytes.saturating_mul(n as u64),

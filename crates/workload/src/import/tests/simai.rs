@@ -120,7 +120,7 @@ fn each_policy_has_the_order_groups_and_vectors_of_astra_sim() {
     let expected = [100, 101, 201, 301, 200, 300];
     assert_eq!(seen.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>(), expected);
     assert_eq!(n_notes, 0);
-    // All-gathers name what a host has; layer 0 has no collective of its input.
+    // All-gathers name the bytes of one host; layer 0 has no collective of its input.
     let (seen, n_notes) = of(&format!("HYBRID_DATA_MODEL{group}"));
     let expected = [
         (pair(0, 1), 200),

@@ -107,7 +107,7 @@ impl Sources {
         if self.rooms[usize::from(pod)] & 1 << to == 0 {
             return;
         }
-        // At the core switch: two hops after the rack, where the slot is a hop late.
+        // At the core switch: two hops after the rack, at which the slot is a hop late.
         let start = i128::from((slot + timing.lead_slots) * SLOT + HOP.as_ps() * 3);
         for p in 0..N - 1 {
             let position = fastpod.slots.cell_at(p, (0, fastpod.core_place(6)));
@@ -156,7 +156,7 @@ proptest! {
         let (fullest, full) = if is_one { (queue, limit) } else { (held, limit * 2) };
         prop_assert!(fullest >= full);
         prop_assert_eq!(bench.counter("core_overflows"), 0);
-        // The bound is not far off: half of what may be in flight is, where cells are full.
+        // The bound is not far off: if cells are full, half of the limit is in flight.
         prop_assert!(!is_one || packing || queue >= limit + on_way * u64::from(n_pods - 1) / 2);
     }
 }
