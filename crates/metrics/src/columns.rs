@@ -17,7 +17,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, St
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::table::{TableError, TableWriter, broken, io};
+use crate::table::{TableError, TableWriter, io, parquet_error};
 
 /// Description of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,7 +328,7 @@ impl<R: Row> RowWriter<R> {
     fn flush(&mut self) -> Result<(), TableError> {
         let arrays = std::mem::take(&mut self.batch).into_arrays();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)
-            .map_err(|error| broken(&self.file, error))?;
+            .map_err(|error| parquet_error(&self.file, error))?;
         self.table.write(&batch)
     }
 }
@@ -356,17 +356,17 @@ pub fn write_rows<R: Row>(
 /// Names the file and the fault.
 pub fn read_rows<R: Row>(file: &Path) -> Result<(R::Columns, Metadata), TableError> {
     let input = File::open(file).map_err(|source| io(file, source))?;
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| broken(file, error))?;
+    let builder = ParquetRecordBatchReaderBuilder::try_new(input)
+        .map_err(|error| parquet_error(file, error))?;
     let metadata = builder.metadata().file_metadata().key_value_metadata();
     let metadata = metadata.into_iter().flatten().filter(|entry| entry.key != ARROW_SCHEMA);
     let metadata = metadata
         .map(|entry| (entry.key.clone(), entry.value.clone().unwrap_or_default()))
         .collect();
-    let reader = builder.build().map_err(|error| broken(file, error))?;
+    let reader = builder.build().map_err(|error| parquet_error(file, error))?;
     let mut columns = R::Columns::default();
     for batch in reader {
-        let batch = batch.map_err(|error| broken(file, error))?;
+        let batch = batch.map_err(|error| parquet_error(file, error))?;
         let source = Source { file, batch: &batch, before: columns.n_rows() as u64 };
         columns.extend(&source)?;
     }
@@ -410,7 +410,7 @@ impl Source<'_> {
         let array = self.column(column)?.as_primitive_opt::<T>();
         let array = array.ok_or_else(|| self.mistyped(column, expected))?;
         if let Some(idx) = (0..array.len()).find(|&idx| array.is_null(idx)) {
-            return Err(self.impossible(idx, column, "a number", "null"));
+            return Err(self.invalid_value(idx, column, "a number", "null"));
         }
         into.extend_from_slice(array.values());
         Ok(())
@@ -422,7 +422,7 @@ impl Source<'_> {
     }
 
     /// Returns the error of a value in row `idx` of the batch.
-    pub(crate) fn impossible(
+    pub(crate) fn invalid_value(
         &self,
         idx: usize,
         column: &'static str,

@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 
 use rampmeter_types::{Bytes, Span};
 
-use crate::hop_graph::{LinkGroup, LinkGroupTimes, of_all, of_hop, shaped};
+use crate::hop_graph::{
+    LinkGroup, LinkGroupTimes, full_hop_time, mixed_hop_time, shaped_link_time,
+};
 use crate::ideal::{Forwarding, IdealModel, PathHop};
 
 /// A link in one direction, from a node to a node, by number.
@@ -120,7 +122,7 @@ impl Detours {
                 let is_single =
                     |cut: &&Vec<usize>| matches!(cut[..], [n] if self.lanes[n].count == 1);
                 for cut in self.cuts.iter().filter(is_single) {
-                    time = time.max(shaped(&self.full[cut[0]], &short[cut[0]], n - 1));
+                    time = time.max(shaped_link_time(&self.full[cut[0]], &short[cut[0]], n - 1));
                 }
                 time.max(self.min_packet_time(last).as_ps())
             }
@@ -129,7 +131,7 @@ impl Detours {
                 for (lanes, full) in self.by_cut(&self.full) {
                     let short: Vec<LinkGroupTimes> = self.of_cut(&lanes, &short);
                     let lanes: Vec<LinkGroup> = self.of_cut(&lanes, &self.lanes);
-                    time = time.max(of_all(time, n - 1, &lanes, &full, &short));
+                    time = time.max(mixed_hop_time(time, n - 1, &lanes, &full, &short));
                 }
                 time
             }
@@ -141,7 +143,7 @@ impl Detours {
     pub fn min_packet_time(&self, wire: Bytes) -> Span {
         let carry = self.carry(wire);
         let first = carry.iter().zip(&self.is_first).filter(|(_, is_first)| **is_first);
-        Span::from_ps(first.map(|(carry, _)| carry.alone()).min().unwrap_or(0))
+        Span::from_ps(first.map(|(carry, _)| carry.packet_time()).min().unwrap_or(0))
     }
 
     /// Returns the lanes of each cut by number, with their times.
@@ -159,7 +161,7 @@ impl Detours {
     /// Returns the minimum time of `n` full packets.
     fn of_full(&self, n: u64) -> u64 {
         let time = |(cut, carry): (Vec<usize>, Vec<LinkGroupTimes>)| {
-            of_hop(&self.of_cut(&cut, &self.lanes), &carry, n)
+            full_hop_time(&self.of_cut(&cut, &self.lanes), &carry, n)
         };
         self.by_cut(&self.full).map(time).max().unwrap_or(0)
     }

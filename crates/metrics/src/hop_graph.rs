@@ -133,12 +133,12 @@ impl HopGraph {
         let (full, short) = (&self.full, self.carry(last));
         let mut time = self.of_full(full, n);
         for ((lanes, full), short) in self.hops.iter().zip(full).zip(&short) {
-            time = time.max(of_all(time, n, lanes, full, short));
+            time = time.max(mixed_hop_time(time, n, lanes, full, short));
         }
         if !self.cut.is_empty() {
             let (lanes, of_cut) =
                 (self.of_cut(&self.hops), (self.of_cut(full), self.of_cut(&short)));
-            time = time.max(of_all(time, n, &lanes, &of_cut.0, &of_cut.1));
+            time = time.max(mixed_hop_time(time, n, &lanes, &of_cut.0, &of_cut.1));
         }
         if self.hops.iter().all(|lanes| lanes.len() == 1 && lanes[0].count == 1) {
             // The order of packets is the same on each hop of one path.
@@ -158,7 +158,7 @@ impl HopGraph {
             if let ([LinkGroup { count: 1, .. }], [full], [short]) =
                 (&lanes[..], &full[..], &short[..])
             {
-                time = time.max(shaped(full, short, n));
+                time = time.max(shaped_link_time(full, short, n));
             }
         }
         time
@@ -214,11 +214,13 @@ impl HopGraph {
 
     /// Returns the minimum time of `n` full packets.
     fn of_full(&self, carry: &[Vec<LinkGroupTimes>], n: u64) -> u64 {
-        let of = |(lanes, carry): (&Vec<LinkGroup>, &Vec<LinkGroupTimes>)| of_hop(lanes, carry, n);
+        let of = |(lanes, carry): (&Vec<LinkGroup>, &Vec<LinkGroupTimes>)| {
+            full_hop_time(lanes, carry, n)
+        };
         let time = self.hops.iter().zip(carry).map(of).max().unwrap_or(0);
         match self.cut.is_empty() {
             true => time,
-            false => time.max(of_hop(&self.of_cut(&self.hops), &self.of_cut(carry), n)),
+            false => time.max(full_hop_time(&self.of_cut(&self.hops), &self.of_cut(carry), n)),
         }
     }
 
@@ -242,13 +244,13 @@ impl HopGraph {
 
 impl LinkGroupTimes {
     /// Returns the minimum time of one packet over this link.
-    pub(crate) fn alone(&self) -> u64 {
+    pub(crate) fn packet_time(&self) -> u64 {
         self.head.saturating_add(self.rest)
     }
 
     /// Returns the number of packets that one link carries so that all are delivered by `time`.
     fn packets(&self, time: u64) -> u64 {
-        match time.checked_sub(self.alone()) {
+        match time.checked_sub(self.packet_time()) {
             Some(left) => left.saturating_add(self.burst) / self.tx.max(1) + 1,
             None => 0,
         }
@@ -256,11 +258,11 @@ impl LinkGroupTimes {
 }
 
 /// Returns the minimum time in which one hop carries `n` full packets.
-pub(crate) fn of_hop(lanes: &[LinkGroup], carry: &[LinkGroupTimes], n: u64) -> u64 {
+pub(crate) fn full_hop_time(lanes: &[LinkGroup], carry: &[LinkGroupTimes], n: u64) -> u64 {
     let alone = |(lanes, carry): (&LinkGroup, &LinkGroupTimes)| {
         let rounds = n.div_ceil(lanes.count) - 1;
         let waiting = carry.tx.saturating_mul(rounds).saturating_sub(carry.burst);
-        carry.alone().saturating_add(waiting)
+        carry.packet_time().saturating_add(waiting)
     };
     let most = lanes.iter().zip(carry).map(alone).min().unwrap_or(0);
     if lanes.len() == 1 {
@@ -274,7 +276,7 @@ pub(crate) fn of_hop(lanes: &[LinkGroup], carry: &[LinkGroupTimes], n: u64) -> u
 
 /// Returns the minimum time, not below `lower`, in which one hop carries `n` full packets and a
 /// short one.
-pub(crate) fn of_all(
+pub(crate) fn mixed_hop_time(
     lower: u64,
     n: u64,
     lanes: &[LinkGroup],
@@ -304,10 +306,10 @@ pub(crate) fn of_all(
 
 /// Returns the minimum time in which one link behind a shaper carries `n` full packets and a short
 /// one. The last packet on the link is a full one or the short one.
-pub(crate) fn shaped(full: &LinkGroupTimes, short: &LinkGroupTimes, n: u64) -> u64 {
+pub(crate) fn shaped_link_time(full: &LinkGroupTimes, short: &LinkGroupTimes, n: u64) -> u64 {
     let fulls = full.tx.saturating_mul(n - 1);
-    let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.alone();
-    let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.alone();
+    let full_last = (fulls + short.tx).saturating_sub(full.burst) + full.packet_time();
+    let short_last = (fulls + full.tx).saturating_sub(full.burst) + short.packet_time();
     full_last.min(short_last)
 }
 

@@ -60,7 +60,7 @@ impl Cell for Status {
         for (idx, name) in source.strings(column)?.iter().enumerate() {
             let status = name.and_then(Self::from_name).ok_or_else(|| {
                 let expected = "finished, failed, rejected, unfinished or not-started";
-                source.impossible(idx, column, expected, name.unwrap_or("null"))
+                source.invalid_value(idx, column, expected, name.unwrap_or("null"))
             })?;
             into.push(status);
         }

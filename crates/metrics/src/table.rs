@@ -98,7 +98,7 @@ impl TableWriter {
             properties = properties.set_column_dictionary_enabled(column, true);
         }
         let writer = ArrowWriter::try_new(out, schema, Some(properties.build()))
-            .map_err(|error| broken(&partial, error))?;
+            .map_err(|error| parquet_error(&partial, error))?;
         Ok(Self { writer, partial, file: file.to_owned() })
     }
 
@@ -107,7 +107,7 @@ impl TableWriter {
     /// # Errors
     /// If they cannot be encoded or written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
-        self.writer.write(batch).map_err(|error| broken(&self.partial, error))
+        self.writer.write(batch).map_err(|error| parquet_error(&self.partial, error))
     }
 
     /// Writes `metadata` and the footer, and renames the file to its final name.
@@ -119,7 +119,7 @@ impl TableWriter {
             let entry = KeyValue { key: key.clone(), value: Some(value.clone()) };
             self.writer.append_key_value_metadata(entry);
         }
-        self.writer.close().map_err(|error| broken(&self.partial, error))?;
+        self.writer.close().map_err(|error| parquet_error(&self.partial, error))?;
         fs::rename(&self.partial, &self.file).map_err(|source| io(&self.file, source))
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn io(file: &Path, source: std::io::Error) -> TableError {
     TableError::Io { file: file.display().to_string(), source }
 }
 
-pub(crate) fn broken(file: &Path, error: impl std::fmt::Display) -> TableError {
+pub(crate) fn parquet_error(file: &Path, error: impl std::fmt::Display) -> TableError {
     TableError::Format { file: file.display().to_string(), reason: error.to_string() }
 }
 

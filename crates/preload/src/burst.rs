@@ -213,7 +213,7 @@ fn release(fd: c_int, entry: &DescriptorState) {
 
 /// Closes the gate of a connection that is held. Returns the gate, or `None` if the connection is
 /// not held any more.
-pub(crate) fn hold(fd: c_int) -> Option<c_int> {
+pub(crate) fn close_held_gate(fd: c_int) -> Option<c_int> {
     let entry = entry(fd)?;
     let link = link()?;
     let slot = slot(link, entry)?;

@@ -46,7 +46,7 @@ pub(super) fn enter(
 ) -> SyscallResult {
     // Before the lock: closing the gate may detect that there is no agent.
     let wants_out = event.events & OUT != 0 && event.events & EPOLLEXCLUSIVE as u32 == 0;
-    let gate = if wants_out { burst::hold(fd) } else { None };
+    let gate = if wants_out { burst::close_held_gate(fd) } else { None };
     let _guard = lock();
     let found = entry.watches.iter().find(|watch| watch.is_of(epoll));
     let watch = found.or_else(|| entry.watches.iter().find(|watch| !watch.is_used()));

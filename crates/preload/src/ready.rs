@@ -13,7 +13,7 @@ const FEW: usize = 64;
 /// Returns the gate of a connection that is held while the program waits to write to it.
 fn gate(fd: c_int) -> Option<c_int> {
     let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == DescriptorKind::Scheduled;
-    if is_scheduled { burst::hold(fd) } else { None }
+    if is_scheduled { burst::close_held_gate(fd) } else { None }
 }
 
 /// Returns true if any of the descriptors is a connection that may be held.

@@ -206,7 +206,7 @@ pub(crate) fn restarts_calls() -> bool {
 }
 
 /// Maps zeroed memory until the process ends; returns null if there is none.
-pub(crate) fn zeroes(bytes: usize) -> *mut c_void {
+pub(crate) fn map_zeroed(bytes: usize) -> *mut c_void {
     let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, -1);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the system chooses the address, so that nothing that is mapped is replaced.

@@ -114,7 +114,8 @@ pub(crate) fn entry(fd: c_int) -> Option<&'static DescriptorState> {
     let idx = usize::try_from(fd).ok().filter(|&idx| idx < ENTRIES)?;
     let mut table = TABLE.load(SeqCst);
     if table.is_null() {
-        let made: *mut DescriptorState = sys::zeroes(ENTRIES * size_of::<DescriptorState>()).cast();
+        let made: *mut DescriptorState =
+            sys::map_zeroed(ENTRIES * size_of::<DescriptorState>()).cast();
         if made.is_null() {
             return None;
         }

@@ -100,7 +100,7 @@ pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int>
 
 /// Handles a connection that is held.
 fn wait_for_gate(fd: c_int, dont_wait: bool, patience: &mut SendDeadline) -> Result<(), c_int> {
-    match burst::hold(fd) {
+    match burst::close_held_gate(fd) {
         None => Ok(()),
         Some(gate) if dont_wait => {
             watch::divert(fd, gate);

@@ -147,7 +147,7 @@ fn percentiles(_: &mut Criterion) {
     for (name, network, flows) in networks() {
         let mut load = Load::new(network, flows);
         let (mut completions, mut arrivals) = (Vec::new(), Vec::new());
-        let before = load.scheduler.examined();
+        let before = load.scheduler.n_flows_examined();
         for _ in 0..ROUNDS {
             completions.push(timed(|| load.complete()));
             let arrival = load.arrival();
@@ -155,7 +155,7 @@ fn percentiles(_: &mut Criterion) {
                 load.scheduler.arrive(arrival);
             }));
         }
-        let examined = (load.scheduler.examined() - before) as f64 / (2 * ROUNDS) as f64;
+        let examined = (load.scheduler.n_flows_examined() - before) as f64 / (2 * ROUNDS) as f64;
         println!("{name}: {examined:.1} flows examined a decision");
         for (what, mut times) in [("completion", completions), ("arrival", arrivals)] {
             times.sort_unstable();

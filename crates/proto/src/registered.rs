@@ -222,7 +222,7 @@ impl Peers {
     }
 
     /// Returns the facts of the network for peers to which they are not the host's own, each once.
-    pub fn other_facts(&self) -> impl Iterator<Item = FabricFacts> {
+    pub fn peer_facts(&self) -> impl Iterator<Item = FabricFacts> {
         let to = |dst| self.facts_to(NodeId::new(dst));
         let of = |facts: FabricFacts| (facts.access_rate, facts.data_rtt, facts.control_rtt);
         let all = (0..self.pairs.n_hosts()).map(to).map(|facts| (of(facts), facts));

@@ -140,7 +140,7 @@ impl Setup {
 
     /// Returns the keys of `other` that a running node with this configuration cannot change
     /// without a restart.
-    pub(crate) fn fixed(&self, other: &Self) -> Vec<&'static str> {
+    pub(crate) fn keys_for_restart(&self, other: &Self) -> Vec<&'static str> {
         let n_arbiters = |setup: &Self| setup.transport.arbiters;
         let name = |setup: &Self| setup.transport.table.name.clone();
         let udp = |setup: &Self| {
@@ -386,7 +386,7 @@ mod tests {
     fn reloads_apply_or_refuse_a_change_of_each_key() {
         let text = text();
         let old = load(&text).unwrap();
-        assert!(old.fixed(&load(&text).unwrap()).is_empty());
+        assert!(old.keys_for_restart(&load(&text).unwrap()).is_empty());
         for (table, keys) in [("node", NODE), ("network", NETWORK), ("programs", PROGRAMS)] {
             let mut known: Vec<_> = keys.iter().map(|(key, ..)| (*key).to_owned()).collect();
             let mut all = keys_of(&text, table);
@@ -396,7 +396,7 @@ mod tests {
             for (key, from, to, change) in keys {
                 let changed = text.replacen(&format!("{from}\n"), &format!("{to}\n"), 1);
                 let changed = if *key == "security" { without_keys(&changed) } else { changed };
-                let fixed = old.fixed(&load(&changed).unwrap());
+                let fixed = old.keys_for_restart(&load(&changed).unwrap());
                 assert_eq!(fixed.is_empty(), *change == Applied, "{table}.{key}: {fixed:?}");
             }
         }

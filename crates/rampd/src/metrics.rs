@@ -52,7 +52,7 @@ impl NodeObserver {
                 ))
             })?;
             let (shown, node) = (Arc::clone(&published), setup.id.get().to_string());
-            let status = status.shown();
+            let status = status.latest();
             let page = move |path: &str| match path {
                 "/status" => Some(status.text()),
                 _ => {

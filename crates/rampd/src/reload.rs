@@ -148,7 +148,7 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     now: Time,
 ) -> Result<(), Error> {
     let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
-    let fixed = setup.fixed(&new);
+    let fixed = setup.keys_for_restart(&new);
     if !fixed.is_empty() {
         return refuse(&fixed.join("; "));
     }

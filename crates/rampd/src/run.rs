@@ -213,7 +213,7 @@ pub(crate) fn secured<D: Datapath>(
             node: config.node,
             transport: config.transport,
             incarnation: config.incarnation,
-            started_ns: rampmeter_runtime::clock::since_1970_ns(),
+            started_ns: rampmeter_runtime::clock::unix_time_ns(),
             key: keys.private(setup.id)?,
             peers: keys.public.iter().cloned().map(Some).collect(),
         }),

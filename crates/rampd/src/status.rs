@@ -161,7 +161,7 @@ impl StatusServer {
     }
 
     /// Returns the shared status.
-    pub(crate) fn shown(&self) -> LatestStatus {
+    pub(crate) fn latest(&self) -> LatestStatus {
         self.latest.clone()
     }
 

@@ -97,7 +97,7 @@ pub(crate) fn timespec(span: Span) -> Timespec {
 }
 
 /// Returns the time of day, in nanoseconds since 1970.
-pub fn since_1970_ns() -> u64 {
+pub fn unix_time_ns() -> u64 {
     u64::try_from(nanoseconds(clock_gettime(ClockId::Realtime))).unwrap_or_default()
 }
 

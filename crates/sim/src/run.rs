@@ -50,7 +50,7 @@ mod window_totals;
 pub(crate) mod windows;
 use super::arrival::Arrival;
 use ahead::LookAhead;
-use packets::{check_codec, check_receipt, leaving, observe};
+use packets::{check_codec, check_receipt, departure_callback, observe};
 use stations::{Station, Stations};
 pub use window_totals::WindowTotals;
 
@@ -235,7 +235,7 @@ where
             }
             WAKE => {
                 let Self { fabric, wheel, probe, ledger, now, .. } = self;
-                let leaves = leaving(probe, ledger, *now, fabric.owner(number));
+                let leaves = departure_callback(probe, ledger, *now, fabric.owner(number));
                 fabric.on_link_idle(number, *now, wheel, leaves);
             }
             TIMER => self.fire(number, key.time),
@@ -437,7 +437,7 @@ where
                 }
                 let payload = packet.payload;
                 self.ledger.on_sent(payload);
-                let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+                let leaves = departure_callback(&mut self.probe, &self.ledger, self.now, station);
                 self.fabric.inject(station, station, packet, self.now, &mut self.wheel, leaves);
                 if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
                     self.note_sent(station, payload, true);
@@ -476,7 +476,7 @@ where
         if A::FEEDBACK
             && let Some(source) = &mut self.arrivals
         {
-            while let Some(arrival) = source.withheld() {
+            while let Some(arrival) = source.take_withheld() {
                 self.probe.on_withheld(self.now, &arrival);
             }
         }

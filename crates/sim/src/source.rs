@@ -42,7 +42,7 @@ pub trait Source {
 
     /// Takes one of the messages that were not submitted, at the end of the run. Its `at` means
     /// nothing.
-    fn withheld(&mut self) -> Option<Arrival>;
+    fn take_withheld(&mut self) -> Option<Arrival>;
 }
 
 impl<I: Iterator<Item = Arrival>> Source for I {
@@ -65,7 +65,7 @@ impl<I: Iterator<Item = Arrival>> Source for I {
         None
     }
 
-    fn withheld(&mut self) -> Option<Arrival> {
+    fn take_withheld(&mut self) -> Option<Arrival> {
         None
     }
 }

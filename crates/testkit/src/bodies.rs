@@ -80,7 +80,7 @@ impl Body for Cancel {
 
     fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         case.each_seed(0..60, |seed| {
-            any_of(seed, &wire::plans(), |plan| {
+            test_sample(seed, &wire::plans(), |plan| {
                 let on_wire = wire::configure::<T>(&case.keys);
                 let manners = TransportTraits::derive(&on_wire.0);
                 wire::cancels_cleanly::<T>(&on_wire, manners, &plan);
@@ -102,7 +102,7 @@ impl Body for Limit {
 }
 
 /// Tests the value of a strategy that belongs to a seed. A failure names the smallest that fails.
-pub fn any_of<S: Strategy>(seed: u64, strategy: &S, test: impl Fn(S::Value)) {
+pub fn test_sample<S: Strategy>(seed: u64, strategy: &S, test: impl Fn(S::Value)) {
     let config = Config { cases: 1, failure_persistence: None, ..Config::default() };
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

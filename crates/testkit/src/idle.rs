@@ -22,7 +22,7 @@ impl IdleTimes {
     }
 
     /// Notes that data passes the link of a host. Nodes that are no hosts are ignored.
-    pub(crate) fn pass(&mut self, now: Time, host: usize, direction: Direction) {
+    pub(crate) fn note_data(&mut self, now: Time, host: usize, direction: Direction) {
         let place = usize::from(direction == Direction::Received);
         let Some(last) = self.last.get_mut(host) else { return };
         let last = std::mem::replace(&mut last[place], now);

@@ -34,14 +34,14 @@ pub fn limits_peers<T: RegisteredTransport>(keys: &T::Keys) {
         for _ in 0..1_000 {
             net.run_until(net.now + Span::from_us(20));
             assert!(net.at_first_host().0 <= 2 * LIMIT);
-            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) || net.turns_away() {
+            if net.at_first_host() >= (2 * LIMIT, 2 * EXCESS as u64) || net.rejects_messages() {
                 break;
             }
         }
         let (arriving, excess) = net.at_first_host();
         assert!(net.delivered.is_empty());
-        assert!(net.turns_away() || arriving == 2 * LIMIT, "{arriving} arriving");
-        assert!(net.turns_away() || excess >= 2 * EXCESS as u64, "{excess} dropped");
+        assert!(net.rejects_messages() || arriving == 2 * LIMIT, "{arriving} arriving");
+        assert!(net.rejects_messages() || excess >= 2 * EXCESS as u64, "{excess} dropped");
         net
     };
     let mut net = crowded();
@@ -56,5 +56,5 @@ pub fn limits_peers<T: RegisteredTransport>(keys: &T::Keys) {
     assert_eq!(net.completed.len() + net.failed.len(), 2 * (LIMIT + EXCESS));
     let mut net = crowded();
     net.forget_peer(NodeId::new(1));
-    assert!(net.turns_away() || net.at_first_host().0 == LIMIT);
+    assert!(net.rejects_messages() || net.at_first_host().0 == LIMIT);
 }

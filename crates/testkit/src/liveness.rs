@@ -343,7 +343,7 @@ impl Probe for IdleRun {
     fn on_packet<H: Header>(&mut self, passing: &InterfacePacket<'_, H>) {
         // A packet without its payload (NDP) is a sign of service too.
         if passing.message.is_some() {
-            self.times.pass(passing.now, passing.end.idx(), passing.direction);
+            self.times.note_data(passing.now, passing.end.idx(), passing.direction);
         }
     }
 

@@ -151,7 +151,7 @@ pub fn on_hosts<T: RegisteredTransport>(
 
 /// Returns true if a transport promises a time within which a message completes or fails. Then
 /// messages may fail if packets are lost, and be rejected.
-pub fn promises<T: RegisteredTransport>(config: &Arc<T::Config>) -> bool {
+pub fn promises_bound<T: RegisteredTransport>(config: &Arc<T::Config>) -> bool {
     let rng = Rng::new(0, 0, Purpose::Endpoint);
     let host = T::Host::new(Arc::clone(config), NodeId::new(0), rng, Time::ZERO);
     host.latency_bound().is_some()

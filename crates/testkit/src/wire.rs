@@ -18,7 +18,7 @@ use rampmeter_types::{
 };
 
 use crate::idle::IdleTimes;
-use crate::network::promises;
+use crate::network::promises_bound;
 
 /// Hosts on the wire. Arbiters' numbers follow theirs.
 pub const N_HOSTS: u32 = 3;
@@ -124,7 +124,7 @@ impl<T: RegisteredTransport> TransportTraits<T> {
             })
         };
         let count = |host: &T::Host| host.message_counts().expect("transports count messages");
-        Self { may_fail: promises::<T>(config), releases, count }
+        Self { may_fail: promises_bound::<T>(config), releases, count }
     }
 }
 
@@ -296,7 +296,7 @@ impl<F: Transport> Net<F> {
         assert!(is_fine || !self.cancelled.contains(&msg), "{:?}", packet.header);
         self.free_at[node] = self.now + RATE.tx_time(Bytes::new(packet.wire_bytes.into()));
         if packet.payload.len > 0 {
-            self.idle.pass(self.now, node, Direction::Sent);
+            self.idle.note_data(self.now, node, Direction::Sent);
         }
         self.n_of_paused +=
             u64::from(is_senders && self.paused.is_some_and(|(_, held)| held == msg));
@@ -355,7 +355,7 @@ impl<F: Transport> Net<F> {
         let (src, msg) = (packet.src, packet.payload.msg);
         let node = packet.dst.idx();
         if packet.payload.len > 0 {
-            self.idle.pass(self.now, node, Direction::Received);
+            self.idle.note_data(self.now, node, Direction::Received);
         }
         let is_held = packet.payload.len > 0 && self.paused == Some((node as u32, msg));
         with!(&mut self.nodes[node], e => {
@@ -387,7 +387,7 @@ impl<F: Transport> Net<F> {
     }
 
     /// Returns true if the first host has rejected a message because it serves too many.
-    pub(crate) fn turns_away(&self) -> bool {
+    pub(crate) fn rejects_messages(&self) -> bool {
         let mut requests_rejected = 0;
         let mut count = |name: &'static str, value: u64| {
             requests_rejected += if name == "requests_rejected" { value } else { 0 };
@@ -424,7 +424,7 @@ fn trim<H: Header>(packet: Packet<H>) -> Packet<H> {
 
 /// A message that is held is not requested for any time; the others are, meanwhile. It is delivered
 /// after its release. Senders without an answer wait for less than `long`.
-pub fn holds_back<T: RegisteredTransport>(
+pub fn check_held_message<T: RegisteredTransport>(
     keys: &T::Keys,
     long: fn(&T::Config) -> Span,
     size: Bytes,

@@ -203,7 +203,7 @@ impl Wiring {
 
     /// Returns the links of each switch to higher levels, with the switches that they lead to;
     /// `None` if switches of one level are joined.
-    pub fn above(&self) -> Option<Vec<Vec<(u32, u32)>>> {
+    pub fn links_to_higher_levels(&self) -> Option<Vec<Vec<(u32, u32)>>> {
         let mut above = vec![Vec::new(); self.levels.len()];
         for (link, number) in self.links.iter().zip(0..) {
             let (Node::Switch(a), Node::Switch(b)) = (link.a, link.b) else { continue };

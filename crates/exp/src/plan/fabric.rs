@@ -9,7 +9,7 @@ use super::context::PlanOrigin;
 use super::fabric_keys::{FabricSpec, choose};
 use super::tables::SwitchingSpec;
 use crate::error::PlanError;
-use crate::text::words::{PlanSpelling, spelled};
+use crate::text::words::{PlanSpelling, spell};
 
 /// Builds the fabric and writes every omitted value into `spec`. Preferences that differ between
 /// ports are `by_rate`.
@@ -90,13 +90,13 @@ pub(super) fn check_scheduling(
             Some(requested) => {
                 let expected =
                     format!("fifo, as the transport's ports queue by {}", queueing.name());
-                Err(cx.unexpected(key, expected, spelled(requested)))
+                Err(cx.unexpected(key, expected, spell(requested)))
             }
         };
     }
     if fabric.is_memoryless() && fabric.scheduling != Scheduling::Fifo {
         let expected = "fifo, as no packet is queued if fabric.buffer-bytes is 0";
-        return Err(cx.unexpected(key, expected, spelled(fabric.scheduling)));
+        return Err(cx.unexpected(key, expected, spell(fabric.scheduling)));
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ fn trim(
 
 impl PlanSpelling for SwitchingSpec {
     fn words(self) -> String {
-        spelled(self)
+        spell(self)
     }
 }
 

@@ -8,7 +8,7 @@ use super::context::PlanOrigin;
 use super::fabric_keys::FabricSpec;
 use super::tables::{PfcMode, PfcSpec};
 use crate::error::PlanError;
-use crate::text::words::spelled;
+use crate::text::words::spell;
 use crate::warning::{Warning, warning};
 
 /// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
@@ -134,7 +134,7 @@ fn threshold(
         (None, None, _) => PfcMode::Dynamic,
     };
     let only = |key: &str, with: &str| {
-        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), spelled(mode))
+        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), spell(mode))
     };
     if requested.alpha.is_some() && mode != PfcMode::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));

@@ -114,7 +114,7 @@ fn write_samples(
     if !plan.names.is_empty() {
         let links = links.iter_mut().flat_map(|row| [&mut row.from, &mut row.to]);
         let drops = drops.iter_mut().flat_map(|row| [&mut row.from, &mut row.to]);
-        links.chain(drops).for_each(|node| *node = plan.names.of_default(node).into());
+        links.chain(drops).for_each(|node| *node = plan.names.custom_name(node).into());
     }
     write_some(&file("links.parquet"), &links, metadata)?;
     write_some(&file("drops.parquet"), &drops, metadata)?;

@@ -51,7 +51,7 @@ pub fn run(plan: &ValidPlan, out: &Path, observer: &mut dyn Observer) -> Result<
     if ran.is_overrun {
         recorder = file_recorder(plan, out)?;
         ran = simulate(plan, &mut recorder, None, observer, ThreadCount::ONE);
-        ran.threads = Threads::one(Some("the last flow failed"));
+        ran.threads = Threads::single(Some("the last flow failed"));
     }
     publish(plan, recorder, observed, &ran, watch.elapsed(ran.threads.count), out)
 }

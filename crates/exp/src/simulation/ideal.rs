@@ -152,7 +152,7 @@ pub(crate) fn simulate_ideal(task: SimulationTask<'_>, core: Option<CoreCapacity
         }
     }
     run.end(now, recorder);
-    while let Some(arrival) = source.withheld() {
+    while let Some(arrival) = source.take_withheld() {
         recorder.on_withheld(now, &arrival);
     }
     CompletedRun::new(status, run.counters, now)

@@ -80,22 +80,22 @@ pub(crate) fn simulate_transport<F: Transport>(
             let sim = Sim::<WatchedTransport<F>, _, _>::with_host_configs(
                 spec, config, of_host, source, probe,
             );
-            let sim = sim.watching(ports, causes);
+            let sim = sim.with_observers(ports, causes);
             let why = (threads.count > 1).then_some("packets are observed");
-            drive(total, sim, observer, Threads::one(why), Sim::run)
+            drive(total, sim, observer, Threads::single(why), Sim::run)
         }
         None => {
             let probe = RunProbe::Run(recorder);
             let sim = Sim::<F, _, _>::with_host_configs(spec, config, of_host, source, probe);
             if threads.count == 1 {
-                return drive(total, sim, observer, Threads::one(None), Sim::run);
+                return drive(total, sim, observer, Threads::single(None), Sim::run);
             }
             match sim.division(threads.count, threads.count) {
-                Err(why) => drive(total, sim, observer, Threads::one(Some(why)), Sim::run),
+                Err(why) => drive(total, sim, observer, Threads::single(Some(why)), Sim::run),
                 Ok(division) => {
                     let whole = if threads.is_explicit { 0 } else { WHOLE_EVENTS };
                     let count = division.n_partitions();
-                    let threads = Threads { count, ..Threads::one(None) };
+                    let threads = Threads { count, ..Threads::single(None) };
                     drive(total, sim, observer, threads, |sim, budget| {
                         match sim.counters().events < whole {
                             true => sim.run(budget),

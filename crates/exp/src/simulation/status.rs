@@ -54,7 +54,7 @@ pub(crate) struct Threads {
 
 impl Threads {
     /// One thread, and why there are not more.
-    pub(crate) fn one(undivided: Option<&'static str>) -> Self {
+    pub(crate) fn single(undivided: Option<&'static str>) -> Self {
         Self { count: 1, undivided, windows: 0, work_events: 0, span_events: 0 }
     }
 }
@@ -102,7 +102,7 @@ impl CompletedRun {
             rpcs: vec![],
             release_rows: vec![],
             offered_packets: 0,
-            threads: Threads::one(None),
+            threads: Threads::single(None),
             is_overrun: false,
         }
     }

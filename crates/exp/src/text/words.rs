@@ -18,7 +18,7 @@ macro_rules! spelled_as_in_plans {
         $(
             impl PlanSpelling for $of {
                 fn words(self) -> String {
-                    spelled(self)
+                    spell(self)
                 }
             }
         )+
@@ -55,7 +55,7 @@ impl PlanSpelling for Option<PfcThreshold> {
 }
 
 /// Returns a value as TOML and JSON spell it, a text without quotation marks.
-pub(crate) fn spelled(value: impl Serialize) -> String {
+pub(crate) fn spell(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
         Ok(other) => other.to_string(),

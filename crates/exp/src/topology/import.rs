@@ -54,7 +54,8 @@ impl ImportedTopology {
         }
         if let Some(&(first, second)) = found.first() {
             let name = |number: usize| {
-                let [a, b] = links[number].between.each_ref().map(|end| self.names.of_default(end));
+                let [a, b] =
+                    links[number].between.each_ref().map(|end| self.names.custom_name(end));
                 format!("{} ({a}-{b})", place(number))
             };
             let more = match found.len() - 1 {
@@ -108,7 +109,7 @@ impl ImportedTopology {
             _ => None,
         };
         let ends = ends.map_or(String::new(), |ends| {
-            let [a, b] = ends.each_ref().map(|end| self.names.of_default(end));
+            let [a, b] = ends.each_ref().map(|end| self.names.custom_name(end));
             format!(" ({a}-{b})")
         });
         Problem::in_file(format!("{line}link {number}{ends}"), expected, got)

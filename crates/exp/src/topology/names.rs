@@ -66,7 +66,7 @@ impl NamesSpec {
     }
 
     /// Returns the name of the node that has the name `default` in networks without names: `h0`.
-    pub(crate) fn of_default(&self, default: &str) -> String {
+    pub(crate) fn custom_name(&self, default: &str) -> String {
         let number = || default.get(1..)?.parse::<u32>().ok();
         match (default.as_bytes().first(), number()) {
             (Some(b'h'), Some(number)) => self.node(Node::Host(number)),

@@ -133,8 +133,8 @@ impl Source for &mut PlanSource {
         Some(self.arrival(number, &flow, deadline))
     }
 
-    fn withheld(&mut self) -> Option<Arrival> {
-        let (number, flow) = self.releases.as_mut()?.withheld()?;
+    fn take_withheld(&mut self) -> Option<Arrival> {
+        let (number, flow) = self.releases.as_mut()?.take_withheld()?;
         Some(self.arrival(number, &flow, Time::NEVER))
     }
 }

@@ -159,7 +159,7 @@ impl Scheduler {
     }
 
     /// Flows examined so far, for measurements.
-    pub fn examined(&self) -> u64 {
+    pub fn n_flows_examined(&self) -> u64 {
         self.examined
     }
 

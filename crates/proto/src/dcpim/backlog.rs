@@ -97,6 +97,6 @@ impl Backlog {
     pub(super) fn on_data(&mut self, now: Time, token: TokenId) {
         self.delay.on_data(now, token, self.rtt);
         let least = if self.is_slow { self.slow / 2 } else { self.slow };
-        self.is_slow = self.is_watched && self.delay.smoothed() >= least;
+        self.is_slow = self.is_watched && self.delay.smoothed_delay() >= least;
     }
 }

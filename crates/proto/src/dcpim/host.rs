@@ -36,7 +36,7 @@ const IDLE_MAX: u32 = 2;
 impl DcpimHost {
     /// Returns the counters.
     pub fn stats(&self) -> DcpimStats {
-        let late = self.sender.late() + self.receiver.late();
+        let late = self.sender.late_offers() + self.receiver.late_offers();
         DcpimStats { late_matching_messages: late, ..self.stats }
     }
 
@@ -88,7 +88,7 @@ impl DcpimHost {
     fn run_stage(&mut self, now: Time) {
         // A host that slept through more than a phase resumes the schedule at the current stage.
         if now.saturating_since(self.schedule.at()) > self.dcpim.phase() {
-            self.schedule = Schedule::starting_at(now, self.schedule.clock(), &self.dcpim);
+            self.schedule = Schedule::at_next_stage(now, self.schedule.clock(), &self.dcpim);
             return;
         }
         let start = self.schedule.at();
@@ -119,7 +119,7 @@ impl Protocol for DcpimHost {
     sides! { poll_control, wants_transmit, poll_event }
 
     fn new(config: Arc<Dcpim>, node: NodeId, rng: Rng, now: Time) -> Self {
-        let schedule = Schedule::starting_at(now, ClockOrigin::default(), &config);
+        let schedule = Schedule::at_next_stage(now, ClockOrigin::default(), &config);
         let (phase, phase_end) = schedule.phase(&config);
         Self {
             sender: Sender::new(node, phase, phase_end),
@@ -134,7 +134,7 @@ impl Protocol for DcpimHost {
     }
 
     fn set_clock_origin(&mut self, now: Time, origin: ClockOrigin) {
-        self.schedule = Schedule::starting_at(now, origin, &self.dcpim);
+        self.schedule = Schedule::at_next_stage(now, origin, &self.dcpim);
         let (phase, phase_end) = self.schedule.phase(&self.dcpim);
         self.sender = Sender::new(self.out.node(), phase, phase_end);
         self.receiver.set_clock_origin(origin);
@@ -260,7 +260,7 @@ impl HostPolicy for DcpimHost {
     fn reconfigure(&mut self, now: Time, config: Arc<Dcpim>) -> bool {
         // Stages have other lengths: the schedule resumes at the current stage.
         (self.schedule, self.idle_phases) =
-            (Schedule::starting_at(now, self.schedule.clock(), &config), 0);
+            (Schedule::at_next_stage(now, self.schedule.clock(), &config), 0);
         self.dcpim = config;
         true
     }

@@ -134,7 +134,7 @@ impl Links {
     }
 
     /// Returns the channels from `src` in the coming data phase.
-    pub(super) fn matched(&self, src: NodeId) -> u8 {
+    pub(super) fn matched_channels(&self, src: NodeId) -> u8 {
         self.building.iter().find(|l| l.src == src).map_or(0, |l| l.channels)
     }
 

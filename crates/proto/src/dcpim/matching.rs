@@ -139,7 +139,7 @@ impl Inbox {
     }
 
     /// Returns the number of offers that arrived too late.
-    pub fn late(&self) -> u64 {
+    pub fn late_offers(&self) -> u64 {
         self.late
     }
 }

@@ -77,8 +77,8 @@ impl Receiver {
             && self.links.is_empty()
     }
 
-    pub(super) fn late(&self) -> u64 {
-        self.grants.late()
+    pub(super) fn late_offers(&self) -> u64 {
+        self.grants.late_offers()
     }
 
     /// Pauses a message: nothing of it is requested until it is resumed.
@@ -109,7 +109,7 @@ impl Receiver {
         dcpim: &Dcpim,
         out: &mut Output<DcpimHeader>,
     ) -> Receipt {
-        if !self.flows.touch(now, rx_slot, packet.src, packet.payload.msg) {
+        if !self.flows.refresh_sender(now, rx_slot, packet.src, packet.payload.msg) {
             self.backlog.count(Receipt::Duplicate);
             return Receipt::Duplicate;
         }
@@ -236,7 +236,8 @@ impl Receiver {
         for idx in 0..offers.len() {
             let Offer { peer, fields } = offers[idx];
             let has_later = offers[idx + 1..].iter().any(|other| other.peer == peer);
-            let free = dcpim.pair_from(peer).channels.saturating_sub(self.links.matched(peer));
+            let free =
+                dcpim.pair_from(peer).channels.saturating_sub(self.links.matched_channels(peer));
             let channels = if has_later { 0 } else { fields.channels.min(free) };
             let prompt = fields.prompt.min(channels);
             offers[idx].fields = Match { channels, prompt, ..fields };
@@ -282,7 +283,7 @@ impl Receiver {
             let flow = &self.flows[slot];
             let (remaining, announced) = (flow.remaining(), self.clock.stamp(flow.state.announced));
             let Pair { channels: most, channel_packets: per_channel, .. } = flow.state.pair;
-            let free = unmatched.min(most.saturating_sub(self.links.matched(src)));
+            let free = unmatched.min(most.saturating_sub(self.links.matched_channels(src)));
             let requested_channels = match dcpim.config.demand {
                 Demand::SmallestFlow => {
                     let requested_channels = remaining.div_ceil(per_channel);

@@ -122,7 +122,7 @@ impl Progress {
 
     /// Creates the state of a short flow of `packets`, which are all in flight (§3.2). For the time
     /// that they need, it is as if each had had a token.
-    pub(super) fn expecting(
+    pub(super) fn with_unscheduled(
         packets: u32,
         now: Time,
         phase: Phase,

@@ -56,7 +56,7 @@ pub struct StageActions {
 
 impl Schedule {
     /// Returns the first stage that starts at `now` or later.
-    pub fn starting_at(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
+    pub fn at_next_stage(now: Time, clock: ClockOrigin, dcpim: &Dcpim) -> Self {
         let stages = clock.next_interval(now, dcpim.stage);
         let per_phase = u64::from(dcpim.stages);
         Self {

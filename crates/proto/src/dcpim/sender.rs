@@ -132,8 +132,8 @@ impl Sender {
             && self.requests.is_empty()
     }
 
-    pub(super) fn late(&self) -> u64 {
-        self.requests.late()
+    pub(super) fn late_offers(&self) -> u64 {
+        self.requests.late_offers()
     }
 
     /// Announces a new flow, and permits all its packets if it is short (§3.2).

@@ -80,7 +80,7 @@ mod schedule {
             abort_timeout_min: Span::ZERO,
         };
         let dcpim = config.derive(&facts).unwrap();
-        let mut schedule = Schedule::starting_at(Time::ZERO, ClockOrigin::default(), &dcpim);
+        let mut schedule = Schedule::at_next_stage(Time::ZERO, ClockOrigin::default(), &dcpim);
         let next = |_| (schedule.at(), schedule.advance(&dcpim));
         (0..phases * dcpim.stages).map(next).collect()
     }
@@ -191,9 +191,9 @@ mod matching {
         }
         let mut out = Vec::new();
         inbox.take(MatchingRound { phase: 1, round: 0 }, Rounds::Strict, &mut out);
-        assert_eq!((out.len(), inbox.late()), (1, 1));
+        assert_eq!((out.len(), inbox.late_offers()), (1, 1));
         inbox.take(MatchingRound { phase: 1, round: 1 }, Rounds::Strict, &mut out);
-        assert_eq!((out.len(), inbox.late()), (1, 1));
+        assert_eq!((out.len(), inbox.late_offers()), (1, 1));
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod matching {
         }
         let mut out = Vec::new();
         inbox.take(MatchingRound { phase: 1, round: 0 }, Rounds::Local, &mut out);
-        assert_eq!((out.len(), inbox.late()), (3, 0));
+        assert_eq!((out.len(), inbox.late_offers()), (3, 0));
     }
 
     /// A random bipartite graph of `n` receivers and `n` senders with mean degree `degree`, as

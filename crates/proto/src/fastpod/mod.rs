@@ -136,7 +136,7 @@ impl RegisteredTransport for FastpodTransport {
         let (payload, header) = site.packet((keys.payload, keys.header));
         let mut pods = None;
         if let Deployment::Network(network) = &site.deployment {
-            let recognise = |header| Pods::recognise(&network.wiring, header);
+            let recognise = |header| Pods::from_wiring(&network.wiring, header);
             pods = network.cut_through.and_then(recognise);
             if let (None, Some(slower)) = (&pods, &network.slow_link) {
                 return Err(slower.refusal(Self::NAME));

@@ -106,7 +106,7 @@ impl GrantScheduler {
     }
 
     /// Removes a completed or dropped message.
-    pub(super) fn leave(&mut self, slot: u32, flow: &RxFlow) {
+    pub(super) fn remove(&mut self, slot: u32, flow: &RxFlow) {
         if let Some(&source) = self.numbers.get(&flow.announcement.src.get()) {
             self.change(source, slot, None);
         }

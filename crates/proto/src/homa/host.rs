@@ -179,7 +179,7 @@ impl Protocol for HomaHost {
         let msg = packet.payload.msg;
         match packet.header {
             HomaHeader::Data { rx_slot, seq } => {
-                if !self.receiver.flows.touch(now, rx_slot, packet.src, msg) {
+                if !self.receiver.flows.refresh_sender(now, rx_slot, packet.src, msg) {
                     return Receipt::Duplicate;
                 }
                 return self.on_data(now, packet, rx_slot, seq);

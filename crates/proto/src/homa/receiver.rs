@@ -155,14 +155,14 @@ impl Receiver {
     /// Ends a message that the driver refuses.
     pub(super) fn abandon(&mut self, src: NodeId, msg: MsgId, out: &mut Output<HomaHeader>) {
         if let Some((slot, flow)) = self.flows.abandon_message(src, msg, out) {
-            self.grant_scheduler.leave(slot, &flow);
+            self.grant_scheduler.remove(slot, &flow);
         }
     }
 
     /// Handles a sender that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<HomaHeader>) {
         let Self { flows, grant_scheduler, .. } = self;
-        flows.forget_peer(peer, out, |slot, flow| grant_scheduler.leave(slot, flow));
+        flows.forget_peer(peer, out, |slot, flow| grant_scheduler.remove(slot, flow));
     }
 
     /// Finds a message, or enters it. `Err` has the treatment of the packet that names it.
@@ -285,7 +285,7 @@ impl Receiver {
             return (Receipt::Fresh, None);
         }
         let Some(flow) = self.flows.deliver(slot, out) else { return (Receipt::Fresh, None) };
-        self.grant_scheduler.leave(slot, &flow);
+        self.grant_scheduler.remove(slot, &flow);
         self.doublings = self.doublings.saturating_sub(u32::from(flow.state.is_resend_requested));
         (
             Receipt::Fresh,
@@ -301,7 +301,7 @@ impl Receiver {
         packet: &Packet<HomaHeader>,
         homa: &Homa,
     ) {
-        if self.flows.touch(now, slot, packet.src, packet.payload.msg) {
+        if self.flows.refresh_sender(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.progress_at = now;
             state.retry.on_response_later(now + homa.timeout_of(packet.src));
@@ -328,7 +328,7 @@ impl Receiver {
                 .is_some_and(|f| self.flows.is_unresponsive(f, now, homa.forget_timeout))
             {
                 if let Some(flow) = self.flows.abandon(slot, out) {
-                    self.grant_scheduler.leave(slot, &flow);
+                    self.grant_scheduler.remove(slot, &flow);
                 }
                 continue;
             }

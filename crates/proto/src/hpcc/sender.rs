@@ -53,7 +53,7 @@ impl FlowWindow {
 
     /// Returns the timeout after `attempts` in a row.
     fn timeout(&self, attempts: u32) -> Span {
-        match self.rtt.smoothed() {
+        match self.rtt.smoothed_rtt() {
             Some(_) => self.rtt.timeout(attempts),
             None => (self.initial_timeout * (1 << attempts.min(16))).min(self.rtt.timeout(0)),
         }

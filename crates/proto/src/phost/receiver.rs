@@ -164,7 +164,7 @@ impl Receiver {
         out: &mut Output<PhostHeader>,
     ) -> Receipt {
         self.arrivals.latest = now;
-        if !self.flows.touch(now, slot, packet.src, packet.payload.msg) {
+        if !self.flows.refresh_sender(now, slot, packet.src, packet.payload.msg) {
             return Receipt::Duplicate;
         }
         self.on_packet(now, slot, seq, number, phost, out)

@@ -145,7 +145,7 @@ impl Protocol for SirdHost {
         }
         match packet.header {
             SirdHeader::Data { rx_slot, seq, csn } => {
-                if !self.receiver.flows.touch(now, rx_slot, packet.src, msg) {
+                if !self.receiver.flows.refresh_sender(now, rx_slot, packet.src, msg) {
                     return Receipt::Duplicate;
                 }
                 return self.on_data(now, packet, rx_slot, seq, csn);

@@ -195,7 +195,7 @@ impl Receiver {
 
     /// Notes that the sender is alive, but sends others first.
     pub(super) fn on_busy(&mut self, now: Time, slot: u32, packet: &Packet<SirdHeader>) {
-        if self.flows.touch(now, slot, packet.src, packet.payload.msg) {
+        if self.flows.refresh_sender(now, slot, packet.src, packet.payload.msg) {
             let state = &mut self.flows[slot].state;
             state.first_at = now;
             state.retry.reset();

@@ -407,7 +407,7 @@ pub struct PeerStarts {
 impl PeerStarts {
     /// Calls `at` with the facts of the network for each such peer, once for equal ones.
     pub fn new(peers: &Peers, at: impl Fn(FabricFacts) -> ControlParams) -> Self {
-        let starts = peers.other_facts().map(|facts| (facts, at(facts))).collect();
+        let starts = peers.peer_facts().map(|facts| (facts, at(facts))).collect();
         Self { peers: peers.clone(), starts }
     }
 

@@ -416,7 +416,7 @@ impl Connection {
         if let Grant::Rate(rate) = self.grant {
             return Some(rate);
         }
-        let smoothed = self.rtt.smoothed().filter(|_| tcp.config.pacing)?;
+        let smoothed = self.rtt.smoothed_rtt().filter(|_| tcp.config.pacing)?;
         let factor = if self.control.cwnd() < self.control.ssthresh() { 2.0 } else { 1.2 };
         let bits = self.control.cwnd() as f64 * 8.0 * factor;
         Rate::from_bps((bits / smoothed.as_secs_f64()) as u64)
@@ -482,9 +482,9 @@ impl Connection {
             next: self.board.next(),
             rtt: match round_trips {
                 RoundTrips::Exact => report.rtt,
-                RoundTrips::Milliseconds => self.rtt.smoothed(),
+                RoundTrips::Milliseconds => self.rtt.smoothed_rtt(),
             },
-            smoothed: self.rtt.smoothed(),
+            smoothed: self.rtt.smoothed_rtt(),
             is_marked: received.ece,
             is_limited: una <= self.limited_end,
             in_recovery: was_fast || is_fast,

@@ -286,7 +286,7 @@ impl<T> ArrivingFlows<T> {
 
     /// Returns true if `slot` has the source's flow for `msg`; if so, notes that its sender is
     /// alive. The slot is free, or another flow's, once the flow has completed or failed.
-    pub fn touch(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
+    pub fn refresh_sender(&mut self, now: Time, slot: u32, src: NodeId, msg: MsgId) -> bool {
         let is_of =
             |f: &&mut ArrivingFlow<T>| f.announcement.src == src && f.announcement.msg == msg;
         let flow = self.flows.get_mut(slot).filter(is_of);

@@ -25,7 +25,7 @@ impl<T> ArrivingFlows<T> {
     pub fn touch_if_delivered<H: DataHeader>(&mut self, now: Time, packet: &Packet<H>) -> bool {
         match packet.header.flow() {
             Some((FlowKey::Slot(slot), _)) => {
-                !self.touch(now, slot, packet.src, packet.payload.msg)
+                !self.refresh_sender(now, slot, packet.src, packet.payload.msg)
             }
             Some((FlowKey::Number(flow), _)) => self.is_delivered(packet.src, flow),
             None => false,

@@ -300,7 +300,7 @@ impl RttEstimator {
     }
 
     /// The smoothed round-trip time, once there is a sample.
-    pub fn smoothed(&self) -> Option<Span> {
+    pub fn smoothed_rtt(&self) -> Option<Span> {
         self.smoothed.map(|(rtt, _)| rtt)
     }
 

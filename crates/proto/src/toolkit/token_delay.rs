@@ -41,8 +41,8 @@ impl TokenDelay {
     }
 
     /// The smoothed delay, in proportion to the longest round trip; none before the first sample.
-    pub fn smoothed(&self) -> Span {
-        self.estimate.and_then(|rtt| rtt.smoothed()).unwrap_or(Span::ZERO)
+    pub fn smoothed_delay(&self) -> Span {
+        self.estimate.and_then(|rtt| rtt.smoothed_rtt()).unwrap_or(Span::ZERO)
     }
 
     /// Times a token that is sent, unless another is being timed. That measurement is abandoned in

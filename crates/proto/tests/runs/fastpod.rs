@@ -22,7 +22,7 @@ fn pod(config: FastpodConfig, k: u32, spread_ns: u32) -> (Topology, Fastpod) {
     let facts = topology.facts(Bytes::new(1500), Bytes::new(64));
     let needs = FastpodTransport::network_needs(&config, &facts, &topology);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let pods = Pods::recognise(&topology, HEADER).expect("a pod");
+    let pods = Pods::from_wiring(&topology, HEADER).expect("a pod");
     let fastpod = config.derive(&facts, Some(pods)).unwrap();
     (topology, fastpod)
 }

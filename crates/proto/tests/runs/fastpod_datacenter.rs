@@ -30,7 +30,7 @@ fn datacenter(config: &FastpodConfig, k: u32, pods: u32) -> (Topology, Fastpod) 
     let needs = FastpodTransport::network_needs(config, &facts, &topology);
     assert_eq!(needs.arbiters.len() as u32, pods * config.arbiters);
     let topology = topology.with_arbiters(&needs.arbiters);
-    let fastpod = config.clone().derive(&facts, Pods::recognise(&topology, HEADER)).unwrap();
+    let fastpod = config.clone().derive(&facts, Pods::from_wiring(&topology, HEADER)).unwrap();
     (topology, fastpod)
 }
 

@@ -13,7 +13,7 @@ use rampmeter_proto::phost::{PhostConfig, PhostTransport};
 use rampmeter_proto::pias::{PiasConfig, PiasTransport};
 use rampmeter_proto::sird::{SirdConfig, SirdTransport};
 use rampmeter_proto::tcp::{DctcpConfig, DctcpTransport, TcpConfig, TcpTransport};
-use rampmeter_testkit::wire::holds_back;
+use rampmeter_testkit::wire::check_held_message;
 use rampmeter_types::{Bytes, Span};
 
 /// Long for all of them: most of it needs tokens or grants.
@@ -24,84 +24,88 @@ const HYLINE_SIZE: Bytes = Bytes::new(6_000_000);
 #[test]
 fn dcpim_requests_nothing_of_a_held_message() {
     for (_, keys) in DcpimConfig::PRESETS {
-        holds_back::<DcpimTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<DcpimTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn phost_requests_nothing_of_a_held_message() {
     for (_, keys) in PhostConfig::PRESETS {
-        holds_back::<PhostTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<PhostTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn homa_requests_nothing_of_a_held_message() {
     for (_, keys) in HomaConfig::PRESETS {
-        holds_back::<HomaTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<HomaTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn homa_aeolus_requests_nothing_of_a_held_message() {
     for (_, keys) in AeolusConfig::PRESETS {
-        holds_back::<HomaAeolusTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<HomaAeolusTransport>(
+            &keys(),
+            |config| config.forget_timeout * 5,
+            SIZE,
+        );
     }
 }
 
 #[test]
 fn sird_requests_nothing_of_a_held_message() {
     for (_, keys) in SirdConfig::PRESETS {
-        holds_back::<SirdTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<SirdTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn tcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in TcpConfig::PRESETS {
-        holds_back::<TcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
+        check_held_message::<TcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn dctcp_sends_only_probes_of_a_held_message() {
     for (_, keys) in DctcpConfig::PRESETS {
-        holds_back::<DctcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
+        check_held_message::<DctcpTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn pias_sends_only_probes_of_a_held_message() {
     for (_, keys) in PiasConfig::PRESETS {
-        holds_back::<PiasTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
+        check_held_message::<PiasTransport>(&keys(), |tcp| tcp.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn capton_sends_only_probes_of_a_held_message() {
     for (_, keys) in CaptonConfig::PRESETS {
-        holds_back::<CaptonTransport>(&keys(), |_| Span::from_us(60_000_000), SIZE);
+        check_held_message::<CaptonTransport>(&keys(), |_| Span::from_us(60_000_000), SIZE);
     }
 }
 
 #[test]
 fn hyline_sends_only_probes_of_a_held_message() {
     for (_, keys) in HylineConfig::PRESETS {
-        holds_back::<HylineTransport>(&keys(), |_| Span::from_us(60_000_000), HYLINE_SIZE);
+        check_held_message::<HylineTransport>(&keys(), |_| Span::from_us(60_000_000), HYLINE_SIZE);
     }
 }
 
 #[test]
 fn fastpod_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpodConfig::PRESETS {
-        holds_back::<FastpodTransport>(&keys(), |fastpod| fastpod.forget_timeout * 5, SIZE);
+        check_held_message::<FastpodTransport>(&keys(), |fastpod| fastpod.forget_timeout * 5, SIZE);
     }
 }
 
 #[test]
 fn fastpass_sends_nothing_of_a_held_message() {
     for (_, keys) in FastpassConfig::PRESETS {
-        holds_back::<FastpassTransport>(
+        check_held_message::<FastpassTransport>(
             &keys(),
             |fastpass| fastpass.paused_probe_interval * 400,
             SIZE,
@@ -112,6 +116,6 @@ fn fastpass_sends_nothing_of_a_held_message() {
 #[test]
 fn pfabric_sends_nothing_of_a_held_message() {
     for (_, keys) in PfabricConfig::PRESETS {
-        holds_back::<PfabricTransport>(&keys(), |pfabric| pfabric.forget_timeout * 5, SIZE);
+        check_held_message::<PfabricTransport>(&keys(), |pfabric| pfabric.forget_timeout * 5, SIZE);
     }
 }

@@ -21,7 +21,7 @@ use rampmeter_types::{
     Bytes, Endpoint, FabricFacts, HostPolicy, NodeId, Observation, Protocol, Purpose, Rng, Span,
 };
 
-use rampmeter_testkit::network::promises;
+use rampmeter_testkit::network::promises_bound;
 
 use super::{ApplicationEvents, SERVICE, facts, message, mixed_size, protocol};
 
@@ -191,7 +191,7 @@ pub(crate) fn all_arrive<T: RegisteredTransport, D: Datapath>(
     assert!(delivered.values().all(|&n| n == 1));
     assert!(completed.iter().all(|label| delivered.contains_key(label)));
     let (n, all) = (completed.len() as u64, each * hosts as u64);
-    assert!(n == all || (promises::<T>(&protocol) && n > all / 4), "{n} of {all} completed");
+    assert!(n == all || (promises_bound::<T>(&protocol) && n > all / 4), "{n} of {all} completed");
     for arbiter in arbiters {
         arbiter.stop();
     }

@@ -8,7 +8,7 @@ use crate::common::*;
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::DatagramKind;
-use rampmeter_testkit::network::{n_arbiters, promises};
+use rampmeter_testkit::network::{n_arbiters, promises_bound};
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{
     Bytes, Event, FabricFacts, Header, Message, MsgId, NodeId, Packet, Protocol, Purpose, Rng, Span,
@@ -52,7 +52,7 @@ impl<T: RegisteredTransport> Pair<T> {
             peer: T::Host::new(Arc::clone(&config), PEER, rng(1), fed.now),
             arbiters: (0..n_arbiters).map(arbiter).collect(),
             events: Vec::new(),
-            has_bound: promises::<T>(&config),
+            has_bound: promises_bound::<T>(&config),
             fed,
         }
     }

@@ -10,7 +10,7 @@ use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::NodeConfig;
 use rampmeter_runtime::app::PortConfig;
 use rampmeter_runtime::wire::{DatagramKind, Fragment, Incarnation};
-use rampmeter_testkit::bodies::any_of;
+use rampmeter_testkit::bodies::test_sample;
 use rampmeter_testkit::{Body, Case, Suite};
 use rampmeter_types::{Bytes, Endpoint, Header, MsgId, Observation, Span};
 
@@ -195,7 +195,7 @@ impl Body for Hostile {
     fn test<T: RegisteredTransport>(self, case: &Case<T>) {
         let facts = facts(2, 1_000, Span::from_us(100));
         case.each_seed(0..400, |seed| {
-            any_of(seed, &acts::<T::Header>(), |acts| {
+            test_sample(seed, &acts::<T::Header>(), |acts| {
                 withstands::<T::Host>(with_keys::<T>(&case.keys, &facts), acts);
             });
         });

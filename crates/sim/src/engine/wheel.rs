@@ -284,7 +284,7 @@ impl Wheel {
 
     /// Returns the event `ahead` places after the one popped last, if it is in the same bucket.
     #[inline]
-    pub fn upcoming(&self, ahead: usize) -> Option<u64> {
+    pub fn peek_ahead(&self, ahead: usize) -> Option<u64> {
         let word = self.current.get(self.head + ahead)?;
         Some(code(*word))
     }

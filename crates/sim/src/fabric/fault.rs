@@ -200,7 +200,11 @@ impl Faults {
     }
 
     /// The links that change state at `now`, with their new state.
-    pub(super) fn due(&mut self, now: Time, topology: &Topology) -> Vec<(u32, bool)> {
+    pub(super) fn take_changed_links(
+        &mut self,
+        now: Time,
+        topology: &Topology,
+    ) -> Vec<(u32, bool)> {
         let mut changed = Vec::new();
         while let Some(&(time, outage, repaired)) = self.changes.get(self.n_applied) {
             if time > now {

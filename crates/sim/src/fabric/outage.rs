@@ -69,7 +69,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         while let Some(change) = self.faults.pop_link_change(now) {
             self.change_link(change);
         }
-        for (link, up) in self.faults.due(now, &self.topology) {
+        for (link, up) in self.faults.take_changed_links(now, &self.topology) {
             for number in 0..self.ports.len() as u32 {
                 if self.routes.end(number).0 != link {
                     continue;

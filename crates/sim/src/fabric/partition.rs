@@ -23,7 +23,7 @@ use crate::topo::Partitions;
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Returns why the fabric cannot be divided; `None` if it can.
-    pub(crate) fn why_whole(&self) -> Option<&'static str> {
+    pub(crate) fn reason_for_one_thread(&self) -> Option<&'static str> {
         let has_shared_coins = !self.mark_coins.is_empty();
         match () {
             () if !self.faults.is_none() => Some("links have faults or change"),
@@ -157,7 +157,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
                 self.ports[at].is_irregular = is_irregular;
             }
         }
-        self.stats.absorb(&mut from.stats);
+        self.stats.add_partition(&mut from.stats);
         self.border.n_away += from.pool.len() as u64;
     }
 
@@ -281,7 +281,7 @@ impl FabricStats {
     }
 
     /// Adds the counters of a partition, and resets them.
-    pub(super) fn absorb(&mut self, from: &mut Self) {
+    pub(super) fn add_partition(&mut self, from: &mut Self) {
         self.hops += std::mem::take(&mut from.hops);
         self.injected += std::mem::take(&mut from.injected);
         self.duplicated += std::mem::take(&mut from.duplicated);

@@ -192,7 +192,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 
     /// Returns the classes that all links of a host's plane stop, a bit each.
-    pub(crate) fn stopped_at(&self, host: u32, plane: usize) -> u8 {
+    pub(crate) fn stopped_classes(&self, host: u32, plane: usize) -> u8 {
         if !self.pfc.is_on() {
             return 0;
         }

@@ -183,7 +183,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             if fits {
                 return true;
             }
-            let Some(out) = self.port_queue(egress).victim(P::QUEUEING, handle) else {
+            let Some(out) = self.port_queue(egress).choose_drop(P::QUEUEING, handle) else {
                 return false;
             };
             self.end_wait(switch, out);

@@ -456,7 +456,7 @@ pub(super) fn path_digits(topology: &Topology, routes: &Routes) -> Vec<PathDigit
     let mut up_degree = vec![1u32; usize::from(top) + 1];
     for (switch, &level) in topology.levels.iter().enumerate() {
         let degree = &mut up_degree[usize::from(level)];
-        *degree = (*degree).max(routes.most_choices(switch as u32).into());
+        *degree = (*degree).max(routes.max_choices(switch as u32).into());
     }
     let below = |level: u8| up_degree[1..usize::from(level)].iter().product::<u32>();
     let divisor = |&level: &u8| u16::try_from(below(level)).unwrap_or(u16::MAX);

@@ -54,7 +54,7 @@ impl LookAhead {
             self.bucket = wheel.bucket();
             request_next_bucket(wheel, fabric);
         }
-        if let Some(next) = wheel.upcoming(NEXT_HOP_EVENTS)
+        if let Some(next) = wheel.peek_ahead(NEXT_HOP_EVENTS)
             && let (ARRIVE, via, handle) = parts(next)
         {
             if !self.is_large {
@@ -65,7 +65,7 @@ impl LookAhead {
             }
         }
         if self.is_large
-            && let Some(next) = wheel.upcoming(EGRESS_EVENTS)
+            && let Some(next) = wheel.peek_ahead(EGRESS_EVENTS)
             && let (ARRIVE, via, handle) = parts(next)
         {
             fabric.prefetch_egress(via, handle);

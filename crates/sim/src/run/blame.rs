@@ -16,7 +16,7 @@ use crate::source::Source;
 impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Returns a simulation of a watched transport that notes events of ports if `notes_ports`, and
     /// records the causes of messages' times if `records_causes`.
-    pub fn watching(mut self, notes_ports: bool, records_causes: bool) -> Self {
+    pub fn with_observers(mut self, notes_ports: bool, records_causes: bool) -> Self {
         self.fabric.watch.is_on = notes_ports;
         if records_causes {
             let (n_hosts, tiers) = (self.fabric.topology().n_hosts(), self.fabric.pausing_tiers());

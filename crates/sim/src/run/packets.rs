@@ -24,7 +24,7 @@ pub(super) fn observe<P: Probe, H: Header>(
 
 /// Callback that reports a packet that departs from `station` to the probe.
 #[inline]
-pub(super) fn leaving<P: Probe, H: Header>(
+pub(super) fn departure_callback<P: Probe, H: Header>(
     probe: &mut P,
     ledger: &Ledger,
     now: Time,

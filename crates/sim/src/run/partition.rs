@@ -19,7 +19,7 @@ use crate::topo::Partitions;
 
 impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Returns why the run cannot be divided; `None` if it can.
-    pub(super) fn why_whole(&self) -> Option<&'static str> {
+    pub(super) fn reason_for_one_thread(&self) -> Option<&'static str> {
         let observes =
             P::PACKETS || P::PHASES || <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED;
         match () {
@@ -29,7 +29,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             () if self.arrivals.as_ref().is_some_and(Source::has_dependent_messages) => {
                 Some("flows depend on others")
             }
-            () => self.fabric.why_whole(),
+            () => self.fabric.reason_for_one_thread(),
         }
     }
 
@@ -92,7 +92,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     }
 
     /// Reunites the partitions of a run.
-    pub(super) fn reunite(&mut self, partitions: &Partitions, divided: Vec<Self>) {
+    pub(super) fn merge_partitions(&mut self, partitions: &Partitions, divided: Vec<Self>) {
         self.wheel = self.wheel.renewed(self.now);
         for (number, mut part) in divided.into_iter().enumerate() {
             while let Some(key) = part.wheel.pop() {

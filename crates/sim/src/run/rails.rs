@@ -4,7 +4,7 @@
 use rampmeter_types::Transport;
 
 use super::Sim;
-use super::packets::{check_codec, leaving};
+use super::packets::{check_codec, departure_callback};
 use crate::probe::Probe;
 use crate::source::Source;
 
@@ -22,7 +22,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     pub(super) fn wake_rail(&mut self, port: u32) {
         let station = self.fabric.owner(port);
         let Self { fabric, wheel, probe, ledger, now, .. } = self;
-        let leaves = leaving(probe, ledger, *now, station);
+        let leaves = departure_callback(probe, ledger, *now, station);
         fabric.on_link_idle(port, *now, wheel, leaves);
         self.pull_by_rails(station);
     }
@@ -35,7 +35,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     fn pull_by_rails(&mut self, station: u32) {
         self.note_due_permissions(station);
         for plane in 0..self.fabric.n_planes(station) {
-            let stopped = self.fabric.stopped_at(station, plane);
+            let stopped = self.fabric.stopped_classes(station, plane);
             while self.stations[station].endpoint.is_plane_waiting(plane)
                 && stopped & 1 == 0
                 && self.fabric.can_pull(station, plane, self.now)
@@ -52,7 +52,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
                 }
                 let payload = packet.payload;
                 self.ledger.on_sent(payload);
-                let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+                let leaves = departure_callback(&mut self.probe, &self.ledger, self.now, station);
                 let n_started = self.fabric.n_started();
                 self.fabric.inject_by_rails(station, packet, self.now, &mut self.wheel, leaves);
                 self.note_sent(station, payload, self.fabric.n_started() > n_started);
@@ -74,7 +74,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
             }
             let payload = packet.payload;
             self.ledger.on_sent(payload);
-            let leaves = leaving(&mut self.probe, &self.ledger, self.now, station);
+            let leaves = departure_callback(&mut self.probe, &self.ledger, self.now, station);
             let n_started = self.fabric.n_started();
             self.fabric.inject_queued(station, packet, self.now, &mut self.wheel, leaves);
             self.note_sent(station, payload, self.fabric.n_started() > n_started);

@@ -100,7 +100,7 @@ where
         n_partitions: usize,
         n_threads: usize,
     ) -> Result<Partitioning, &'static str> {
-        if let Some(why) = self.why_whole() {
+        if let Some(why) = self.reason_for_one_thread() {
             return Err(why);
         }
         if self.probe.partition().is_none() {
@@ -181,7 +181,7 @@ where
             mail.extend(part.mail);
         }
         assert!(self.assigned.is_empty(), "seed {}: messages are not submitted", self.seed);
-        self.reunite(partitions, divided);
+        self.merge_partitions(partitions, divided);
         for crossings in mail {
             self.fabric.admit_crossings(crossings, &mut self.wheel);
         }

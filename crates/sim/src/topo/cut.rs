@@ -61,7 +61,7 @@ impl CutLinks {
 
     /// Returns the data into the group and out of it. `all` are the rates at which all hosts send
     /// and receive.
-    fn returns(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = ReturnPath> {
+    fn return_paths(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = ReturnPath> {
         let from_others = all_send - self.sends_bps;
         let to_others = all_receive - self.receives_bps;
         let n_links = self.n_links;
@@ -80,7 +80,7 @@ impl CutLinks {
 impl Topology {
     /// Returns the data into and out of each host, rack and pod, with the links by which control
     /// packets return. Planes of a host are apart. Empty if all links have one rate.
-    pub fn returns(&self) -> Vec<ReturnPath> {
+    pub fn return_paths(&self) -> Vec<ReturnPath> {
         if self.links.iter().all(|link| link.rate == link.rate_back) {
             return Vec::new();
         }
@@ -109,10 +109,10 @@ impl Topology {
             border.receives_bps += receives;
         }
         let mut found: Vec<ReturnPath> =
-            borders.into_values().flat_map(|border| border.returns(all)).collect();
+            borders.into_values().flat_map(|border| border.return_paths(all)).collect();
         for group in self.host_groups() {
             let borders = self.borders_of(&group, &of_hosts);
-            found.extend(borders.into_iter().flat_map(|border| border.returns(all)));
+            found.extend(borders.into_iter().flat_map(|border| border.return_paths(all)));
         }
         found
     }
@@ -259,7 +259,7 @@ mod tests {
     }
 
     /// Data in Gbit/s, returning control packets, and the name of the slowest link.
-    fn returns(text: &str) -> Vec<(u64, u64, String)> {
+    fn return_paths(text: &str) -> Vec<(u64, u64, String)> {
         let spec: TopologySpec = toml::from_str(text).unwrap();
         let topology = spec.build().unwrap();
         let of = |found: super::ReturnPath| {
@@ -267,7 +267,7 @@ mod tests {
             let name = format!("{} {from}", topology.name(crate::Target::Link(link)));
             (found.data_bps / 1_000_000_000, found.back_bps / 1_000_000_000, name)
         };
-        topology.returns().into_iter().map(of).collect()
+        topology.return_paths().into_iter().map(of).collect()
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             { between = ['s0', 's1'], gbps = 50, gbps-back = 5 }]";
         let of = |data, back, link: &str| (data, back, link.to_owned());
         assert_eq!(
-            returns(text),
+            return_paths(text),
             [
                 // Into h0, out of it, and the same of h1.
                 of(100, 10, "h0-s0 h0"),
@@ -292,7 +292,10 @@ mod tests {
                 of(5, 50, "s0-s1 s0"),
             ]
         );
-        assert_eq!(returns("kind = 'leaf-spine'\nracks = 4\nhosts-per-rack = 8\nspines = 2"), []);
+        assert_eq!(
+            return_paths("kind = 'leaf-spine'\nracks = 4\nhosts-per-rack = 8\nspines = 2"),
+            []
+        );
     }
 
     #[test]

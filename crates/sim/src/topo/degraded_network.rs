@@ -89,7 +89,7 @@ impl Topology {
         if kinds.len() * kinds.len() > PAIRS_MAX {
             return None;
         }
-        let paths = Paths::while_up(self.clone(), &|link| is_up[link as usize]);
+        let paths = Paths::over_links(self.clone(), &|link| is_up[link as usize]);
         Some(DegradedTopology { paths, kinds, is_up })
     }
 }

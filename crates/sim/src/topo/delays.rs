@@ -109,10 +109,10 @@ impl Topology {
         let stations = self.n_hosts()..self.n_hosts() + self.n_arbiters();
         let pairs = stations.flat_map(|arbiter| hosts.iter().map(move |&host| (host, arbiter)));
         let longest = pairs.filter_map(|(host, arbiter)| {
-            let there = paths.slowest_of(host, arbiter, control)?;
+            let there = paths.slowest_path(host, arbiter, control)?;
             let (own, shared) = there.split_last()?;
             let there = idle(shared, control) + own.delay;
-            let back = paths.slowest_of(arbiter, host, control)?;
+            let back = paths.slowest_path(arbiter, host, control)?;
             let (own, shared) = back.split_first()?;
             Some(there + own.delay + idle(shared, control))
         });
@@ -187,8 +187,8 @@ impl Topology {
                 let one_way = RoundTrip { data: idle(&path, data), control: idle(&path, control) };
                 return Some((path.len(), one_way));
             }
-            let path = paths.slowest_of(src, dst, data)?;
-            let control = idle(&paths.slowest_of(src, dst, control)?, control);
+            let path = paths.slowest_path(src, dst, data)?;
+            let control = idle(&paths.slowest_path(src, dst, control)?, control);
             Some((path.len(), RoundTrip { data: idle(&path, data), control }))
         }
     }

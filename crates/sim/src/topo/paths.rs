@@ -20,7 +20,7 @@ impl Paths {
     }
 
     /// Finds the paths over links that are up.
-    pub(super) fn while_up(topology: Topology, is_up: &dyn Fn(u32) -> bool) -> Self {
+    pub(super) fn over_links(topology: Topology, is_up: &dyn Fn(u32) -> bool) -> Self {
         Self { routes: Routes::new(&topology, is_up), topology }
     }
 
@@ -226,7 +226,7 @@ impl Paths {
     /// Returns the hops of the slowest shortest path from host `src` to host `dst` for a packet of
     /// `bytes`; `None` if there is no path. Packets that are spread over all shortest paths take up
     /// to as long.
-    pub fn slowest_of(&self, src: u32, dst: u32, bytes: Bytes) -> Option<Vec<PathHop>> {
+    pub fn slowest_path(&self, src: u32, dst: u32, bytes: Bytes) -> Option<Vec<PathHop>> {
         let hops = self.links(src, dst)?;
         // By hop, from the last one on, and by place: the time from there on, and the place that
         // follows.

@@ -179,7 +179,7 @@ impl PortWiring {
     }
 
     /// Hosts and arbiters with several links.
-    pub(super) fn several(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn multi_homed(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
     }
 
@@ -198,7 +198,7 @@ impl PortWiring {
             rack.down[0].push(self.down[end as usize][0]);
         }
         let mut known: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
-        for end in self.several() {
+        for end in self.multi_homed() {
             let ports = self.down[end as usize].iter().copied();
             let ports: Vec<u32> = ports.filter(|&p| up(self.ends[p as usize].0)).collect();
             let switch = |port: &u32| self.first.partition_point(|first| first <= port) as u32 - 1;

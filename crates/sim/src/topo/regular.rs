@@ -14,7 +14,7 @@ impl Topology {
         if self.rails().iter().any(|&rails| rails > 1) {
             return None;
         }
-        let above = self.above()?;
+        let above = self.links_to_higher_levels()?;
         let above: Vec<Vec<u32>> =
             above.into_iter().map(|ways| ways.into_iter().map(|(_, to)| to).collect()).collect();
         let hosts = &self.tors[..self.n_hosts() as usize];
@@ -73,7 +73,10 @@ impl Topology {
     /// if the network is not regular. `is_up` answers by link.
     pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
         let mut down = LinksDown::default();
-        let (Some(paths), Some(above)) = (self.regular_paths(), self.above()) else { return down };
+        let (Some(paths), Some(above)) = (self.regular_paths(), self.links_to_higher_levels())
+        else {
+            return down;
+        };
         let ways = |switch: u32| above[switch as usize].iter().zip(0..);
         let mut pods_seen = 0;
         for (&tor, (rack, &pod)) in self.racks().iter().zip((0..).zip(&paths.pod_of)) {
@@ -123,7 +126,7 @@ mod tests {
     fn failed_links_are_reported_by_rack_and_pod() {
         let tree = built("fat-tree", "k = 4");
         let paths = tree.regular_paths().unwrap();
-        let above = tree.above().unwrap();
+        let above = tree.links_to_higher_levels().unwrap();
         let tor = tree.racks()[5];
         let (_, agg) = above[tor as usize][1];
         let (way, _) = above[tor as usize][0];

@@ -208,7 +208,7 @@ impl Routes {
     }
 
     /// Returns the most ports among which `switch` chooses for any host.
-    pub(crate) fn most_choices(&self, switch: u32) -> u16 {
+    pub(crate) fn max_choices(&self, switch: u32) -> u16 {
         let mut is_of_hosts = vec![false; self.racks];
         for &(rack, _) in &self.hosts[..self.n_hosts as usize] {
             is_of_hosts[rack as usize] = true;

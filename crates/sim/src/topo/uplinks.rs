@@ -46,7 +46,7 @@ impl Uplinks {
     pub(super) fn new(wiring: &PortWiring, up: &dyn Fn(u32) -> bool) -> Self {
         let mut known = BTreeMap::new();
         let mut uplinks = Self::default();
-        for number in wiring.several() {
+        for number in wiring.multi_homed() {
             let (all, switches): (Vec<u32>, Vec<_>) =
                 wiring.uplinks(number, up).into_iter().unzip();
             let group = *known.entry(switches.clone()).or_insert_with(|| {

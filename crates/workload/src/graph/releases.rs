@@ -107,7 +107,7 @@ impl Releases {
 
     /// Removes and returns one of the flows that have not been released, in the order of their
     /// numbers.
-    pub fn withheld(&mut self) -> Option<(u32, Flow)> {
+    pub fn take_withheld(&mut self) -> Option<(u32, Flow)> {
         self.ready.clear();
         while self.withheld < self.graph.len() {
             let number = self.withheld;

@@ -155,13 +155,13 @@ proptest! {
                 releases.on_completed(number, flow.arrival);
             }
         }
-        while let Some((number, _)) = releases.withheld() {
+        while let Some((number, _)) = releases.take_withheld() {
             prop_assert!(!started[number as usize]);
             started[number as usize] = true;
         }
         // Each flow has been either started or withheld.
         prop_assert!(graph.flows().all(|(number, _)| started[number as usize]));
-        prop_assert_eq!(releases.withheld(), None);
+        prop_assert_eq!(releases.take_withheld(), None);
     }
 
     #[test]

@@ -74,11 +74,11 @@ impl SizeDist {
     ) -> Result<Self, SizeError> {
         let numbered = points.iter().enumerate();
         let placed = numbered.map(|(i, &(at, cdf))| (format!("point {}", i + 1), at, cdf));
-        Self::from_placed(placed, "the distribution", shape, unit)
+        Self::from_located_points(placed, "the distribution", shape, unit)
     }
 
     /// Creates a distribution like [`SizeDist::new`], for points with their place in a file.
-    pub(super) fn from_placed(
+    pub(super) fn from_located_points(
         placed: impl Iterator<Item = (String, f64, f64)>,
         whole: &str,
         shape: SizeInterpolation,

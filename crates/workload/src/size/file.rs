@@ -61,7 +61,7 @@ fn parse(
         }
     }
     let Some((place, mean)) = mean else {
-        let sizes = SizeDist::from_placed(
+        let sizes = SizeDist::from_located_points(
             placed.into_iter(),
             name,
             shape.unwrap_or(SizeInterpolation::Linear),
@@ -71,7 +71,7 @@ fn parse(
         return Ok((sizes, notes.into_iter().collect()));
     };
     let mut notes: Vec<String> = raise(&mut placed).into_iter().collect();
-    let sizes = SizeDist::from_placed(
+    let sizes = SizeDist::from_located_points(
         placed.into_iter(),
         name,
         shape.unwrap_or(SizeInterpolation::Steps),

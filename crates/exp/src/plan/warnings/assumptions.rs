@@ -125,7 +125,7 @@ pub(crate) fn inner_links(
 
 /// Returns a warning if hosts have several rates, but the slots of the transport assume the
 /// slowest, `slots`.
-pub(crate) fn one_rate(topology: &Topology, slots: Rate, transport: &str) -> Option<Warning> {
+pub(crate) fn unequal_rates(topology: &Topology, slots: Rate, transport: &str) -> Option<Warning> {
     let most = topology.fastest_host();
     (slots < most).then(|| {
         warning!(
@@ -224,7 +224,7 @@ pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<Warning> 
 }
 
 /// A warning of a transport in which fast hosts share a time with slow ones.
-pub(crate) fn slowed(slowed: &SharedTime, transport: &str) -> Warning {
+pub(crate) fn slowed_hosts(slowed: &SharedTime, transport: &str) -> Warning {
     let SharedTime { name, shared, fastest } = *slowed;
     warning!(
         "common-time",

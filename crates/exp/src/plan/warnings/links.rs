@@ -71,7 +71,7 @@ pub(crate) fn slow_returns(
     let needed = |found: &ReturnPath| share * data(found);
     let lack = |found: &ReturnPath| needed(found) / found.back_bps as f64;
     let slow: Vec<ReturnPath> =
-        topology.returns().into_iter().filter(|found| lack(found) > 1.0).collect();
+        topology.return_paths().into_iter().filter(|found| lack(found) > 1.0).collect();
     let worst = slow.iter().max_by(|a, b| lack(a).total_cmp(&lack(b)))?;
     let (number, from) = worst.link;
     let link = topology.links()[number as usize];

@@ -90,8 +90,8 @@ impl PlanFacts<'_> {
     fn of_load(&self, states: &[link_states::NetworkState], warnings: &mut Vec<Warning>) -> bool {
         let (topology, workload) = (&self.sim.topology, &self.plan.workload);
         let (names, rate) = (self.names(), self.load_rate);
-        let overload = overload::full_core(topology, rate, workload)
-            .or_else(|| overload::full_link(topology, names, rate, workload));
+        let overload = overload::overloaded_core(topology, rate, workload)
+            .or_else(|| overload::overloaded_link(topology, names, rate, workload));
         if overload.is_none() {
             let load = workload.uniform_load();
             warnings.extend(link_states::overload_while_down(states, names, rate, load));
@@ -122,7 +122,7 @@ impl PlanFacts<'_> {
             (&self.sim.topology, self.names(), self.plan.transport.name());
         let slots = self.transport.ready.assumptions().one_rate.then(|| topology.slot_rate());
         if let Some(slots) = slots {
-            warnings.extend(assumptions::one_rate(topology, slots, name));
+            warnings.extend(assumptions::unequal_rates(topology, slots, name));
             let slowed = assumptions::slowed_links(self.sim, names, slots, name);
             warnings.extend(slowed);
             let unequal = links::unequal_links(topology, names);
@@ -198,7 +198,7 @@ impl PlanFacts<'_> {
         let slow = assumptions::slow_recovery(faults, &derived, &presets, name, rtt);
         warnings.extend(slow);
         let slowed = self.transport.ready.slowed();
-        warnings.extend(slowed.map(|slowed| assumptions::slowed(&slowed, name)));
+        warnings.extend(slowed.map(|slowed| assumptions::slowed_hosts(&slowed, name)));
         if assumptions.one_clock {
             warnings.extend(assumptions::clock_offset(&self.sim.clocks, rtt, name));
         }

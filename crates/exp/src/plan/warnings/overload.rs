@@ -9,7 +9,7 @@ use crate::warning::{NamedCount, Warning, warning};
 
 /// A warning if the traffic between all pairs of hosts is more than the links between some of
 /// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
-pub(crate) fn full_core(
+pub(crate) fn overloaded_core(
     topology: &Topology,
     access: Rate,
     workload: &WorkloadSpec,
@@ -40,7 +40,7 @@ pub(crate) fn full_core(
 
 /// Returns a warning if uniform traffic between all hosts overloads a link of an irregular network.
 /// Packets take the links that are nearest to the peer.
-pub(crate) fn full_link(
+pub(crate) fn overloaded_link(
     topology: &Topology,
     names: &NamesSpec,
     access: Rate,

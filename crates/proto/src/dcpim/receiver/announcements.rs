@@ -21,7 +21,13 @@ impl Receiver {
                 let held_up =
                     self.backlog.core_delay(now).max(self.backlog.drain_time_with(now, time));
                 let timeout = pair.data_timeout.max(held_up);
-                Progress::expecting(announcement.packets, now, self.phase_begun, pair, timeout)
+                Progress::with_unscheduled(
+                    announcement.packets,
+                    now,
+                    self.phase_begun,
+                    pair,
+                    timeout,
+                )
             }
             false => Progress::new(now, self.phase_begun, pair),
         };

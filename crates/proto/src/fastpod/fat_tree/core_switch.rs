@@ -148,14 +148,14 @@ impl CoreSwitch {
     }
 
     /// Sends the packets that are due, and restarts requests that are not answered.
-    fn work(&mut self, now: Time) {
+    fn send_due(&mut self, now: Time) {
         for pod in 0..self.ports.len() as u16 {
             let port = &mut self.ports[usize::from(pod)];
             if port.next() > now {
                 continue;
             }
             let before = port.held();
-            port.work(
+            port.send_due(
                 now,
                 self.open_pods,
                 &self.fastpod,
@@ -196,7 +196,7 @@ impl SwitchProgram<FastpodHeader> for FastpodProgram {
 
     fn handle_timeout(&mut self, now: Time) {
         if let Some(core) = &mut self.0 {
-            core.work(now);
+            core.send_due(now);
         }
     }
 

@@ -218,7 +218,7 @@ impl PodPort {
             (self.epoch, self.arbiter, self.open) = (epoch, which, None);
             // Another arbiter has no record of this port's free space.
             self.reported_space = 0;
-            let next = self.requests.stamp().0 + 1;
+            let next = self.requests.last_rts().0 + 1;
             self.requests = HostDemands::new(now, incarnation(now, fastpod).max(next));
             self.request_all_slots(now, fastpod, core);
         }
@@ -248,7 +248,7 @@ impl PodPort {
     }
 
     /// Sends the packets that are due, and restarts requests or drops cells if no arbiter answers.
-    pub(super) fn work(
+    pub(super) fn send_due(
         &mut self,
         now: Time,
         open: u32,
@@ -328,7 +328,7 @@ impl PodPort {
     fn rts(&mut self, now: Time, open: u32, fastpod: &Fastpod, core: u16) -> Packet<FastpodHeader> {
         let demands = self.requests.take_demands(now);
         let relays = self.relays.take();
-        let (incarnation, number) = self.requests.stamp();
+        let (incarnation, number) = self.requests.last_rts();
         let open = self.reachable_pods(open);
         self.reported_space = open;
         let epoch = self.epoch;

@@ -1,7 +1,7 @@
 //! State of the ends of a pod at its arbiter: hosts and core switches (§3.1, §3.4). It has their
 //! demands and the pending reports to them.
 
-mod give;
+mod allocate;
 
 use rampmeter_types::collections::IdMap;
 use rampmeter_types::{NodeId, Time};
@@ -12,7 +12,7 @@ use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::EdgeColourer;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::repair::failures::{FailureStats, Failures};
-use crate::fastpod::repair::observations::of_brief;
+use crate::fastpod::repair::observations::decode_brief_report;
 use crate::fastpod::wire::{
     ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay,
 };
@@ -173,7 +173,7 @@ impl DemandTable {
                 if let Some(failures) = &mut self.failures {
                     let timing = fastpod.timing(self.pod);
                     let about = timing.rts_sent_about(arbiter, end, received_at);
-                    let report = of_brief(seen, about, timing.settled);
+                    let report = decode_brief_report(seen, about, timing.settled);
                     if let Some((of, sent, got)) = report {
                         failures.on_brief(slot, end, of, sent, got);
                     }

@@ -97,7 +97,7 @@ impl HostDemands {
     }
 
     /// The host's incarnation and how many RTSs have had demands.
-    pub(crate) fn stamp(&self) -> (u32, u32) {
+    pub(crate) fn last_rts(&self) -> (u32, u32) {
         (self.incarnation, self.number)
     }
 
@@ -352,7 +352,7 @@ mod tests {
         demands_of_host.on_schd(late, answer(0, 0, 0), None);
         assert_eq!(demands_of_host.deadline(true, &fastpod), late);
         assert_eq!(demands_of_host.handle_timeout(late, &fastpod), RetryAction::RequestAgain);
-        assert_eq!(demands_of_host.stamp(), (2, 0));
+        assert_eq!(demands_of_host.last_rts(), (2, 0));
         demands_of_host.set_demand(1, 3, &fastpod);
         take(&mut demands_of_host, late);
         // The request was received, but the SCHD with the slot is lost.

@@ -199,7 +199,7 @@ impl Failures {
     }
 
     /// Evaluates the reports that have arrived by the time at which a slot is decided.
-    pub(crate) fn judge(&mut self, slot: u64) {
+    pub(crate) fn evaluate_reports(&mut self, slot: u64) {
         while self.trials.front().is_some_and(|&(of, _)| of + self.verdict <= slot)
             && let Some((of, pairs)) = self.trials.pop_front()
         {

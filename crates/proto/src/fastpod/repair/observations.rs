@@ -114,7 +114,7 @@ impl HostObservations {
 
     /// Returns the same for the latest slot alone, for RTSs with demands. It has the lowest bits of
     /// the slot's number, a bit if the host sent, and a bit if something arrived.
-    pub(crate) fn brief(&self, slot: u64) -> u8 {
+    pub(crate) fn brief_report(&self, slot: u64) -> u8 {
         let Some(latest) = slot.checked_sub(self.settled_slots) else { return 0 };
         let bit = |marked: &SlotBitmap| (marked.marks_until(latest) & 1) as u8;
         (latest % BRIEF_SLOTS) as u8 | bit(&self.sent) << 6 | bit(&self.received) << 7
@@ -123,7 +123,7 @@ impl HostObservations {
 
 /// Returns the slot of a brief report that was sent about in `slot`, and whether its sender sent,
 /// and something arrived.
-pub(crate) fn of_brief(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
+pub(crate) fn decode_brief_report(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
     // `slot` is at most 32 before the true one, and at most 31 after it.
     let first = (slot + 1).checked_sub(settled + BRIEF_SLOTS / 2)?;
     let latest = first + (u64::from(brief) + BRIEF_SLOTS - first % BRIEF_SLOTS) % BRIEF_SLOTS;
@@ -161,7 +161,7 @@ mod tests {
             seen.received.set(latest, is_got);
             let about = (slot + off).saturating_sub(25);
             if about >= settled + BRIEF_SLOTS / 2 {
-                let found = of_brief(seen.brief(slot), about, settled);
+                let found = decode_brief_report(seen.brief_report(slot), about, settled);
                 prop_assert_eq!(found, Some((latest, is_sent, is_got)));
             }
         }

@@ -23,18 +23,18 @@ struct Layout {
 }
 
 impl Pods {
-    /// Returns the pods that a network is made of: one ([`Pod::recognise`]), or those of a
+    /// Returns the pods that a network is made of: one ([`Pod::from_wiring`]), or those of a
     /// fat-tree; `None` if it is neither. Switches forward after `header` bytes.
     ///
     /// A fat-tree has 2 to 32 pods of N racks of N hosts, and N aggregation switches, each joined
     /// to N core switches. N is 2 to 16. All links have one rate, and those between switches one
     /// length. Arbiters have a link to each rack's switch and to each aggregation switch of a pod.
     /// Every pod has as many, and hosts and arbiters are numbered pod by pod.
-    pub fn recognise(wiring: &Wiring, header: Bytes) -> Option<Self> {
-        if let Some(pod) = Pod::recognise(wiring, header) {
+    pub fn from_wiring(wiring: &Wiring, header: Bytes) -> Option<Self> {
+        if let Some(pod) = Pod::from_wiring(wiring, header) {
             return Some(pod.into());
         }
-        let layout = Layout::recognise(wiring)?;
+        let layout = Layout::from_wiring(wiring)?;
         let ports = Ports::new(wiring);
         if ports.most() > usize::from(SourceRoute::PORTS) {
             return None;
@@ -69,13 +69,13 @@ pub(in crate::fastpod) fn arbiter_places(wiring: &Wiring) -> Vec<ArbiterPlace> {
     if is_schedulable_pod(&wiring) {
         return vec![ArbiterPlace::EveryRack];
     }
-    let pods = Layout::recognise(&wiring).map(|layout| layout.pods).unwrap_or_default();
+    let pods = Layout::from_wiring(&wiring).map(|layout| layout.pods).unwrap_or_default();
     pods.into_iter().map(|(racks, aggs)| ArbiterPlace::Switches([racks, aggs].concat())).collect()
 }
 
 impl Layout {
     /// Returns the switches of the fat-tree that a network is, regardless of arbiters.
-    fn recognise(wiring: &Wiring) -> Option<Self> {
+    fn from_wiring(wiring: &Wiring) -> Option<Self> {
         let is_three_tiered = wiring.levels.iter().all(|level| (1..=3).contains(level));
         let (rate, fastest) = wiring.rates();
         if rate != fastest || !is_three_tiered || wiring.rails().iter().any(|&rails| rails != 1) {
@@ -89,7 +89,7 @@ impl Layout {
             return None;
         }
         let mut above: Vec<Vec<u32>> = wiring
-            .above()?
+            .links_to_higher_levels()?
             .into_iter()
             .map(|ways| ways.into_iter().map(|(_, to)| to).collect())
             .collect();

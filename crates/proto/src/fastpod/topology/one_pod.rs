@@ -14,7 +14,7 @@ impl Pod {
     /// There are two racks or more. Every switch has hosts, or a link to every switch that has.
     /// Hosts have one link, arbiters one to every rack's switch, all of one rate. No switch has
     /// more ports than source routes can name.
-    pub fn recognise(wiring: &Wiring, header: Bytes) -> Option<Self> {
+    pub fn from_wiring(wiring: &Wiring, header: Bytes) -> Option<Self> {
         let (rate, fastest) = wiring.rates();
         let is_two_tiered = wiring.levels.iter().all(|&level| level == 1 || level == 2);
         if rate != fastest || !is_two_tiered || wiring.rails().iter().any(|&rails| rails != 1) {
@@ -72,7 +72,7 @@ impl Pod {
 /// Returns true if a network without arbiters is a pod of racks with two hosts or more. Each rack
 /// has at least as many ways up as hosts, and ports for two arbiters.
 pub(super) fn is_schedulable_pod(wiring: &Wiring) -> bool {
-    let Some(pod) = Pod::recognise(wiring, Bytes::new(1)) else { return false };
+    let Some(pod) = Pod::from_wiring(wiring, Bytes::new(1)) else { return false };
     let ports = Ports::new(wiring);
     let ports = wiring.racks().into_iter().map(|rack| ports.at(rack).len() + 2);
     if ports.max() > Some(usize::from(SourceRoute::PORTS)) {

@@ -27,7 +27,7 @@ fn leads_to(wiring: &Wiring, switch: u32, port: u16) -> Node {
 #[test]
 fn ports_of_a_pod_have_the_described_targets() {
     let topology = with_arbiters(build("kind = 'pod'\nk = 8"), ArbiterPlace::EveryRack, 2);
-    let pod = Pod::recognise(&topology, HEADER).unwrap();
+    let pod = Pod::from_wiring(&topology, HEADER).unwrap();
     assert_eq!((topology.n_hosts(), topology.n_switches()), (16, 8));
     assert_eq!((pod.hosts.len(), pod.ports_to_agg.len(), pod.ports_to_rack.len()), (16, 4, 4));
     for (host, of) in (0..).zip(&pod.hosts) {
@@ -52,11 +52,11 @@ fn ports_of_a_pod_have_the_described_targets() {
 fn leaf_spines_of_one_rate_are_pods_and_other_networks_are_not() {
     let leaf_spine = "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 2\nspines = 2\n";
     let even = build(&format!("{leaf_spine}core-gbps = 100"));
-    assert!(Pod::recognise(&even, HEADER).is_some());
+    assert!(Pod::from_wiring(&even, HEADER).is_some());
     let first = with_arbiters(even.clone(), ArbiterPlace::FirstRack, 1);
-    assert!(Pod::recognise(&first, HEADER).is_none());
+    assert!(Pod::from_wiring(&first, HEADER).is_none());
     let every = with_arbiters(even, ArbiterPlace::EveryRack, 1);
-    assert!(Pod::recognise(&every, HEADER).is_some());
+    assert!(Pod::from_wiring(&every, HEADER).is_some());
     for text in [
         format!("{leaf_spine}core-gbps = 400"),
         format!("{leaf_spine}core-gbps = 100\nrails = 2"),
@@ -65,7 +65,7 @@ fn leaf_spines_of_one_rate_are_pods_and_other_networks_are_not() {
         "kind = 'dumbbell'\nhosts-per-side = 4".into(),
         "kind = 'leaf-spine'\nracks = 1\nhosts-per-rack = 40\nspines = 1\ncore-gbps = 100".into(),
     ] {
-        assert!(Pod::recognise(&build(&text), HEADER).is_none(), "{text}");
+        assert!(Pod::from_wiring(&build(&text), HEADER).is_none(), "{text}");
     }
 }
 
@@ -101,7 +101,7 @@ fn ports_of_fat_tree_pods_have_the_described_targets() {
     let topology = build("kind = 'fat-tree'\nk = 4\npods = 3");
     assert_eq!((topology.n_hosts(), topology.n_switches(), n_pods(&topology)), (12, 16, 3));
     let topology = with_pod_arbiters(topology, 2);
-    let Pods { pods, cores } = Pods::recognise(&topology, HEADER).unwrap();
+    let Pods { pods, cores } = Pods::from_wiring(&topology, HEADER).unwrap();
     assert_eq!((pods.len(), cores.len(), n_pods(&topology)), (3, 4, 3));
     for (p, pod) in (0u32..).zip(&pods) {
         assert_eq!((pod.first_host, pod.hosts.len()), (4 * p, 4));
@@ -149,7 +149,7 @@ fn aggregation_switches_are_known_by_their_core_switches() {
         format!("kind = 'links'\nhosts = 8\nswitches = 12\nlinks = [{}]", links.join(", "))
     };
     let topology = with_pod_arbiters(build(&text(&links)), 1);
-    let Pods { pods, cores } = Pods::recognise(&topology, HEADER).unwrap();
+    let Pods { pods, cores } = Pods::from_wiring(&topology, HEADER).unwrap();
     assert_eq!(leads_to(&topology, 2, pods[1].ports_to_agg[0][0]), Node::Switch(7));
     assert_eq!(leads_to(&topology, 11, cores[3].ports[1]), Node::Switch(6));
     // A link that is missing, or that leads elsewhere, and it is no fat-tree.
@@ -169,13 +169,13 @@ fn other_networks_are_not_made_of_pods() {
         "kind = 'leaf-spine'\nracks = 3\nhosts-per-rack = 2\nspines = 2",
     ] {
         let topology = build(text);
-        assert!(Pods::recognise(&topology, HEADER).is_none() && n_pods(&topology) == 0, "{text}");
+        assert!(Pods::from_wiring(&topology, HEADER).is_none() && n_pods(&topology) == 0, "{text}");
     }
     let pod = build("kind = 'pod'\nk = 4");
-    assert_eq!((n_pods(&pod), Pods::recognise(&pod, HEADER).unwrap().cores), (1, Vec::new()));
+    assert_eq!((n_pods(&pod), Pods::from_wiring(&pod, HEADER).unwrap().cores), (1, Vec::new()));
     let tree = build("kind = 'fat-tree'\nk = 4");
     assert_eq!(n_pods(&tree), 4);
     // An arbiter at one rack only.
     let first = ArbiterNeed { rate: ArbiterRate::Slowest, place: ArbiterPlace::FirstRack };
-    assert!(Pods::recognise(&tree.with_arbiters(&vec![first; 4]), HEADER).is_none());
+    assert!(Pods::from_wiring(&tree.with_arbiters(&vec![first; 4]), HEADER).is_none());
 }

@@ -13,7 +13,7 @@ impl Connection {
         let has_lost = match tcp.config.loss_detection {
             LossDetection::RackTlp => {
                 let is_urgent = is_recovering || self.board.n_sacked() >= reordering;
-                self.rack.find_lost(now, &mut self.board, is_urgent, self.rtt.smoothed())
+                self.rack.find_lost(now, &mut self.board, is_urgent, self.rtt.smoothed_rtt())
             }
             LossDetection::DupAck => self.board.mark_overtaken_lost(reordering),
         };

@@ -10,7 +10,7 @@ impl Connection {
     /// Returns the retransmission timeout (RFC 6298).
     pub(super) fn timeout(&self, tcp: &Tcp) -> Span {
         let config = &tcp.config;
-        match (config.rto, self.rtt.smoothed()) {
+        match (config.rto, self.rtt.smoothed_rtt()) {
             (Timeout::Fixed, _) => tcp.rto_min,
             (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
             (Timeout::Estimated, None) => {
@@ -30,7 +30,7 @@ impl Connection {
         if is_wanted {
             let delay = Span::from_us(tcp.config.ack_delay_us);
             let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
-            let after = Rack::probe_after(self.rtt.smoothed(), self.board.len() == 1, delay)
+            let after = Rack::probe_after(self.rtt.smoothed_rtt(), self.board.len() == 1, delay)
                 + Span::from_us(tcp.config.probe_slack_us);
             let at = now.saturating_add(after);
             if at < self.rto_at {

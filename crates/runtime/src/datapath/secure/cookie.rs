@@ -135,7 +135,7 @@ impl CookieStore {
 }
 
 /// Returns the cookie that the node with `key` has sent for an initiation with the code `first`.
-pub(super) fn taken(key: &PublicKey, first: &CookieMac, body: &[u8]) -> Option<CookieMac> {
+pub(super) fn find_cookie(key: &PublicKey, first: &CookieMac, body: &[u8]) -> Option<CookieMac> {
     let body: &[u8; COOKIE_BODY] = body.try_into().ok()?;
     let (nonce, sealed) = body.split_first_chunk::<NONCE_LEN>()?;
     let mut sealed = sealed.to_vec();

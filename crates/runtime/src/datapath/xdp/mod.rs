@@ -367,7 +367,7 @@ impl Datapath for XdpDatapath {
         let out = &mut self.queues[0].xsk;
         self.drops += out.submit(&mut self.control)?;
         self.drops += out.submit(&mut self.data)?;
-        out.kick()?;
+        out.wake_kernel()?;
         out.reclaim();
         Ok(())
     }

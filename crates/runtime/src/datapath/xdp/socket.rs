@@ -223,7 +223,7 @@ impl Xsk {
     }
 
     /// Makes the kernel send packets in the transmit ring, as far as it can now.
-    pub(super) fn kick(&mut self) -> io::Result<()> {
+    pub(super) fn wake_kernel(&mut self) -> io::Result<()> {
         for _ in 0..KICKS {
             if !self.is_behind {
                 break;

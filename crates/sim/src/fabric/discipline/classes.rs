@@ -34,7 +34,7 @@ impl Discipline for Classes {
 
     /// Takes the newest packet of the lowest class below that of the arriving packet, if the fabric
     /// pushes packets out. Otherwise fair queueing takes one of the longest flow of its class.
-    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
+    fn choose_drop<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
         let own = usize::from(at.pool.get(arriving).priority.get());
         let lowest = lowest_class(at.port.queued_priorities)?;
         if at.config.overflow == Overflow::PushOut && lowest > own {

@@ -60,8 +60,8 @@ impl<H: Header> PortQueue<'_, H> {
     /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is
     /// dropped.
     #[inline(always)]
-    pub(super) fn victim(self, queueing: Queueing, arriving: Handle) -> Option<Handle> {
-        of_discipline!(queueing, victim(self, arriving))
+    pub(super) fn choose_drop(self, queueing: Queueing, arriving: Handle) -> Option<Handle> {
+        of_discipline!(queueing, choose_drop(self, arriving))
     }
 }
 

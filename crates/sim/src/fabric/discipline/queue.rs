@@ -25,7 +25,7 @@ pub(super) trait Discipline {
 
     /// Takes a packet that is dropped so that the packet `arriving` fits; `None` if that one is
     /// dropped.
-    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle>;
+    fn choose_drop<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle>;
 }
 
 /// The queued packets of one port.

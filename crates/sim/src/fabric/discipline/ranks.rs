@@ -44,7 +44,7 @@ impl Discipline for Ranks {
 
     /// Takes the packet of the highest rank above that of the arriving packet, the newest of
     /// equals.
-    fn victim<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
+    fn choose_drop<H: Header>(at: PortQueue<'_, H>, arriving: Handle) -> Option<Handle> {
         let PortQueue { port, queues, pool, .. } = at;
         let (mut worst, mut rank) = (NIL, pool.get(arriving).header.rank());
         let mut next = queues.tail[LIST];

@@ -45,7 +45,7 @@ impl Discipline for Trimming {
         handle
     }
 
-    fn victim<H: Header>(_at: PortQueue<'_, H>, _arriving: Handle) -> Option<Handle> {
+    fn choose_drop<H: Header>(_at: PortQueue<'_, H>, _arriving: Handle) -> Option<Handle> {
         None
     }
 }

@@ -264,7 +264,7 @@ impl FastpodHost {
         let acks = self.receiver.take_acks();
         let knowing = self.timing().schd_after_report(self.arbiter, self.end, at + offset);
         demands.as_slice().iter().for_each(|demand| self.queues.on_requested(demand.dst, knowing));
-        let (epoch, (incarnation, number)) = (self.epoch, self.requests.stamp());
+        let (epoch, (incarnation, number)) = (self.epoch, self.requests.last_rts());
         let slot = self.open.filter(|_| self.has_slot_reports()).map(|open| open.number);
         let report = match slot.filter(|_| demands.as_slice().is_empty()) {
             Some(slot) => self.observations.report(slot),
@@ -272,7 +272,7 @@ impl FastpodHost {
         };
         let header = match report {
             None => {
-                let seen = slot.map_or(0, |slot| self.observations.brief(slot));
+                let seen = slot.map_or(0, |slot| self.observations.brief_report(slot));
                 FastpodHeader::Rts { epoch, incarnation, number, seen, demands, acks }
             }
             Some((slot, sent, received)) => {

@@ -210,7 +210,7 @@ impl Pairs {
     fn on_cookie(&mut self, now: Time, src: NodeId, body: &[u8]) -> Option<()> {
         let pair = &mut self.pairs[src.idx()];
         let calling = pair.outgoing_handshake.as_mut()?;
-        let cookie = cookie::taken(&calling.key, &calling.first_code, body)?;
+        let cookie = cookie::find_cookie(&calling.key, &calling.first_code, body)?;
         pair.cookie = Some((cookie, now + COOKIE_AGE));
         Some(())
     }

@@ -15,7 +15,7 @@ impl DemandTable {
     /// Grants the next slot, when slot `now` is decided.
     pub(crate) fn allocate_slot(&mut self, now: u64, fastpod: &Fastpod) -> Vec<SlotGrant> {
         if let Some(failures) = &mut self.failures {
-            failures.judge(now);
+            failures.evaluate_reports(now);
             let is_plain =
                 failures.has_no_failures() && self.clients.len() == usize::from(self.n_hosts);
             if !is_plain && (self.n_requested > 0 || failures.has_convicted()) {
