@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_survive_encoding() {
+    fn slot_notes_survive_encoding() {
         let v4 = ["10.0.0.1:5".parse().unwrap(), "10.0.0.2:70".parse().unwrap()];
         let v6 = ["[fd00::1]:65535".parse().unwrap(), "[fd00::2]:1".parse().unwrap()];
         for [local, remote] in [v4, v6] {

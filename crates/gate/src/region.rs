@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_no_regions() {
+    fn files_that_are_no_regions_are_refused() {
         let (_, file) = Region::create(SETTINGS, &[]).unwrap();
         let alike = memfd_create("no region", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&alike, fstat(&file).unwrap().st_size as u64).unwrap();

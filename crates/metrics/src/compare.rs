@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_distance_is_that_of_the_definition(
+        fn the_kolmogorov_smirnov_distance_matches_its_definition(
             mut a in prop::collection::vec(0..20u8, 1..60),
             mut b in prop::collection::vec(0..20u8, 1..60),
         ) {

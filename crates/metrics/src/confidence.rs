@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_those_of_the_tables() {
+    fn quantiles_of_student_t_match_published_tables() {
         for (freedom, t) in [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (29.0, 2.0452)] {
             let ours = student_t(freedom, 0.95).unwrap();
             assert!((ours - t).abs() < 1e-3, "{freedom}: {ours}");

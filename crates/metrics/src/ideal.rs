@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_takes_the_published_times() {
+    fn the_ideal_of_one_packet_matches_the_published_times() {
         assert_eq!(ps(Ideal::Acked, 1, false), 5_508_000);
         assert_eq!(ps(Ideal::Acked, 1, true), 2_846_400);
         assert_eq!(ps(Ideal::Delivered, 1, false), 4 * 650_000 + 300_000);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_plans() {
+    fn ideals_have_the_names_of_plans() {
         let names = [Ideal::Delivered, Ideal::Acked, Ideal::Figure].map(Ideal::name);
         assert_eq!(names, ["delivered", "acked", "figure"]);
         assert_eq!(serde_json::to_string(&Ideal::Figure).unwrap(), "\"figure\"");
@@ -296,7 +296,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
         #[test]
-        fn the_closed_form_is_the_recurrence(
+        fn the_closed_form_of_the_ideal_matches_its_recurrence(
             path in any_path(),
             size in 1..80_000u64,
             header in prop::option::of(1..1500u64),

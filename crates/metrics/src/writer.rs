@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_errors_that_name_them() {
+    fn errors_of_files_without_a_table_name_the_file() {
         let dir = TempDir::new().unwrap();
         let file = dir.path().join("x.parquet");
         let message = read_flows(&file).unwrap_err().to_string();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_an_end_is_an_error() {
+    fn a_configuration_file_beyond_64_mib_is_an_error() {
         let error = Setup::load::<Builtin>(Path::new("/dev/zero")).unwrap_err().to_string();
         assert_eq!(error, "/dev/zero: size: expected at most 64 MiB, got more");
     }

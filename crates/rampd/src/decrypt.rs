@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_files_are_refused() {
+    fn files_that_are_no_captures_are_refused() {
         for other in [&b""[..], b"no capture", &[0x0a, 0x0d, 0x0d, 0x0a, 9, 9, 9, 9]] {
             assert!(packets(other).unwrap_err().contains("pcap"), "{other:?}");
         }

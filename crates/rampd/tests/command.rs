@@ -249,7 +249,7 @@ fn segmentation_offload_is_accepted() {
 }
 
 #[test]
-fn good_configurations_are_described_and_compared() {
+fn valid_configurations_are_described_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("a.toml", GOOD);

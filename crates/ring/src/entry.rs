@@ -100,7 +100,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
-        fn entries_survive_encoding(
+        fn ring_entries_survive_encoding(
             words in any::<[u64; 4]>(),
             a in any::<u32>(),
             b in any::<u32>(),

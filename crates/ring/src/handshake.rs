@@ -384,7 +384,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
-        fn requests_survive_encoding(n in any::<(u16, u32, u64, u64)>()) {
+        fn attach_requests_survive_encoding(n in any::<(u16, u32, u64, u64)>()) {
             let request = Request { service: n.0, depth: n.1, send: n.2, receive: n.3 };
             let bytes = request.encode();
             prop_assert_eq!(Request::decode(&bytes), Ok(request));
@@ -395,7 +395,7 @@ mod tests {
         }
 
         #[test]
-        fn answers_survive_encoding(
+        fn attach_replies_survive_encoding(
             n in any::<(u64, u32, u32, u64, u64)>(),
             bound in any::<Option<(u64, u64, u64, Option<u32>)>>(),
             text in ".{0,100}",
@@ -420,7 +420,7 @@ mod tests {
 
         /// Any bytes are refused or make a layout within the limits.
         #[test]
-        fn any_bytes_get_an_answer(
+        fn any_bytes_get_a_reply_to_the_handshake(
             mut bytes in prop::collection::vec(any::<u8>(), 0..64),
             is_close in any::<bool>(),
             arena_max in any::<u64>(),

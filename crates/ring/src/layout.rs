@@ -160,7 +160,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
 
         #[test]
-        fn parts_follow_one_another(
+        fn parts_of_a_layout_are_adjacent(
             depth in 1u32..=DEPTH_MAX,
             send in 0..=ARENA_MAX,
             receive in 0..=ARENA_MAX,
@@ -182,7 +182,10 @@ mod tests {
         }
 
         #[test]
-        fn pieces_are_within_their_part(offset in any::<u64>(), len in any::<u64>()) {
+        fn located_pieces_are_within_their_part_of_the_memory(
+            offset in any::<u64>(),
+            len in any::<u64>(),
+        ) {
             let span = Span { offset: 8_192, len: 4_096 };
             if let Some(at) = span.locate(offset, len) {
                 prop_assert!(at >= 8_192 && at as u64 + len <= 12_288);

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_another_has_made_stays() {
+    fn a_socket_of_another_process_is_not_removed() {
         let (_folder, path) = folder();
         let one = Listener::open(&path, KIND, 1).unwrap();
         fs::remove_file(&path).unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_stay() {
+    fn regular_files_at_the_path_of_a_socket_are_not_removed() {
         let (_folder, path) = folder();
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Listener::open(&path, KIND, 1), Err(ListenError::NotASocket { .. })));

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_wrap() {
+    fn ring_counters_wrap_without_loss() {
         let (mut producer, mut consumer, memory) = ring();
         let start = u32::MAX - 2;
         (producer.tail, producer.head, consumer.head, consumer.tail) = (start, start, start, start);
@@ -295,7 +295,7 @@ mod tests {
 
         /// Arbitrary writes of the other side cause no access outside and no panic.
         #[test]
-        fn any_memory_is_survived(
+        fn a_ring_with_arbitrary_memory_contents_does_not_panic(
             words in prop::collection::vec(any::<u64>(), 72),
             steps in prop::collection::vec((any::<bool>(), 0usize..72, any::<u64>()), 0..50),
         ) {

@@ -130,7 +130,7 @@ fn every_message_arrives_once_and_has_one_outcome() {
 }
 
 #[test]
-fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
+fn undeliverable_messages_of_programs_are_refused_or_fail_with_a_reason() {
     let (_dir, bed) = bed();
     let small = PortConfig { depth: 4, send: 65_536, receive: 49_152 };
     let a = Port::attach(&bed.sockets[0], SERVICE, small).unwrap();

@@ -160,7 +160,9 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_compare(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn digests_of_settings_are_read_from_any_bytes_without_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
             let _ = SettingDigests::default().read(&bytes);
         }
     }

@@ -68,12 +68,12 @@ fn all_arrive_joined<T: RegisteredTransport>(ip: IpAddr, loss: f64) {
 }
 
 #[test]
-fn dcpim_over_ipv4() {
+fn dcpim_delivers_every_message_over_ipv4() {
     all_arrive::<DcpimTransport>(Ipv4Addr::LOCALHOST.into(), 0.0);
 }
 
 #[test]
-fn phost_over_ipv6() {
+fn phost_delivers_every_message_over_ipv6() {
     match UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)) {
         Ok(_) => all_arrive::<PhostTransport>(Ipv6Addr::LOCALHOST.into(), 0.0),
         Err(error) => println!("skipped: no IPv6 here ({error})"),
@@ -212,7 +212,7 @@ fn a_receiver_that_does_not_read_pauses_its_senders() {
 }
 
 #[test]
-fn undeliverable_messages_are_refused_or_fail_with_a_reason() {
+fn undeliverable_messages_over_udp_are_refused_or_fail_with_a_reason() {
     let facts = facts(2, 500, Span::from_us(1_000));
     let addrs = addresses(Ipv4Addr::LOCALHOST.into(), 2);
     let config = Arc::new(protocol::<DcpimTransport>(&facts));

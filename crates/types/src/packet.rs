@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_accumulate() {
+    fn the_union_of_marks_contains_each_of_them() {
         let marks = Marks::ECN_CAPABLE.union(Marks::CONGESTION);
         assert!(marks.contains(Marks::CONGESTION) && !marks.contains(Marks::TRIMMED));
     }

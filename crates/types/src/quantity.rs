@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn units_have_names() {
+    fn units_are_found_by_their_symbol_and_by_the_key() {
         assert_eq!(Unit::from_symbol("us").and_then(|unit| unit.parse("2ms")), Some(2000.0));
         assert_eq!(Unit::from_key("drain-us"), Unit::from_symbol("us"));
         assert_eq!(Unit::from_symbol("bytes"), None);

@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_text(
+        fn records_have_the_line_numbers_of_the_text(
             ends in prop::collection::vec(prop::sample::select(vec!["\n", "\r\n", "\r"]), 1..60),
             blank in prop::collection::vec(any::<bool>(), 60),
         ) {

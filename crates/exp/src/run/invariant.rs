@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn one_may_be_caught_inside_another() {
+    fn violations_may_be_caught_inside_one_another() {
         let outer = catch_violation(|| {
             assert!(catch_violation(|| panic!("inner")).is_err());
             panic!("outer")

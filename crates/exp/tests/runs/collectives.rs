@@ -208,7 +208,7 @@ fn flows_of_any_graph_start_when_they_may_or_are_reported() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes() {
+fn collectives_with_the_same_seed_give_the_same_bytes() {
     for transport in TRANSPORTS {
         let more = if transport == "ideal" { "" } else { "[faults]\nloss = 0.001\n" };
         let workload =

@@ -98,7 +98,7 @@ mod tests {
 
     /// Two balls and two bins with one place each, by hand: half of the time both are in one bin.
     #[test]
-    fn two_balls_in_two_bins() {
+    fn two_balls_in_two_bins_fill_three_quarters_of_them() {
         assert!((f(1, 2) - 0.75).abs() < 1e-12, "{}", f(1, 2));
         // K = 2, C = 2: four balls; a bin has 0..4 of them with 1, 4, 6, 4, 1 sixteenths.
         let expected = (4.0 + 2.0 * (6.0 + 4.0 + 1.0)) / 16.0 / 2.0;

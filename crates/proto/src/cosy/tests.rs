@@ -15,7 +15,7 @@ use crate::phost::{PhostConfig, PhostTransport};
 use crate::registered::{Deployment, RegisteredTransport, Site};
 
 #[test]
-fn impossible_fields_are_named() {
+fn cosy_decoding_errors_name_the_field() {
     let decode = |bytes: &[u8]| CosyHeader::decode(bytes).unwrap_err();
     assert_eq!(decode(&[]), WireError::Truncated { needed: 1, got: 0 });
     assert_eq!(decode(&[99]), WireError::UnknownType(99));

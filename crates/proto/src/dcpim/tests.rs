@@ -5,7 +5,7 @@ mod wire {
     use rampmeter_types::{Header, WireError};
 
     #[test]
-    fn layout_is_type_byte_then_big_endian_fields() {
+    fn dcpim_headers_are_a_type_byte_and_big_endian_fields() {
         let header = DcpimHeader::Notification {
             flow: 1,
             tx_slot: 2,
@@ -18,7 +18,7 @@ mod wire {
     }
 
     #[test]
-    fn impossible_fields_are_named() {
+    fn dcpim_decoding_errors_name_the_field() {
         let decode = |bytes: &[u8]| DcpimHeader::decode(bytes).unwrap_err();
         assert_eq!(decode(&[]), WireError::Truncated { needed: 1, got: 0 });
         assert_eq!(decode(&[99]), WireError::UnknownType(99));

@@ -295,7 +295,7 @@ fn an_arbiter_with_a_standby_may_compute_for_long() {
 
 /// Watchdogs arrive without a collision: a standby that receives them remains a standby.
 #[test]
-fn the_standby_sends_nothing_while_the_arbiter_is_active() {
+fn a_fastpod_standby_does_not_take_over_from_an_active_arbiter() {
     let fastpod = spread(FastpodConfig { arbiters: 2, ..config() }, 4, 4, 500, 1);
     let mut run = Run::new(&fastpod, 1);
     fill(&mut run, fastpod.n_hosts, 300, 500, 1);

@@ -14,8 +14,8 @@
 //! measure it and send the cut-offs to senders.
 //!
 //! Hazards: at least one level is left for each kind of packet
-//! (`every_level_has_a_kind_of_packet`). For the published workloads W2 and W3 this rule gives
-//! other numbers of levels than the paper has
+//! (`every_level_is_of_scheduled_or_unscheduled_packets`). For the published workloads W2 and W3
+//! this rule gives other numbers of levels than the paper has
 //! (`priorities_of_the_published_workloads_follow_their_bytes`). Plans need cut-offs that ascend,
 //! so that unused ones repeat the last.
 

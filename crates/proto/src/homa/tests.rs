@@ -74,7 +74,7 @@ mod priorities {
     }
 
     #[test]
-    fn every_level_has_a_kind_of_packet() {
+    fn every_level_is_of_scheduled_or_unscheduled_packets() {
         let config = HomaConfig { priorities: 4, unscheduled_priorities: 4, ..HomaConfig::paper() };
         assert_eq!(config.derive(&facts()).unwrap_err().key, "unscheduled-priorities");
     }
@@ -103,7 +103,7 @@ mod cutoffs {
     }
 
     #[test]
-    fn both_kinds_of_packets_have_a_level() {
+    fn scheduled_and_unscheduled_packets_have_at_least_one_level() {
         let [short, long] =
             [[(100.0, 1.0)], [(1e9, 1.0)]].map(|cdf| split_priorities(&cdf, 10_000.0, 8));
         assert_eq!((short.unscheduled_priorities, long.unscheduled_priorities), (7, 1));
@@ -290,7 +290,7 @@ mod receiving {
     }
 
     #[test]
-    fn packets_received_before_are_duplicates() {
+    fn homa_receivers_recognise_retransmitted_packets_as_duplicates() {
         let (mut host, homa) = host(HomaConfig::paper(), 0);
         let packet = first(&homa, 1, 0, 1_000, 0);
         assert_eq!(host.handle_packet(Time::ZERO, &packet), Receipt::Fresh);
@@ -415,7 +415,7 @@ mod between_hosts {
     use super::*;
 
     #[test]
-    fn homa_aeolus_is_refused() {
+    fn homa_aeolus_is_refused_between_real_hosts() {
         let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: facts(), deployment, lower: None };
         let error = HomaAeolusTransport::configure(AeolusConfig::default(), &site).unwrap_err();

@@ -127,7 +127,7 @@ fn a_window_delays_completions_and_nothing_else() {
 }
 
 #[test]
-fn signals_survive_conversion() {
+fn grants_and_stops_survive_conversion_to_signals() {
     let grants = [None, Some(None), Some(Some(3))];
     for path in grants {
         let grant = path.map(|path| PathGrant { rate: gbps(10), path });
@@ -137,7 +137,7 @@ fn signals_survive_conversion() {
 }
 
 #[test]
-fn presets_are_in_range() {
+fn hyline_presets_are_in_range() {
     crate::keys::check_ranges(&HylineConfig::paper()).unwrap();
 }
 

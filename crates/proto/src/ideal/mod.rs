@@ -29,7 +29,7 @@
 //! none can receive, any more. Between two events it changes nothing: rates are constant then.
 //!
 //! Hazards: a pass must give each flow the capacity that earlier flows leave, or the allocation is
-//! not maximal (`matchings_are_maximal`). Service is rounded down and times of completion are
+//! not maximal (`matchings_of_the_ideal_scheduler_are_maximal`). Service is rounded down and times of completion are
 //! rounded up, so a flow is complete at its time of completion. Numbers of flows are the last key
 //! of the order: simultaneous flows must have the same results in any order of submission.
 //! Capacities of a core are rounded up to multiples of the slowest host's rate, so that flows

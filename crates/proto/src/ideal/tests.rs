@@ -199,7 +199,7 @@ fn one_link_between_racks_is_a_single_server() {
 proptest! {
     /// Work is conserved: some flow of every contended link is served, and no link serves two.
     #[test]
-    fn matchings_are_maximal(seed in any::<u64>()) {
+    fn matchings_of_the_ideal_scheduler_are_maximal(seed in any::<u64>()) {
         let mut rng = Rng::new(seed, 0, Purpose::Test);
         let mut scheduler = IdealScheduler::new(equal(8), [], None);
         for id in 0..40 {

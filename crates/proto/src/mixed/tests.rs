@@ -53,7 +53,7 @@ fn headers_survive_and_transports_with_custom_switches_are_refused() {
 }
 
 #[test]
-fn errors_name_the_requirement_of_the_transport() {
+fn errors_of_mixed_transports_name_the_requirement() {
     let refused = MemberTransport::check::<crate::ndp::NdpTransport>().unwrap_err();
     assert_eq!(refused.got, "NDP, which needs switches that queue by other rules than classes");
     assert_eq!(crate::ndp::NdpTransport::NAME, "ndp");

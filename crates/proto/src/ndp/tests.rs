@@ -301,7 +301,7 @@ mod between_hosts {
     use super::*;
 
     #[test]
-    fn ndp_is_refused() {
+    fn ndp_is_refused_between_real_hosts() {
         let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: FACTS, deployment, lower: None };
         let error = NdpTransport::configure(NdpConfig::paper(), &site).unwrap_err();

@@ -112,7 +112,7 @@ mod sender {
 
     /// A destination that acknowledges accepts data, even if the notification was lost.
     #[test]
-    fn an_acknowledgement_ends_a_hold() {
+    fn an_acknowledgement_resumes_a_paused_pfabric_flow() {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
         let hold = PfabricHeader::Pause { is_paused: true };

@@ -5,7 +5,7 @@ mod wire {
     use rampmeter_types::{Header, Span, WireError};
 
     #[test]
-    fn layout_is_type_byte_then_big_endian_fields() {
+    fn phost_headers_are_a_type_byte_and_big_endian_fields() {
         let time_to_deadline = Span::from_ps(3);
         let (flow, tx_slot, size, tenant, is_retransmission) = (1, 2, 0x0304, 5, true);
         let rts =
@@ -17,7 +17,7 @@ mod wire {
     }
 
     #[test]
-    fn impossible_fields_are_named() {
+    fn phost_decoding_errors_name_the_field() {
         let decode = |bytes: &[u8]| PhostHeader::decode(bytes).unwrap_err();
         assert_eq!(decode(&[]), WireError::Truncated { needed: 1, got: 0 });
         assert_eq!(decode(&[99]), WireError::UnknownType(99));

@@ -18,7 +18,7 @@
 //! Hazards: thresholds belong to a distribution of sizes and a load. With others, most bytes are in
 //! one class. A retransmission may overtake later packets, as its class is higher than theirs. Long
 //! messages may starve in the lowest class, so that they time out. Tests:
-//! `a_flow_above_its_threshold_changes_its_class`, `packets_fall_at_the_thresholds`,
+//! `a_flow_above_a_threshold_is_demoted`, `packets_of_a_flow_are_demoted_at_the_thresholds`,
 //! `a_short_message_overtakes_long_ones_at_a_port`.
 //!
 //! * [`config`]: parameters, presets, thresholds

@@ -26,7 +26,7 @@ fn the_keys_are_the_thresholds_and_those_of_tcp() {
 }
 
 #[test]
-fn keys_return_from_text() {
+fn pias_presets_survive_serialisation() {
     for (name, preset) in PiasConfig::PRESETS {
         let text = serde_json::to_string(&preset()).unwrap();
         assert_eq!(serde_json::from_str::<PiasConfig>(&text).unwrap(), preset(), "{name}");
@@ -44,7 +44,7 @@ fn thresholds_that_fall_are_refused() {
 /// A packet before which exactly the threshold was sent has not passed it; classes between equal
 /// thresholds stay empty.
 #[test]
-fn a_flow_above_its_threshold_changes_its_class() {
+fn a_flow_above_a_threshold_is_demoted() {
     let tcp = PiasConfig::with_thresholds([1, 2, 2, 2, 3, 4, 5]).derive(&facts()).unwrap();
     let class = |sent| tcp.class(sent);
     let expected = [(0, 0), (1_460, 0), (1_461, 1), (2_920, 1), (2_921, 4), (1 << 40, 7)];

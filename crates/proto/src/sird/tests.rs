@@ -242,7 +242,7 @@ mod receiving {
     }
 
     #[test]
-    fn packets_received_before_are_duplicates() {
+    fn sird_receivers_recognise_retransmitted_packets_as_duplicates() {
         let ((mut tx, _), (mut rx, _)) =
             (host(SirdConfig::paper(), 1), host(SirdConfig::paper(), 0));
         submit(&mut tx, 0, 0, 1_000);

@@ -73,7 +73,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn numbers_wrap_and_return() {
+    fn sequence_numbers_wrap_and_unwrap_to_the_same_offset() {
         let initial = u32::MAX - 10;
         assert_eq!(wrap(11, initial), 0);
         assert_eq!(unwrap(0, initial, 5), Some(11));
@@ -94,7 +94,7 @@ mod tests {
 
         /// Against a set of single bytes.
         #[test]
-        fn ranges_are_the_bytes_that_were_inserted(
+        fn byte_ranges_contain_exactly_the_inserted_bytes(
             inserted in proptest::collection::vec((0u64..60, 1u64..12), 1..30),
         ) {
             let (mut ranges, mut bytes) = (Ranges::default(), BTreeSet::new());

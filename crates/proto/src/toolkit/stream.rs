@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_doubles_the_window_each_round_trip() {
+    fn slow_start_doubles_the_window_of_a_stream_each_round_trip() {
         let mut stream = stream(100, 2);
         assert_eq!(send_all(&mut stream, at(0)), [0, 1]);
         let acked = stream.on_ack(at(10), &Ack { cumulative: 2, ..Ack::default() }).unwrap();

@@ -36,7 +36,7 @@ fn tier<'a>(tiers: &'a [TierStats], name: &str) -> &'a TierStats {
 /// A flow of one window takes its ideal time. With longer ones the pulls keep the link busy, as the
 /// window is a bandwidth-delay product.
 #[test]
-fn a_lone_flow_runs_at_line_rate() {
+fn a_lone_ndp_flow_runs_at_line_rate() {
     for packets in [1, 7, 49, 1_000] {
         let spec = spec(leaf_spine(9, 16, 4), 1);
         let flow = vec![arrival(0, 1, 100, packets * 1460)];

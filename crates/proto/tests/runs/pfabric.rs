@@ -6,7 +6,7 @@ use rampmeter_testkit::*;
 /// A flow alone in the network has slowdown exactly 1: its window of 12 packets is more than a
 /// bandwidth-delay product of the study's network.
 #[test]
-fn a_lone_flow_runs_at_line_rate() {
+fn a_lone_pfabric_flow_runs_at_line_rate() {
     for config in [PfabricConfig::paper(), PfabricConfig::reference()] {
         for packets in [1, 7, 500] {
             let spec = spec(leaf_spine_at(10.0, 9, 16, 4), 1);

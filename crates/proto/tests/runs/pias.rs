@@ -36,7 +36,7 @@ impl Probe for Classes {
 }
 
 #[test]
-fn packets_fall_at_the_thresholds() {
+fn packets_of_a_flow_are_demoted_at_the_thresholds() {
     let spec = spec(leaf_spine_at(10.0, 1, 2, 1), 1);
     let config = config([1, 3, 5, 10, 20, 40, 80]).derive(&facts(&spec.topology)).unwrap();
     let mut seen = Classes::default();

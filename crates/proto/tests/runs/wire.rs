@@ -14,7 +14,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_decode_or_fail_without_panic(
+    fn any_bytes_decode_or_are_refused_without_panic(
         bytes in proptest::collection::vec(any::<u8>(), 1..128),
     ) {
         for wire in formats::<Builtin>() {
@@ -29,7 +29,7 @@ proptest! {
 }
 
 #[test]
-fn no_bytes_are_no_header() {
+fn an_empty_packet_has_no_header() {
     formats::<Builtin>().iter().for_each(|wire| wire.check_bytes(&[]));
 }
 

@@ -73,7 +73,7 @@ fn a_program_in_a_sandbox_continues() {
 
 /// State of one connection must not be used for the next one with its number.
 #[test]
-fn connections_that_follow_one_another() {
+fn consecutive_connections_deliver_all_bytes() {
     if !has_python() {
         return;
     }

@@ -9,12 +9,15 @@ use super::*;
 proptest! {
     /// Compared with the library's own way to join CRCs, by matrices.
     #[test]
-    fn shifts_are_those_of_zeros(crc in any::<u32>(), n in 0..=1u32 << 30) {
+    fn shifting_a_crc_appends_zero_bytes(crc in any::<u32>(), n in 0..=1u32 << 30) {
         prop_assert_eq!(shift(crc, n), crc32c::crc32c_combine(crc, 0, n as usize));
     }
 
     #[test]
-    fn products_are_those_bit_by_bit(a in any::<u32>(), b in any::<u32>()) {
+    fn fast_products_of_crc_polynomials_match_bitwise_products(
+        a in any::<u32>(),
+        b in any::<u32>(),
+    ) {
         let down = (0..32).fold(times(a, b), |product, _| over_x(product));
         prop_assert_eq!((0..32).fold(down, |p, _| times(p, ONE >> 1)), times(a, b));
         prop_assert_eq!(multiply(a, (0..32).fold(b, |b, _| over_x(b))), times(a, b));
@@ -132,7 +135,7 @@ proptest! {
     /// For any order and number of sent and received packets: a receiver that has all bytes has
     /// received the digest, and it is correct. No packet costs more work than its own bytes.
     #[test]
-    fn whole_messages_are_right(
+    fn the_digest_of_a_complete_message_is_correct(
         (bytes, cuts, order, again) in plans(),
         arrivals in vec(any::<Index>(), 0..40),
         doubled in vec((any::<Index>(), any::<Index>()), 0..10),

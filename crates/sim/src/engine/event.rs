@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_parts_fit() {
+    fn event_keys_hold_the_largest_port_and_packet_number() {
         let (number, handle) = (PORTS_END as u32 - 1, HANDLES_END as u32 - 1);
         let key = packet_event(Time::ZERO, READY, number, handle);
         assert_eq!(parts(key.code), (READY, number, handle));

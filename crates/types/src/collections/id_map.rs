@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_spread_over_the_low_bits() {
+    fn hashes_of_pairs_differ_in_their_low_bits() {
         let mut map: IdMap<(u32, u32), u32> = IdMap::default();
         for a in 0..200 {
             for b in 0..200 {

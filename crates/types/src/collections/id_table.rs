@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_those_of_a_map(
+        fn an_id_table_agrees_with_a_map(
             steps in proptest::collection::vec((200u32..300, 0u8..3, 1u32..100), 0..200),
         ) {
             let mut table = IdTable::default();

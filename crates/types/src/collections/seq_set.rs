@@ -144,7 +144,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_tree_set(seqs in proptest::collection::vec(0u32..400, 0..600)) {
+        fn a_sequence_set_agrees_with_a_tree_set(
+            seqs in proptest::collection::vec(0u32..400, 0..600),
+        ) {
             let mut set = SeqSet::default();
             let mut model = BTreeSet::new();
             for seq in seqs {

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_has_its_place_once() {
+    fn a_json_error_has_its_position_once() {
         for (text, expected) in [
             ("{\"a\": [1,\n", "line 2, column 0: expected more JSON, got the end of the text"),
             ("{\"a\": 1,}", "line 1, column 9: trailing comma"),

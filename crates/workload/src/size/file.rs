@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_file_line_expectation_and_content() {
+    fn errors_of_size_files_name_file_line_expectation_and_content() {
         assert_eq!(error("1 0.5\nabc 1\n"), "sizes.txt:2: expected a size, got \"abc\"");
         assert_eq!(
             error("1 0.5\n2 x\n"),

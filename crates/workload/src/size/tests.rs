@@ -105,7 +105,7 @@ mod quantile {
     use super::*;
 
     #[test]
-    fn meets_every_published_point() {
+    fn quantiles_match_every_published_point() {
         for name in NAMES {
             let dist = named(name).unwrap();
             for (at, p) in points(name).into_iter().filter(|&(_, p)| p > 0.0) {
@@ -117,7 +117,7 @@ mod quantile {
     }
 
     #[test]
-    fn interpolates_between_points_and_starts_with_an_atom() {
+    fn imc10_has_an_atom_of_one_packet_and_is_interpolated_between_points() {
         let dist = named("imc10").unwrap();
         let packets = |p| dist.quantile(p).get() / PACKET.get();
         assert_eq!((packets(0.0), packets(0.3), packets(0.5), packets(0.875)), (1, 1, 1, 202));
@@ -139,7 +139,7 @@ mod sample {
     const KS: f64 = 1.95;
 
     #[test]
-    fn follows_the_published_points() {
+    fn samples_match_the_published_points() {
         let n = 200_000;
         for name in NAMES {
             let dist = named(name).unwrap();

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_key() {
+    fn errors_of_bimodal_loads_name_the_key() {
         let wrong = |keys: &str| plan(&format!("{keys}\nflows = 9")).unwrap_err();
         let key = |keys| wrong(keys).split(':').next().unwrap().to_owned();
         assert_eq!(key("load = 0.5\noff-load = 0.6\non-us = 1.0\noff-us = 1.0"), "off-load");

@@ -154,7 +154,7 @@ fn means_are_those_of_the_patterns() {
 }
 
 #[test]
-fn a_spec_survives_writing_and_reading() {
+fn a_workload_survives_writing_and_reading() {
     for (text, _) in PLANS {
         let spec: WorkloadSpec = toml::from_str(text).unwrap();
         let again: WorkloadSpec = toml::from_str(&toml::to_string(&spec).unwrap()).unwrap();
@@ -263,7 +263,7 @@ const WRONG: [(&str, &str); 40] = [
 ];
 
 #[test]
-fn errors_of_plans_name_key_expectation_and_content() {
+fn errors_of_workloads_name_key_expectation_and_content() {
     for (text, message) in WRONG {
         assert_eq!(plan(text).unwrap_err(), message, "{text}");
     }

@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC*") {
+        fn no_text_makes_the_parser_of_decimals_panic(text in "\\PC*") {
             parse_ps(&text, 1000);
         }
     }

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn csv_gzip_and_parquet_are_read_back_unchanged(flows in flows()) {
+    fn flows_in_csv_gzip_and_parquet_are_read_back_unchanged(flows in flows()) {
         let dir = TempDir::new().unwrap();
         let check = check(50, FlowOrder::Require);
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "[0-9a-z,>. \n-]{0,200}") {
+    fn no_text_makes_the_reader_of_traces_panic(text in "[0-9a-z,>. \n-]{0,200}") {
         for format in [Format::Csv, Format::Yaps, Format::Htsim, Format::Hpcc, Format::Parquet] {
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("any");

@@ -142,7 +142,7 @@ fn slots_beyond_the_capacity_of_the_link_are_deferred() {
 /// A destination that acknowledges a packet of a message accepts it, even if the notification
 /// was lost.
 #[test]
-fn an_acknowledgement_ends_a_hold() {
+fn an_acknowledgement_resumes_a_paused_fastpass_message() {
     let fastpass = fastpass();
     let mut host = endpoint::<FastpassHost>(&fastpass, NodeId::new(0));
     let (me, peer, msg) = (NodeId::new(0), NodeId::new(1), MsgId::new(7));

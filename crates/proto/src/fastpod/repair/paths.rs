@@ -292,7 +292,11 @@ mod tests {
 
         /// For any set of broken links: no two pairs on a link, and none on a broken one.
         #[test]
-        fn no_link_has_two_pairs(seed in any::<u64>(), n in 2usize..9, broken in 0usize..8) {
+        fn no_link_is_assigned_to_two_pairs(
+            seed in any::<u64>(),
+            n in 2usize..9,
+            broken in 0usize..8,
+        ) {
             let mut rng = Rng::new(seed, 0, Purpose::Test);
             let mut paths = Paths::new(n, n);
             let mut link = || Link {

@@ -5,7 +5,7 @@ use super::super::config::Connections;
 use super::*;
 
 #[test]
-fn slow_start_doubles_the_window_each_round_trip() {
+fn slow_start_doubles_the_window_of_a_connection_each_round_trip() {
     let mut script = Script::open(config(), 100_000);
     assert_eq!(script.sent(), segments(0, 4));
     for n in 1..=4 {

@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_by_queued_packets() {
+    fn the_memory_of_a_fair_queue_is_bounded_by_its_packets() {
         let (mut index, mut pool) = (FairIndex::new(4), PacketPool::new());
         for src in 0..10_000 {
             arrive(&mut index, &mut pool, src, 1_000);

@@ -57,7 +57,7 @@ fn flows_out_of_order_are_rejected_or_sorted() {
 }
 
 #[test]
-fn errors_of_files_name_place_expectation_and_content() {
+fn errors_of_csv_files_name_place_expectation_and_content() {
     let head = "arrival_ps,src,dst,size_bytes,fct_ps\n";
     let cases = [
         ("1,0,1,0,", "t.csv:2: size_bytes: expected at least 1, got 0"),

@@ -122,7 +122,7 @@ const WRONG: &[(Format, &str, &str)] = &[
 ];
 
 #[test]
-fn errors_of_files_name_place_expectation_and_content() {
+fn errors_of_imported_files_name_place_expectation_and_content() {
     let dir = TempDir::new().unwrap();
     for &(format, text, message) in WRONG {
         let file = dir.path().join("f");

@@ -97,7 +97,7 @@ fn texts_may_have_units() {
 }
 
 #[test]
-fn errors_of_columns_name_place_expectation_and_content() {
+fn errors_of_parquet_columns_name_place_expectation_and_content() {
     let error = |columns| table(columns, Compression::SNAPPY).unwrap_err();
     let with = |name: &'static str, array: ArrayRef| {
         let mut all = columns("arrival_us", [1.0, 2.0]);
@@ -173,7 +173,7 @@ fn names_of_hosts_are_those_of_the_results() {
 }
 
 #[test]
-fn duplicate_ids_are_errors() {
+fn duplicate_ids_in_parquet_are_errors() {
     let mut columns = columns("arrival_us", [1.0, 2.0]);
     columns.push(("flow", Arc::new(Int64Array::from(vec![5, 5]))));
     let got = table(columns, Compression::UNCOMPRESSED).unwrap_err();

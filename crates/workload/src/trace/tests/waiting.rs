@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn csv_gzip_and_parquet_are_read_back_unchanged(graph in graphs()) {
+    fn dependencies_in_csv_gzip_and_parquet_are_read_back_unchanged(graph in graphs()) {
         let dir = TempDir::new().unwrap();
         for name in ["a.csv", "a.csv.gz", "a.parquet"] {
             let file = dir.path().join(name);
@@ -114,7 +114,7 @@ fn rows_wait_by_number_or_by_the_column_flow_in_any_order() {
 }
 
 #[test]
-fn errors_of_rows_name_place_expectation_and_content() {
+fn errors_of_dependencies_name_place_expectation_and_content() {
     let head = "flow,arrival_ps,src,dst,size_bytes,after,compute_ps,tenant,deadline_ns\n";
     let first = "5,1,0,1,9,,,,\n";
     let cases = [

@@ -163,7 +163,7 @@ proptest! {
 
 /// A packet more than there is memory for is dropped and counted.
 #[test]
-fn overflows_are_counted() {
+fn cells_beyond_the_memory_of_a_core_switch_are_counted() {
     let config =
         FastpodConfig { core_queue_cells: 1, core_buffer_cells: 1, ..FastpodConfig::paper() };
     let fastpod = fastpod(config, 2);
