@@ -106,9 +106,9 @@ fn literals(file: &str, text: &str) -> Vec<(usize, String)> {
 /// The start of a literal.
 struct Opening {
     length: usize,
-    /// The characters that end it.
+    /// Characters that end the literal.
     mark: String,
-    /// It has no escapes.
+    /// True if the literal has no escapes.
     is_raw: bool,
 }
 

@@ -163,7 +163,7 @@ fn format_of(source: &Path, name: &str, target: &Path) -> Result<Format, Convert
     })
 }
 
-/// The error of a target whose name does not determine its format.
+/// Returns the error of a target whose name does not determine its format.
 fn unknown(target: &Path) -> ConvertError {
     ConvertError::Target(target.display().to_string())
 }

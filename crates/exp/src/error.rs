@@ -26,7 +26,7 @@ pub enum RunError {
     },
 }
 
-/// The error of a file or folder that cannot be written.
+/// Returns the error of a file or folder that cannot be written.
 pub(crate) fn io(file: &Path, source: std::io::Error) -> RunError {
     RunError::Io { file: file.to_owned(), source }
 }

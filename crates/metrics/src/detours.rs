@@ -347,7 +347,7 @@ mod tests {
     const MODEL: IdealModel =
         IdealModel { forwarding: Forwarding::StoreAndForward, segmentation: PADDED };
 
-    /// Links in both directions, with rates in Gbit/s.
+    /// Returns the links in both directions, with rates in Gbit/s.
     fn links(of: &[(usize, usize, u64)]) -> Vec<DetourLink> {
         let both = |&(a, b, gbps): &(usize, usize, u64)| {
             let hop = PathHop { rate: Rate::from_gbps(gbps), delay: Span::from_ns(500) };

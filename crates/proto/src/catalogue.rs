@@ -161,7 +161,7 @@ pub fn unknown(name: &str, lower: Option<&str>, names: &[&str], lowers: &[&str])
     }
 }
 
-/// The names of the transports of `C` that may run in lower classes than `name`.
+/// Returns the names of the transports of `C` that may run in lower classes than `name`.
 fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
     struct LowerTransports<'a>(&'a str, Vec<&'static str>);
 
@@ -180,7 +180,7 @@ fn lowers<C: Catalogue>(name: &str) -> Vec<&'static str> {
     lowers.1
 }
 
-/// The names of the transports of `C`.
+/// Returns the names of the transports of `C`.
 pub fn names<C: Catalogue>() -> Vec<&'static str> {
     #[derive(Default)]
     struct Names(Vec<&'static str>);

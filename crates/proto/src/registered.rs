@@ -401,7 +401,8 @@ impl Site {
         shortest.map_or(self.facts.data_rtt, |shortest| shortest.data)
     }
 
-    /// Payload and header of packets: `own`, those of the parameters, but those of real hosts.
+    /// Returns the payload and header of packets: `own`, those of the parameters, but those of real
+    /// hosts.
     pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
         match self.deployment {
             Deployment::Network(_) => own,

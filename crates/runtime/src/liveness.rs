@@ -252,7 +252,7 @@ mod tests {
     }
 
     impl Net {
-        /// All networks are up.
+        /// Creates a pair of nodes with all networks up.
         fn new(n: u8, rtt: Span) -> Self {
             let now = Time::ZERO + MS;
             let liveness = Liveness::new(n, 2);

@@ -23,7 +23,7 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// A message without a deadline, of no particular tenant.
+    /// Returns a message without a deadline, of no particular tenant.
     pub fn new(at: Time, src: NodeId, dst: NodeId, size: Bytes) -> Self {
         let (deadline, tenant) = (Time::NEVER, TenantId::default());
         Self { number: None, at, src, dst, size, deadline, tenant }

@@ -29,7 +29,7 @@ impl HostClock {
         Self { offset, ppb }
     }
 
-    /// The local reading at `now`.
+    /// Returns the local reading at `now`.
     #[inline]
     pub(crate) fn local(self, now: Time) -> Time {
         if self == Self::default() {
@@ -40,7 +40,7 @@ impl HostClock {
         Time::from_ps((i128::from(ps + self.offset) + drift) as u64)
     }
 
-    /// The first instant at which the clock reads `local` or later.
+    /// Returns the first instant at which the clock reads `local` or later.
     #[inline]
     pub(crate) fn global(self, local: Time) -> Time {
         if self == Self::default() || local == Time::NEVER {

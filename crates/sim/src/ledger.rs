@@ -137,7 +137,7 @@ impl Ledger {
         self.open == 0
     }
 
-    /// A message is submitted and numbered.
+    /// Submits and numbers a message.
     pub(crate) fn submit(&mut self, now: Time, arrival: &Arrival) -> MsgId {
         let id = MsgId::new(self.first + self.flows.len() as u32);
         let record = FlowRecord::new(id, now, arrival);
@@ -162,7 +162,7 @@ impl Ledger {
         }
     }
 
-    /// The last message has been submitted.
+    /// Notes that the last message has been submitted.
     pub(crate) fn on_last_arrival(&mut self, now: Time) {
         let counters = &mut self.counters;
         counters.last_arrival = now;
@@ -176,13 +176,13 @@ impl Ledger {
         self.flows.get_mut(idx as usize)
     }
 
-    /// Number in the workload of a message that is not over.
+    /// Returns the number in the workload of a message that is not over.
     pub(crate) fn number(&self, msg: MsgId) -> Option<u32> {
         let idx = msg.get().checked_sub(self.first)?;
         self.flows.get(idx as usize).map(|entry| entry.record.number)
     }
 
-    /// Bytes of a message that is not over.
+    /// Returns the bytes of a message that is not over.
     #[inline]
     pub(crate) fn size(&self, msg: MsgId) -> Option<Bytes> {
         let idx = msg.get().checked_sub(self.first)?;
@@ -196,7 +196,7 @@ impl Ledger {
         entry.is_some_and(|entry| entry.record.fresh_bytes == entry.record.size)
     }
 
-    /// Bytes that an endpoint reports as new.
+    /// Adds bytes that an endpoint reports as new.
     #[inline]
     pub(crate) fn on_fresh(&mut self, now: Time, payload: PayloadRef) {
         let bytes = u64::from(payload.len);
@@ -215,7 +215,7 @@ impl Ledger {
         self.delivered[tenant.idx()] += bytes;
     }
 
-    /// A sender sends bytes of a message.
+    /// Adds bytes of a message that a sender sends.
     #[inline]
     pub(crate) fn on_sent(&mut self, payload: PayloadRef) {
         if payload.len > 0
@@ -225,13 +225,13 @@ impl Ledger {
         }
     }
 
-    /// Message bytes that have arrived so far, by tenant.
+    /// Returns the message bytes that have arrived so far, by tenant.
     #[inline]
     pub(crate) fn delivered(&self) -> &[u64] {
         &self.delivered
     }
 
-    /// Bytes that had arrived before.
+    /// Adds bytes that had arrived before.
     pub(crate) fn on_duplicate(&mut self, at: Instant, payload: PayloadRef) {
         let bytes = u64::from(payload.len);
         self.counters.duplicate_bytes += bytes;
@@ -247,7 +247,7 @@ impl Ledger {
         }
     }
 
-    /// An endpoint's event. Returns the message's record if it has ended.
+    /// Handles an event of an endpoint. Returns the message's record if it has ended.
     #[inline]
     pub(crate) fn on_event(&mut self, at: Instant, event: Event) -> Option<FlowRecord> {
         let now = at.0;
@@ -310,7 +310,7 @@ impl Ledger {
         self.close(msg)
     }
 
-    /// The record of a message that has ended; those at the front are removed.
+    /// Returns the record of a message that has ended; those at the front are removed.
     fn close(&mut self, msg: MsgId) -> Option<FlowRecord> {
         let entry = self.entry(msg)?;
         let flow = &entry.record;

@@ -48,7 +48,7 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// The record of a message just submitted.
+    /// Returns the record of a message just submitted.
     pub fn new(id: MsgId, now: Time, arrival: &Arrival) -> Self {
         Self {
             id,
@@ -132,7 +132,7 @@ pub trait Probe {
     /// The run has ended at `now`, and a message that waited for others was never submitted.
     fn on_withheld(&mut self, _now: Time, _arrival: &Arrival) {}
 
-    /// Interval of [`Probe::on_progress`]; none by default.
+    /// Returns the interval of [`Probe::on_progress`]; none by default.
     fn progress_interval(&self) -> Option<Span> {
         None
     }

@@ -95,7 +95,7 @@ impl SimSpec {
 /// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// There is more to do.
+    /// Events are left.
     Running,
     /// Every message has been delivered and confirmed, or has failed. Messages that wait for one
     /// that failed were never submitted.

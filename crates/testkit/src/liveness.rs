@@ -244,7 +244,7 @@ impl IdleRun {
         }
     }
 
-    /// The counter of a name; none that the transport lacks.
+    /// Returns the counter of a name; none that the transport lacks.
     fn count(&self, name: &str) -> Option<u64> {
         self.counters.get(name).copied()
     }
@@ -325,7 +325,7 @@ impl IdleRun {
             .then(|| format!("{n} messages, {n_allowed} allowed: {idle_text}: {record:?}"))
     }
 
-    /// Longest time for which both ends of a message were idle before it was delivered.
+    /// Returns the longest time for which both ends of a message were idle before it was delivered.
     fn longest_wait(&self, record: &FlowRecord) -> Span {
         let end = record.delivered.unwrap_or(Time::NEVER);
         self.times.longest_wait((record.src, record.dst), (record.arrival, end))
@@ -357,7 +357,7 @@ impl Probe for IdleRun {
     }
 }
 
-/// Messages of all pairs of hosts at load 0.9.
+/// Returns the messages of all pairs of hosts at load 0.9.
 fn messages(run: &Run, payload: Bytes, wire: Bytes) -> Vec<Arrival> {
     let flows = setting("RAMPMETER_FLOWS", run.flows);
     let sizes = setting("RAMPMETER_SIZES", "web-search");

@@ -10,18 +10,18 @@ use rampmeter_types::{
     Bytes, FabricFacts, NodeId, Observation, Protocol, Purpose, Rate, Rng, Span, Time,
 };
 
-/// A leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
+/// Returns a leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
 pub fn leaf_spine(racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
     leaf_spine_at(100.0, racks, hosts_per_rack, spines)
 }
 
-/// The same at another rate; links between switches are four times as fast.
+/// Returns the same at another rate; links between switches are four times as fast.
 pub fn leaf_spine_at(gbps: f64, racks: u64, hosts_per_rack: u64, spines: u64) -> Topology {
     let spec = leaf_spine_of([gbps, 4.0 * gbps], racks, hosts_per_rack, spines);
     spec.build().expect("the numbers make a network")
 }
 
-/// The same with rates of hosts' links and of those between switches.
+/// Returns the same with rates of hosts' links and of those between switches.
 pub fn leaf_spine_of(
     [access_gbps, core_gbps]: [f64; 2],
     racks: u64,
@@ -42,7 +42,7 @@ pub fn leaf_spine_of(
     })
 }
 
-/// Hosts at 100 Gbit/s around one switch, with the same delays.
+/// Returns the hosts at 100 Gbit/s around one switch, with the same delays.
 pub fn star(hosts: u64) -> TopologySpec {
     TopologySpec::Star(topologies::Star {
         hosts,
@@ -53,7 +53,7 @@ pub fn star(hosts: u64) -> TopologySpec {
     })
 }
 
-/// The facts of a network for packets of 1500 and 40 bytes.
+/// Returns the facts of a network for packets of 1500 and 40 bytes.
 pub fn facts(topology: &Topology) -> FabricFacts {
     topology.facts(Bytes::new(1500), Bytes::new(40))
 }
@@ -137,7 +137,7 @@ pub fn n_arbiters<T: RegisteredTransport>(keys: &T::Keys, facts: &FabricFacts) -
     T::needs(keys, facts).arbiters.len() as u32
 }
 
-/// A transport configured for real hosts whose packets have this payload and header.
+/// Returns a transport configured for real hosts whose packets have this payload and header.
 pub fn on_hosts<T: RegisteredTransport>(
     keys: &T::Keys,
     facts: &FabricFacts,
@@ -157,7 +157,7 @@ pub fn promises_bound<T: RegisteredTransport>(config: &Arc<T::Config>) -> bool {
     host.latency_bound().is_some()
 }
 
-/// The facts of a network of real hosts at `mbps`, on which a round trip takes `rtt`.
+/// Returns the facts of a network of real hosts at `mbps`, on which a round trip takes `rtt`.
 pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     let access_rate = Rate::from_bps(mbps * 1_000_000).expect("links have a rate");
     let mtu = access_rate.tx_time(Bytes::new(1_500));
@@ -171,7 +171,7 @@ pub fn host_facts(n_hosts: u32, mbps: u64, rtt: Span) -> FabricFacts {
     }
 }
 
-/// A fabric as a transport prefers it; `default` if it has no preference.
+/// Returns a fabric as a transport prefers it; `default` if it has no preference.
 fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     fn or<T: Copy>(need: Need<T>, default: T) -> T {
         match need {
@@ -193,7 +193,7 @@ fn preferred(needs: &FabricNeeds, default: FabricConfig) -> FabricConfig {
     }
 }
 
-/// The default fabric, with the requirements of a transport.
+/// Returns the default fabric, with the requirements of a transport.
 fn fabric(needs: &FabricNeeds) -> FabricConfig {
     fn only<T: Copy>(need: Need<T>, default: T) -> T {
         match need {

@@ -47,7 +47,7 @@ pub fn run<F: Transport>(
     (status, records.0)
 }
 
-/// A message of `size` bytes that is submitted at `at` picoseconds.
+/// Returns a message of `size` bytes that is submitted at `at` picoseconds.
 pub fn arrival(at: u64, src: u32, dst: u32, size: u64) -> Arrival {
     Arrival::new(Time::from_ps(at), NodeId::new(src), NodeId::new(dst), Bytes::new(size))
 }

@@ -38,7 +38,7 @@ pub trait Body: Copy + Send + 'static {
 pub struct Case<T: RegisteredTransport> {
     /// The preset.
     pub preset: &'static str,
-    /// Its parameters.
+    /// Parameters of the preset.
     pub keys: T::Keys,
     /// The name of the test.
     name: String,
@@ -53,7 +53,7 @@ impl<T: RegisteredTransport> Case<T> {
     }
 }
 
-/// As [`Case::each_seed`], for the test `name` of any target.
+/// Tests something for every seed, as [`Case::each_seed`], for the test `name` of any target.
 pub fn each_seed(target: Target, name: &str, seeds: Range<u64>, test: impl Fn(u64)) {
     let one = std::env::var("RAMPMETER_SEED").ok();
     let one = one.map(|text| text.parse().expect("RAMPMETER_SEED is a number"));
@@ -130,7 +130,7 @@ impl Suite {
 struct CaseVisitor<'a, B> {
     suite: &'a mut Suite,
     body: B,
-    /// Only the first preset, under this name.
+    /// Name of the test of the first preset, if only that is tested.
     as_preset: Option<&'static str>,
 }
 

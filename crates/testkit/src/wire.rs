@@ -25,7 +25,7 @@ pub const N_HOSTS: u32 = 3;
 const RATE: Rate = Rate::from_gbps(10);
 const DELAY: Span = Span::from_us(2);
 
-/// The facts of the wire.
+/// Returns the facts of the wire.
 pub fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: N_HOSTS,
@@ -128,7 +128,7 @@ impl<T: RegisteredTransport> TransportTraits<T> {
     }
 }
 
-/// A transport on the wire: its parameters, and how many arbiters it needs.
+/// Returns a transport on the wire: its parameters, and how many arbiters it needs.
 pub fn configure<T: RegisteredTransport>(keys: &T::Keys) -> (Arc<T::Config>, u32) {
     let facts = facts();
     let network = Network {
@@ -378,7 +378,7 @@ impl<F: Transport> Net<F> {
         with!(&mut self.nodes[0], e => e.forget_peer(self.now, peer));
     }
 
-    /// Messages that arrive at the first host, and how often it has refused one.
+    /// Returns the messages that arrive at the first host, and how often it has refused one.
     pub(crate) fn at_first_host(&self) -> (usize, u64) {
         match &self.nodes[0] {
             Node::Host(host) => ((self.traits.count)(host).1, host.arriving_excess()),

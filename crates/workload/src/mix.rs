@@ -44,7 +44,7 @@ impl Source for Mix {
         flows.try_fold(0u64, |sum, n| Some(sum.saturating_add(n?)))
     }
 
-    /// The last one of those of its parts.
+    /// Returns the last process of the parts in the order of [`Process`], or one that changes.
     fn process(&self, limit: FlowLimit) -> Process {
         let of_parts = self.parts.iter().map(ValidWorkload::process).max();
         let of_parts = of_parts.unwrap_or(Process::Poisson);

@@ -19,7 +19,7 @@ use crate::source::Source;
 /// Workloads one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct Phases {
-    /// Each has an end.
+    /// Workloads of the phases, each of which ends.
     pub(crate) parts: Vec<ValidWorkload>,
     /// Number of times that hosts run all phases.
     pub(crate) rounds: u32,

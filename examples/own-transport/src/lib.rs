@@ -73,7 +73,7 @@ impl Catalogue for All {
     }
 }
 
-/// The module `rampmeter._core`, with one transport more.
+/// Returns the module `rampmeter._core`, with one transport more.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     rampmeter_py::register(module, Registry::builtin().with::<StopAndWait>())

@@ -9,7 +9,7 @@ headers! {
         1 Data (data "data", S to R) "message {flow} of {size} bytes, packet {seq}" {
             /// The message's number among those of this pair of hosts.
             flow: u32 as "Message, numbered among those of the pair",
-            /// Its slot at the sender, for the answer.
+            /// The message's slot at the sender, which the answer repeats.
             tx_slot: u32 as "Slot at the sender",
             /// The packet's number in the message.
             seq: u32 as "Packet",

@@ -42,7 +42,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The frame of a packet.
+    /// Returns the frame of a packet.
     ///
     /// # Errors
     /// [`WireError::Truncated`] if the header is longer than any should be.
@@ -71,7 +71,7 @@ impl Frame {
         Ok(Self { bytes, captured, original })
     }
 
-    /// The bytes up to the payload.
+    /// Returns the bytes up to the payload.
     pub(crate) fn captured(&self) -> &[u8] {
         &self.bytes[..self.captured]
     }
@@ -99,7 +99,7 @@ fn address(node: NodeId) -> u32 {
     ADDRESS_FIRST + node.get()
 }
 
-/// The internet checksum (RFC 1071).
+/// Returns the internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum: u32 = words.sum();

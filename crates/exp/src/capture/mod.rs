@@ -180,7 +180,7 @@ impl Capture {
     }
 }
 
-/// The name of a file that is being written.
+/// Returns the name of a file that is being written.
 fn partial(file: &Path) -> PathBuf {
     file.with_extension("pcapng.partial")
 }

@@ -136,7 +136,7 @@ impl<W: Write> PcapngWriter<W> {
 mod tests {
     use super::*;
 
-    /// The blocks of a file: their types and contents.
+    /// Returns the blocks of a file: their types and contents.
     fn blocks(mut file: &[u8]) -> Vec<(u32, Vec<u8>)> {
         let word = |bytes: &[u8], at: usize| {
             u32::from_le_bytes(*bytes[at..].first_chunk().expect("a word is whole"))

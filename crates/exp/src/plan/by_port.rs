@@ -188,7 +188,8 @@ pub(crate) fn port_bytes(
     }
 }
 
-/// A warning if a port never marks, because its memory is full before its threshold is reached.
+/// Returns a warning if a port never marks, because its memory is full before its threshold is
+/// reached.
 pub(crate) fn never_marks_warning(fabric: &FabricConfig, topology: &Topology) -> Option<Warning> {
     let memory = |tier: &str, rate| match fabric.buffer {
         Buffer::PerPort(bytes) => fabric.buffer_by_port.get(tier, rate).unwrap_or(bytes),
@@ -288,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    /// A switch with hosts of these rates, in Gbit/s.
+    /// Returns a switch with hosts of these rates, in Gbit/s.
     fn star(gbps: &[u64]) -> Topology {
         let link = |(host, gbps)| format!("{{ between = ['h{host}', 's0'], gbps = {gbps} }}");
         let links: Vec<String> = gbps.iter().enumerate().map(link).collect();
@@ -297,7 +298,7 @@ mod tests {
         toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap()
     }
 
-    /// A byte for each kbit/s.
+    /// Returns a byte for each kbit/s.
     fn needs(rate: Rate) -> FabricNeeds {
         let bytes = Bytes::new(rate.as_bps() / 1_000);
         let buffer = Need::Prefer(Buffer::PerPort(bytes));

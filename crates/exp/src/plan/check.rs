@@ -230,7 +230,7 @@ fn check_tenants(
     Ok(())
 }
 
-/// Payload and headers of the packets that loads count.
+/// Returns the payload and headers of the packets that loads count.
 fn load_packet(spec: LoadSpec, cx: &PlanOrigin<'_>) -> Result<(Bytes, Bytes), PlanError> {
     let LoadSpec { payload_bytes, header_bytes } = spec;
     cx.range("load.payload-bytes", payload_bytes as f64, 1.0, 1e6)?;

@@ -14,12 +14,12 @@ pub(crate) struct PlanOrigin<'a> {
 }
 
 impl<'a> PlanOrigin<'a> {
-    /// A plan that errors call `origin`, whose file names are relative to `base`.
+    /// Returns a plan that errors call `origin`, whose file names are relative to `base`.
     pub(crate) fn new(origin: &'a str, base: &'a Path) -> Self {
         Self { origin, base }
     }
 
-    /// The path of a file that the plan names.
+    /// Returns the path of a file that the plan names.
     pub(crate) fn path(&self, file: impl AsRef<Path>) -> PathBuf {
         self.base.join(file)
     }

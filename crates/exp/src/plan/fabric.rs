@@ -321,7 +321,7 @@ mod tests {
         assert_eq!(config.unscheduled, PacketFate::Vanish);
     }
 
-    /// The check of `plan` for ports of a transport, and the resolved key.
+    /// Returns the check of `plan` for ports of a transport, and the resolved key.
     fn scheduled(plan: &str, queueing: Queueing) -> Result<Option<Scheduling>, String> {
         let requested = toml::from_str::<FabricSpec>(plan).unwrap().scheduling;
         let (mut spec, config) = resolved(plan, Need::Any).unwrap();

@@ -96,7 +96,7 @@ impl Plan {
         Ok(plan.with_tables(|_, topology| (transport, topology)))
     }
 
-    /// The plan as TOML with every default written out.
+    /// Returns the plan as TOML with every default written out.
     pub fn to_toml(&self) -> String {
         // Every type here serialises to a table of plain values.
         toml::to_string(self).unwrap_or_else(|e| format!("# cannot be written as TOML: {e}\n"))

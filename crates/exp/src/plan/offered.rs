@@ -76,7 +76,7 @@ impl ValidPlan {
         self.offered_by(FLOWS_MAX)
     }
 
-    /// A warning if more arrives for a link than it carries.
+    /// Returns a warning if more arrives for a link than it carries.
     pub(crate) fn overloaded(&self) -> Option<Warning> {
         if self.workload.process() == Process::Bursts {
             return None;

@@ -112,7 +112,7 @@ fn shared_memory(
     Ok(per_switch)
 }
 
-/// The threshold, or `None` without priority flow control.
+/// Returns the threshold, or `None` without priority flow control.
 fn threshold(
     requested: &PfcSpec,
     is_asked: bool,

@@ -90,7 +90,7 @@ fn allow_unit(schema: &mut Value, unit: Unit) {
 const TAGS: [(&str, &str); 3] =
     [("TopologySpec", "kind"), ("WorkloadSpec", "pattern"), ("Transport", "name")];
 
-/// The name of the definition of a form, such as `kind-star`.
+/// Returns the name of the definition of a form, such as `kind-star`.
 fn definition(tag: &str, form: &str) -> String {
     format!("{tag}-{form}")
 }
@@ -145,7 +145,7 @@ impl JsonSchema for TransportTable {
     }
 }
 
-/// The table of one transport.
+/// Returns the table of one transport.
 fn transport(about: &TransportInfo) -> Value {
     let presets: Vec<&str> = about.presets.iter().map(|(name, _)| *name).collect();
     let mut properties = Map::new();
@@ -198,7 +198,7 @@ fn transport(about: &TransportInfo) -> Value {
     })
 }
 
-/// A key of a transport, with the value that the default preset gives it.
+/// Returns a key of a transport, with the value that the default preset gives it.
 fn key(info: &KeyInfo, default: Option<&toml::Value>) -> Value {
     let limit = |max: u64| (max < UNLIMITED).then(|| json!(max));
     let mut schema = match &info.kind {

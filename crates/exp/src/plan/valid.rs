@@ -51,7 +51,7 @@ impl ValidPlan {
         }
     }
 
-    /// The plan that was checked.
+    /// Returns the plan that was checked.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -19,7 +19,7 @@ pub(crate) struct BlameTables {
     error: Option<TableError>,
 }
 
-/// Names of a cause in the tables: the cause, its stage, and its tier.
+/// Returns the names of a cause in the tables: the cause, its stage, and its tier.
 fn names(cause: Cause, tiers: &[String]) -> [Cow<'static, str>; 3] {
     let tier = |tier: u8| Cow::from(tiers[usize::from(tier)].clone());
     let none = || Cow::from("");

@@ -69,9 +69,9 @@ pub(crate) struct Recorder {
     pub(crate) unfinished_flows: Vec<(u32, Time)>,
     /// Message bytes delivered in the whole run, by tenant.
     pub(crate) delivered_bytes: BTreeMap<u32, u64>,
-    /// Only of runs that record rates of flows.
+    /// Rates of flows; `None` if the run does not record them.
     pub(crate) rates: Option<Rates>,
-    /// Only of runs that record rates of flows.
+    /// Windows of flows; `None` if the run does not record rates of flows.
     pub(crate) windows: Option<BoundedTable<WindowSample>>,
     /// Warnings of tables that are not complete.
     pub(crate) warnings: Vec<Warning>,
@@ -154,7 +154,7 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// The ideals of a flow. Tenants beyond the last transport's belong to that.
+    /// Returns the ideals of a flow. Tenants beyond the last transport's belong to that.
     fn ideals(&mut self, tenant: TenantId, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let last = self.ideals.len() - 1;
         self.ideals[(tenant.get() as usize).min(last)].flow(src, dst, size)

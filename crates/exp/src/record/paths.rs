@@ -39,7 +39,7 @@ struct PathCount {
 }
 
 impl PathTable {
-    /// Nothing counted yet in the network of `topology`.
+    /// Creates a table without packets for the network of `topology`.
     pub(crate) fn new(topology: &Topology, own: &NamesSpec) -> Self {
         Self {
             names: Names::new(topology, own),
@@ -52,15 +52,15 @@ impl PathTable {
         }
     }
 
-    /// A flow has ended. Packets have its place in the order of submission; the table has its
-    /// number.
+    /// Handles the end of a flow. Packets have its place in the order of submission; the table has
+    /// its number.
     pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
         if record.number != record.id.get() {
             self.flows.insert(record.id.get(), record.number);
         }
     }
 
-    /// Something happened at a port.
+    /// Handles an event of a port.
     pub(crate) fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
         match event.change {
             PortChange::TransmitStart { handle, ref packet, .. } if packet.payload.len > 0 => {
@@ -114,7 +114,7 @@ impl PathTable {
         row.bytes += u64::from(bytes);
     }
 
-    /// The name of a path: its nodes from host to host.
+    /// Returns the name of a path: its nodes from host to host.
     fn name(&self, path: u32) -> String {
         let (mut ports, mut at) = (Vec::new(), path);
         while at != NONE {

@@ -43,13 +43,13 @@ pub(crate) struct CumulativeSample {
 }
 
 impl CumulativeSample {
-    /// Bytes that one tier had sent; zero in runs without samples.
+    /// Returns the bytes that one tier had sent; zero in runs without samples.
     pub(crate) fn of_tier(&self, tier: usize) -> u64 {
         self.tiers.get(tier).copied().unwrap_or(0)
     }
 
-    /// Message bytes of one of several tenants that had reached their receiver. Before there are
-    /// several all bytes are those of the first.
+    /// Returns the message bytes of one of several tenants that had reached their receiver. Before
+    /// there are several all bytes are those of the first.
     pub(crate) fn of_tenant(&self, tenant: u32) -> u64 {
         match self.tenants.get(tenant as usize) {
             Some(&bytes) => bytes,

@@ -49,7 +49,7 @@ pub struct CollidingPacketReport {
 }
 
 impl CollisionReport {
-    /// The report of these collisions.
+    /// Returns the report of these collisions.
     pub(crate) fn new(collisions: &Collisions) -> Self {
         Self {
             kinds: CollisionKind::NAMES.into_iter().zip(collisions.kinds).collect(),

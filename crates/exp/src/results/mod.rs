@@ -110,7 +110,7 @@ pub struct Totals {
 }
 
 impl Summary {
-    /// The summary as JSON.
+    /// Returns the summary as JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self)
             .expect("every field is a number, a text or a container of those")

@@ -133,13 +133,13 @@ fn write_some<R: Row>(
     Ok(())
 }
 
-/// The names of hosts; empty if they have none of their own.
+/// Returns the names of hosts; empty if they have none of their own.
 fn hosts(plan: &ValidPlan) -> Vec<HostRow> {
     let names = (0..).zip(&plan.names.hosts);
     names.map(|(host, name)| HostRow { host, name: name.clone().into() }).collect()
 }
 
-/// The failures, repairs and changes of links of the plan, in order of time.
+/// Returns the failures, repairs and changes of links of the plan, in order of time.
 fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
     let faults = &plan.sim.faults;
     let row = |what: String, at: Time, state: &'static str| OutageRow {
@@ -193,7 +193,7 @@ fn outcome<'a>(plan: &'a ValidPlan, ran: &'a CompletedRun) -> RunOutput<'a> {
     }
 }
 
-/// The deadlocks of a run, with the names of their ports.
+/// Returns the deadlocks of a run, with the names of their ports.
 fn deadlocks(plan: &ValidPlan, ran: &CompletedRun) -> Vec<DeadlockReport> {
     let name =
         |&(from, to): &(Node, Node)| format!("{}>{}", plan.names.node(from), plan.names.node(to));

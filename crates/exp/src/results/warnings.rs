@@ -48,7 +48,7 @@ pub(crate) struct RunFacts<'a> {
     pub(crate) samples: Option<usize>,
 }
 
-/// The warnings of a run: those of its plan, those of its tables, and those of its results.
+/// Returns the warnings of a run: those of its plan, of its tables, and of its results.
 pub(crate) fn run_warnings(facts: &RunFacts<'_>) -> Vec<Warning> {
     let mut warnings = facts.outcome.warnings.clone();
     warnings.extend_from_slice(&facts.recorder.warnings);

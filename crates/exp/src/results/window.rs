@@ -41,7 +41,7 @@ pub struct WarmUpReport {
 }
 
 impl WarmUpReport {
-    /// The warm-up of `flows`, which are in the order of arrival.
+    /// Returns the warm-up of `flows`, which are in the order of arrival.
     pub(crate) fn new(measure: &MeasureSpec, process: Process, flows: &[FlowSample]) -> Self {
         let by_rule = match measure.warmup_flows {
             WarmUp::Flows(0) => return Self { rule: "none", flows: 0, is_found: true },

@@ -59,15 +59,16 @@ impl Stopwatch {
     }
 }
 
-/// Processor time of the calling thread, from the first field of its schedstat (nanoseconds).
+/// Returns the processor time of the calling thread, from the first field of its schedstat
+/// (nanoseconds).
 fn thread_cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = text.split_whitespace().next()?.parse().ok()?;
     Some(nanoseconds * 1e-9)
 }
 
-/// Processor time of all threads of the process: fields 14 and 15 of its stat, in hundredths of a
-/// second (proc(5)).
+/// Returns the processor time of all threads of the process: fields 14 and 15 of its stat, in
+/// hundredths of a second (proc(5)).
 fn process_cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
@@ -75,7 +76,7 @@ fn process_cpu_seconds() -> Option<f64> {
     Some((hundredths()? + hundredths()?) / 100.0)
 }
 
-/// The wall clock, for progress and manifests; results do not depend on it.
+/// Returns the wall clock, for progress and manifests; results do not depend on it.
 #[expect(clippy::disallowed_methods, reason = "progress and manifests have wall time")]
 fn wall_clock() -> std::time::Instant {
     std::time::Instant::now()

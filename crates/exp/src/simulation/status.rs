@@ -53,7 +53,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// One thread, and why there are not more.
+    /// Returns a single thread, and the reason if the run cannot be divided.
     pub(crate) fn single(undivided: Option<&'static str>) -> Self {
         Self { count: 1, undivided, windows: 0, work_events: 0, span_events: 0 }
     }
@@ -86,7 +86,7 @@ pub(crate) struct CompletedRun {
 }
 
 impl CompletedRun {
-    /// A run without switches, collectives and calls.
+    /// Creates the result of a run without switches, collectives and calls.
     pub(crate) fn new(status: RunStatus, counters: Counters, end: Time) -> Self {
         Self {
             status,

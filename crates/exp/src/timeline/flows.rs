@@ -25,7 +25,7 @@ impl Flows {
         Self { ideals, unfinished: Vec::new() }
     }
 
-    /// A flow has ended.
+    /// Handles the end of a flow.
     pub(super) fn on_flow<W: Write>(
         &mut self,
         record: &FlowRecord,
@@ -44,7 +44,7 @@ impl Flows {
         self.write(record, end, status, window, tracks)
     }
 
-    /// The run ends.
+    /// Handles the end of the run.
     pub(super) fn finish<W: Write>(
         &mut self,
         end: Time,

@@ -101,7 +101,7 @@ impl Timeline {
         })
     }
 
-    /// Something happened at a port.
+    /// Handles an event of a port.
     pub(crate) fn on_port<H: Header>(&mut self, event: &PortEvent<H>) {
         if self.error.is_some() || event.at >= self.window.until {
             return;
@@ -112,7 +112,7 @@ impl Timeline {
         }
     }
 
-    /// A host or an arbiter reports its phases.
+    /// Handles the phases that a host or an arbiter reports.
     pub(crate) fn on_phases(
         &mut self,
         now: Time,
@@ -128,7 +128,7 @@ impl Timeline {
         }
     }
 
-    /// A message has ended.
+    /// Handles the end of a message.
     pub(crate) fn on_flow(&mut self, record: &FlowRecord) {
         let Self { window, tracks, flows, .. } = self;
         if self.error.is_some() {
@@ -170,7 +170,7 @@ impl Timeline {
     }
 }
 
-/// The name of a file that is being written.
+/// Returns the name of a file that is being written.
 fn partial(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".partial");

@@ -30,7 +30,8 @@ impl Phases {
         Self { nodes: vec![Vec::new(); n_stations as usize], reported: Vec::new() }
     }
 
-    /// A node reports its phases. Those before the window are followed too: one may reach into it.
+    /// Handles the phases that a node reports. Those before the window are followed too: one may
+    /// reach into it.
     pub(super) fn on_phases<W: Write>(
         &mut self,
         now: Time,
@@ -60,7 +61,7 @@ impl Phases {
         Ok(())
     }
 
-    /// The run ends.
+    /// Handles the end of the run.
     pub(super) fn finish<W: Write>(
         &mut self,
         now: Time,

@@ -33,7 +33,7 @@ pub(super) struct Arrows {
 }
 
 impl Arrows {
-    /// The number of a packet's arrow, which starts if there is none.
+    /// Returns the number of a packet's arrow, which starts if there is none.
     fn number(&mut self, handle: u32) -> u64 {
         let idx = handle as usize;
         if self.flow_of_packet.len() <= idx {
@@ -46,7 +46,7 @@ impl Arrows {
         self.flow_of_packet[idx]
     }
 
-    /// A packet is no more. Its arrow ends, if it has one.
+    /// Ends the arrow of a packet, if it has one.
     fn end(&mut self, handle: u32) -> Arrow {
         match self.flow_of_packet.get_mut(handle as usize).map(std::mem::take) {
             None | Some(0) => Arrow::None,
@@ -184,7 +184,7 @@ impl Arrows {
     }
 }
 
-/// A link has failed or works again.
+/// Handles the failure or the repair of a link.
 fn on_outage<H, W: Write>(
     event: &PortEvent<H>,
     what: &'static str,

@@ -16,7 +16,7 @@ const PHASES: i32 = 2;
 const CONTROL_SENT: i32 = 20;
 const CONTROL_RECEIVED: i32 = 21;
 const DATA_RECEIVED: i32 = 22;
-/// Each port has three places from here on.
+/// Place of the first port's tracks; each port has three.
 const PORTS: i32 = 30;
 
 /// A row of instants of a host or an arbiter.
@@ -97,17 +97,17 @@ impl<W: Write> Tracks<W> {
         self.is_shown(self.names.ports[port as usize].node)
     }
 
-    /// The host or arbiter whose interface a port is.
+    /// Returns the host or arbiter whose interface a port is.
     pub(super) fn station(&self, port: u32) -> Option<u32> {
         self.names.is_interface(port).then(|| self.names.ports[port as usize].node)
     }
 
-    /// The name of a node.
+    /// Returns the name of a node.
     pub(super) fn name(&self, node: u32) -> &str {
         &self.names.nodes[node as usize]
     }
 
-    /// A packet is on a port's link.
+    /// Adds a packet on a port's link.
     pub(super) fn on_link(
         &mut self,
         port: u32,
@@ -125,7 +125,7 @@ impl<W: Write> Tracks<W> {
         self.writer.slice(track, from, until, content)
     }
 
-    /// Something happens to a packet at a port, or to its link.
+    /// Adds an event of a packet at a port, or of its link.
     pub(super) fn add_port_event(
         &mut self,
         port: u32,
@@ -142,7 +142,7 @@ impl<W: Write> Tracks<W> {
         self.writer.instant(track, at, content)
     }
 
-    /// A port's queue has another length. Outside of the window that is only remembered.
+    /// Sets the length of a port's queue. Outside of the window the length is only stored.
     pub(super) fn on_queue(
         &mut self,
         port: u32,
@@ -182,7 +182,7 @@ impl<W: Write> Tracks<W> {
         Ok(())
     }
 
-    /// An instant in a row of a host or an arbiter.
+    /// Adds an instant in a row of a host or an arbiter.
     pub(super) fn add_instant(
         &mut self,
         node: u32,
@@ -206,7 +206,7 @@ impl<W: Write> Tracks<W> {
         self.writer.instant(track, at, content)
     }
 
-    /// A flow that a host sends or receives. Those at the same time are on tracks of one name.
+    /// Adds a flow that a host sends or receives. Flows at the same time are on tracks of one name.
     pub(super) fn on_flow(
         &mut self,
         node: u32,
@@ -242,7 +242,7 @@ impl<W: Write> Tracks<W> {
         self.writer.track(group, name, PHASES + (number as i32).min(CONTROL_SENT - PHASES - 1))
     }
 
-    /// A phase on such a track.
+    /// Adds a phase on such a track.
     pub(super) fn on_phase(
         &mut self,
         track: Track,
@@ -253,7 +253,8 @@ impl<W: Write> Tracks<W> {
         self.writer.slice(track, from, until, content)
     }
 
-    /// The link of a port has failed or works again. Each link is reported once, by its first port.
+    /// Handles the failure or the repair of a port's link. Each link is reported once, by its first
+    /// port.
     pub(super) fn on_outage(&mut self, port: u32, at: Time, what: &str) -> io::Result<()> {
         let link = self.names.ports[port as usize].link;
         if self.names.ports[..port as usize].iter().any(|earlier| earlier.link == link) {
@@ -283,7 +284,7 @@ impl<W: Write> Tracks<W> {
         self.writer.track(group, &name, place)
     }
 
-    /// The group of a node's tracks. The network's has the number 1.
+    /// Returns the group of a node's tracks. The network's has the number 1.
     fn group(&mut self, node: u32) -> io::Result<Track> {
         if let Some(track) = self.nodes[node as usize].group {
             return Ok(track);

@@ -27,9 +27,9 @@ pub(super) struct Track(u64);
 /// Name of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Label<'a> {
-    /// One of few words, which are interned.
+    /// Interned text, one of few.
     Word(&'static str),
-    /// Any text.
+    /// Text that is not interned.
     Text(&'a str),
 }
 
@@ -249,7 +249,7 @@ struct InternTable {
 }
 
 impl InternTable {
-    /// The number of a word, which is new if it has none yet.
+    /// Returns the number of a word, which is new if it has none yet.
     fn number(&mut self, word: &'static str, new: &mut Vec<InternedName>) -> u64 {
         let place = (word.as_ptr().addr(), word.len());
         if let Some(number) = self.by_place.get(&place) {

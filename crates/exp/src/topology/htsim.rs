@@ -37,7 +37,7 @@ const KEYS: [&str; 7] = [
     "radix_up",
 ];
 
-/// A line is a key and a value; in TOML and CSV it is not.
+/// Returns true if a line is a key and a value; in TOML and CSV it is not.
 pub(super) fn recognises(name: &str, _first: &str, text: &str) -> bool {
     let is_of_key = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();

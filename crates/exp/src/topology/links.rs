@@ -29,7 +29,7 @@ pub(super) fn is_csv(name: &str, first: &str, _text: &str) -> bool {
         || first.contains(',') && !first.contains(['=', '[', '{'])
 }
 
-/// The first line is a key with a value, or begins a table.
+/// Returns true if the first line is a key with a value, or begins a table.
 pub(super) fn is_toml(name: &str, first: &str, _text: &str) -> bool {
     let is_of_key = |c: char| c.is_alphanumeric() || "-_.\"' ".contains(c);
     let key = first.split_once('=').map(|(key, _)| key);

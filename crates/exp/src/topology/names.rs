@@ -322,7 +322,7 @@ impl Names {
         names
     }
 
-    /// The name of a port.
+    /// Returns the name of a port.
     pub(crate) fn port(&self, port: u32) -> String {
         let PortName { node, to, .. } = &self.ports[port as usize];
         format!("{}>{to}", self.nodes[*node as usize])

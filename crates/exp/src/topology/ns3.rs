@@ -26,8 +26,8 @@ use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
 use crate::text::units::{self, DELAY};
 
-/// The first line is of three, four or six whole numbers, or of five and a word. If it is not, a
-/// line has two nodes and a rate with a unit.
+/// Returns true if the first line is of three, four or six integers, or of five and a word. If it
+/// is not, a line has two nodes and a rate with a unit.
 pub(super) fn recognises(_name: &str, first: &str, text: &str) -> bool {
     let is_whole = |field: &&str| field.parse::<u64>().is_ok();
     let is_link = |line: &str| {
@@ -137,7 +137,7 @@ fn header_counts(
     })
 }
 
-/// An error of the number of switches.
+/// Returns an error of the number of switches.
 fn counts(at: usize, n_switches: u64, got: usize) -> String {
     let expected = match n_switches {
         1 => "1 switch".to_owned(),

@@ -16,7 +16,7 @@ fn error(name: &str, text: &str) -> String {
     parse(name, text).map(|imported| imported.spec.build().err()).unwrap_err()
 }
 
-/// Links as `h0-s0 gbps ns`.
+/// Returns the links as `h0-s0 gbps ns`.
 fn links(topology: &Topology) -> Vec<String> {
     let link = |link: &rampmeter_sim::topo::Link| {
         let (gbps, ns) = (link.rate.as_bps() as f64 / 1e9, link.propagation.as_ps() as f64 / 1e3);

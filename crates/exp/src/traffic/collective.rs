@@ -64,7 +64,7 @@ struct Progress {
 }
 
 impl Rounds {
-    /// The rounds of `graph`, of which none has started.
+    /// Returns the rounds of `graph`, of which none has started.
     pub(crate) fn new(graph: &Graph) -> Self {
         let of = |round: &Round| {
             let flows = round.nodes.clone().filter(|&node| !graph.is_computation(node));
@@ -74,7 +74,7 @@ impl Rounds {
         Self(graph.rounds().iter().map(of).collect())
     }
 
-    /// The round that node `number` is in. Rounds are in the order of their nodes.
+    /// Returns the round that node `number` is in. Rounds are in the order of their nodes.
     fn find(&mut self, number: u32) -> Option<&mut Progress> {
         let at = self.0.partition_point(|progress| progress.round.nodes.end <= number);
         self.0.get_mut(at).filter(|progress| progress.round.nodes.contains(&number))

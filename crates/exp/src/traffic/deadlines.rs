@@ -35,7 +35,7 @@ struct DeadlineGenerator {
 }
 
 impl Deadlines {
-    /// The deadlines of the flows of a plan under `seed`, drawn if it has a table of them.
+    /// Returns the deadlines of the flows of a plan under `seed`, drawn if it has a table of them.
     pub(crate) fn new(
         spec: Option<DeadlinesSpec>,
         seed: u64,

@@ -25,20 +25,20 @@ pub(crate) struct Ideals {
     /// True if packets may then take faster paths than the shortest ones.
     has_detours: bool,
     symmetry: Symmetry,
-    /// Between representatives of pairs with equal paths; `None` if there is no way.
+    /// Paths between representatives of pairs with equal paths; `None` if there is no path.
     by_pair: IdMap<(u32, u32), Option<Arc<ClassPaths>>>,
-    /// Different ways that were found last: hosts of regular networks have few.
+    /// Different paths that were found last: hosts of regular networks have few.
     recent: VecDeque<Arc<ClassPaths>>,
 }
 
-/// Number of different ways with which new ones are compared.
+/// Number of different paths with which new ones are compared.
 const RECENT: usize = 16;
 
-/// The ways between two hosts.
+/// The paths between two hosts.
 #[derive(Debug, PartialEq)]
 struct ClassPaths {
     hop_graph: HopGraph,
-    /// An acknowledgement on its fastest way back.
+    /// Time of an acknowledgement on its fastest path.
     ack: Span,
     /// The path that figures count: over the links named first.
     path: Vec<PathHop>,
@@ -108,8 +108,8 @@ impl Ideals {
         }
     }
 
-    /// The ideals of a flow; zero if there is no path. They are over all links on shortest paths,
-    /// or over all links if outages may open faster paths.
+    /// Returns the ideals of a flow; zero if there is no path. They are over all links on shortest
+    /// paths, or over all links if outages may open faster paths.
     pub(crate) fn flow(&mut self, src: NodeId, dst: NodeId, size: Bytes) -> FlowIdeals {
         let pair = self.symmetry.representative(src.get(), dst.get());
         let Self { paths, model, by_pair, recent, has_changes, has_detours, .. } = self;
@@ -147,7 +147,7 @@ impl Ideals {
         }
     }
 
-    /// The rates of the links by which `src` sends, and of those by which `dst` receives.
+    /// Returns the rates of the links by which `src` sends, and of those by which `dst` receives.
     pub(crate) fn rates(&self, src: NodeId, dst: NodeId) -> [LinkRates; 2] {
         [self.hosts[src.idx()].tx, self.hosts[dst.idx()].rx]
     }

@@ -53,7 +53,7 @@ struct Progress {
 }
 
 impl CallTracker {
-    /// The calls of `graph`, of which none has started.
+    /// Returns the calls of `graph`, of which none has started.
     pub(crate) fn new(graph: Arc<Graph>) -> Self {
         let of =
             |call: &Call| Progress { remaining: call.fan, start: Time::NEVER, end: Time::ZERO };
@@ -61,7 +61,7 @@ impl CallTracker {
         Self { graph, progress }
     }
 
-    /// The call of node `number`, and true if the node is a response.
+    /// Returns the call of node `number`, and true if the node is a response.
     fn find(&mut self, number: u32) -> Option<(&mut Progress, bool)> {
         let calls = self.graph.calls();
         let at = calls.partition_point(|call| call.first + 2 * call.fan <= number);
@@ -96,7 +96,7 @@ impl CallTracker {
         parts.into_iter().map(|(tenant, (n, ended))| summary(tenant, n, ended)).collect()
     }
 
-    /// The least time that a call can take.
+    /// Returns the least time that a call can take.
     fn bound(&self, call: &Call, network: &mut impl Network) -> Span {
         let mut alone = |node: u32| {
             let flow = self.graph.node(node);

@@ -30,7 +30,8 @@ pub(crate) struct PlanSource {
 }
 
 impl PlanSource {
-    /// The messages of `workload` under `seed`. `segmentations` has the packets of each transport.
+    /// Returns the messages of `workload` under `seed`. `segmentations` has the packets of each
+    /// transport.
     pub(crate) fn new(
         workload: &ValidWorkload,
         seed: u64,

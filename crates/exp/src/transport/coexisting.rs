@@ -14,7 +14,7 @@ use super::erased::{ErasedKeys, RegistryEntry, RunnableTransport};
 use super::single::{ConfiguredTransport, SingleKeys, about};
 use crate::simulation::Configs;
 
-/// The entry of transport `A` above transport `B`.
+/// Returns the entry of transport `A` above transport `B`.
 pub(super) fn entry<A: RegisteredTransport, B: RegisteredTransport>() -> RegistryEntry {
     RegistryEntry {
         name: A::NAME,

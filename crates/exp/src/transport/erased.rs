@@ -25,7 +25,7 @@ pub struct TransportInfo {
     pub name: &'static str,
     /// Name in text.
     pub title: &'static str,
-    /// One sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
     /// Number in front of packets; `None` for a transport without packets.
     pub wire: Option<u8>,
@@ -35,7 +35,7 @@ pub struct TransportInfo {
     pub keys: Vec<KeyInfo>,
     /// Stages at which its messages wait for permission to send, with their meanings.
     pub stages: Vec<(&'static str, &'static str)>,
-    /// Its rules in a few words each; empty if it does not describe them.
+    /// Rules of the table that compares transports; empty if it has none.
     pub rules: TransportRules,
     /// True if it takes the round trips that every transport with packets takes.
     pub has_round_trips: bool,
@@ -59,7 +59,7 @@ pub(super) struct RegistryEntry {
 
 /// The parameters of a transport whose type is erased.
 pub(crate) trait ErasedKeys: Send + Sync {
-    /// The name of the preset, and the values of all keys.
+    /// Returns the name of the preset, and the values of all keys.
     fn values(&self) -> (String, Table);
     /// Returns the network that constants of the preset are for, if it has any.
     fn setting(&self) -> Option<Setting> {
@@ -94,7 +94,7 @@ pub(crate) trait RunnableTransport: Send + Sync {
     fn has_packets(&self) -> bool {
         true
     }
-    /// The least packet memory of a port.
+    /// Returns the least packet memory of a port.
     fn buffer_min(&self) -> Bytes;
     /// Returns its assumptions about the network.
     fn assumptions(&self) -> Assumptions {

@@ -17,7 +17,7 @@ use crate::simulation::SimulationTask;
 use crate::simulation::ideal::simulate_ideal;
 use crate::simulation::status::CompletedRun;
 
-/// The entry of the ideal.
+/// Returns the entry of the ideal.
 pub(super) fn entry() -> RegistryEntry {
     RegistryEntry { name: NAME, lower: None, wire: || None, about, read }
 }
@@ -89,7 +89,7 @@ impl ErasedKeys for IdealKeys {
     }
 }
 
-/// The links between racks of a network.
+/// Returns the links between racks of a network.
 fn core_of(network: &Network, facts: &FabricFacts) -> Result<CoreCapacity, BadKey> {
     let wide = |got: &str| BadKey::new("reach", "wide in this network", got);
     if network.rails > 1 {

@@ -48,7 +48,7 @@ pub(super) fn configure(
     Ok(Arc::new(RunnableMix { configs, standalone }))
 }
 
-/// An error of one of several tables.
+/// Returns an error of one of several tables.
 pub(super) fn of_table(number: u8, bad: BadKey) -> BadKey {
     BadKey { key: format!("[{number}].{}", bad.key), ..bad }
 }
@@ -132,8 +132,8 @@ pub(super) fn merge<'a>(
     })
 }
 
-/// The memory of ports: the maximum that any transport prefers, if ports have memories of their
-/// own.
+/// Returns the memory of ports: the maximum that any transport prefers, if ports have memories of
+/// their own.
 fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
     let own = |(_, needs): &(&str, FabricNeeds)| match needs.buffer {
         Need::Prefer(Buffer::PerPort(own)) => Some(own),
@@ -145,7 +145,8 @@ fn largest(all: &[(&str, FabricNeeds)], agreed: Need<Buffer>) -> Need<Buffer> {
     }
 }
 
-/// The only value that any transport works with, else the one that the first of them prefers.
+/// Returns the only value that any transport works with, else the one that the first of them
+/// prefers.
 fn agree<'a, T: PlanSpelling + PartialEq>(
     key: &str,
     all: impl Iterator<Item = (&'a str, Need<T>)>,

@@ -24,7 +24,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The transports of this repository.
+    /// Returns the transports of this repository.
     pub fn builtin() -> Self {
         Self { entries: vec![ideal::entry()] }.with_catalogue::<Builtin>()
     }
@@ -45,7 +45,7 @@ impl Registry {
         self
     }
 
-    /// All transports, in the order of registration.
+    /// Returns all transports, in the order of registration.
     pub fn about(&self) -> Vec<TransportInfo> {
         let lower = |name: &str| {
             let of_name = self.entries.iter().filter(|entry| entry.name == name);
@@ -55,7 +55,7 @@ impl Registry {
         about.map(|about| TransportInfo { best_effort: lower(about.name), ..about }).collect()
     }
 
-    /// The packets of all transports that have some.
+    /// Returns the packets of all transports that have some.
     pub fn wires(&self) -> Vec<WireFormat> {
         self.entries.iter().filter_map(|entry| (entry.wire)()).collect()
     }

@@ -23,7 +23,7 @@ use super::erased::{
 use crate::simulation::status::CompletedRun;
 use crate::simulation::{Configs, SimulationTask, simulate_transport};
 
-/// The entry of transport `T`.
+/// Returns the entry of transport `T`.
 pub(super) fn entry<T: RegisteredTransport>() -> RegistryEntry {
     RegistryEntry {
         name: T::NAME,

@@ -40,12 +40,12 @@ impl TransportSpec {
         Self { name: names.join("+"), tables }
     }
 
-    /// The name of the transport; of several, their names joined by `+`.
+    /// Returns the name of the transport; of several, their names joined by `+`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names of the transports, in the order of the tenants that use them.
+    /// Returns the names of the transports, in the order of the tenants that use them.
     pub fn names(&self) -> Vec<&str> {
         self.tables.iter().map(|read| read.table.name.as_str()).collect()
     }
@@ -65,7 +65,7 @@ impl TransportSpec {
         self.tables.iter().map(share).fold(0.0, f64::max)
     }
 
-    /// The names of the presets, in the order of the transports.
+    /// Returns the names of the presets, in the order of the transports.
     pub(crate) fn presets(&self) -> Vec<String> {
         self.tables.iter().map(|read| read.keys.values().0).collect()
     }
@@ -146,7 +146,7 @@ impl TransportSpec {
         Ok(ValidTransport { ready, needs })
     }
 
-    /// The table, or a list of tables, with the values of all keys.
+    /// Returns the table, or a list of tables, with the values of all keys.
     pub fn value(&self) -> Value {
         match &self.tables[..] {
             [only] => only.table().into(),

@@ -1,4 +1,4 @@
-//! One `transport` table that has been read.
+//! A `transport` table of a plan, after it has been read.
 
 use std::sync::Arc;
 

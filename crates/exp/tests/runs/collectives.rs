@@ -14,7 +14,7 @@ use rampmeter_types::{Bytes, NodeId, Purpose, Rate, Rng, Span, Time};
 use rampmeter_workload::trace::write_graph_csv;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, WorkloadContext};
 
-/// A leaf-spine of `racks` racks of `hosts` hosts.
+/// Returns a leaf-spine of `racks` racks of `hosts` hosts.
 fn plan(racks: u32, hosts: u32, transport: &str, workload: &str, more: &str) -> String {
     format!(
         "seed = 3\n[topology]\nkind = \"leaf-spine\"\nracks = {racks}\nhosts-per-rack = {hosts}\n\
@@ -23,7 +23,7 @@ fn plan(racks: u32, hosts: u32, transport: &str, workload: &str, more: &str) -> 
     )
 }
 
-/// The results of a plan: the summary, the rows of flows by number, and all bytes.
+/// Returns the results of a plan: the summary, the rows of flows by number, and all bytes.
 fn results(text: &str) -> (Summary, BTreeMap<u64, usize>, FlowColumns, Vec<Vec<u8>>) {
     let plan = Plan::from_toml(text, "plan", &Registry::builtin()).unwrap();
     let plan = plan.check("plan", Path::new(".")).unwrap_or_else(|error| panic!("{error}"));
@@ -36,7 +36,7 @@ fn results(text: &str) -> (Summary, BTreeMap<u64, usize>, FlowColumns, Vec<Vec<u
     (summary, by_number, flows, bytes)
 }
 
-/// The graph of a plan.
+/// Returns the graph of a plan.
 fn graph(text: &str) -> Graph {
     let plan = Plan::from_toml(text, "plan", &Registry::builtin()).unwrap();
     let context = WorkloadContext {

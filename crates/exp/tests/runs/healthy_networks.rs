@@ -104,7 +104,7 @@ impl Draw {
         switches + 1
     }
 
-    /// The numbers below `n`, in a random order half of the time.
+    /// Returns the numbers below `n`, in a random order half of the time.
     fn order(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         if self.chance(0.5) {

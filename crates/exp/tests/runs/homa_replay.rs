@@ -56,7 +56,7 @@ fn replay(name: &str, seed: u64) -> Option<Replay> {
     Some(Replay { ours, theirs, summary })
 }
 
-/// The mean and the 99th percentile of slowdowns, by nearest rank.
+/// Returns the mean and the 99th percentile of slowdowns, by nearest rank.
 fn mean_and_p99(mut slowdowns: Vec<f64>) -> [f64; 2] {
     slowdowns.sort_by(f64::total_cmp);
     let mean = slowdowns.iter().sum::<f64>() / slowdowns.len() as f64;

@@ -6,7 +6,7 @@ use rampmeter_exp::{NullObserver, Plan, Registry, run};
 use rampmeter_metrics::columns::read_rows;
 use rampmeter_metrics::series::HostRow;
 
-/// The names of hosts in the results of a star of hosts.
+/// Returns the names of hosts in the results of a star of hosts.
 fn names(hosts: &str) -> Option<Vec<String>> {
     let text = format!(
         "transport = {{ name = 'homa' }}\n[topology]\nkind = 'links'\nhosts = {hosts}\n\

@@ -10,7 +10,7 @@ use rampmeter_testkit::here;
 use rampmeter_testkit::suite::each_seed;
 use rampmeter_types::{Purpose, Rng};
 
-/// A fat-tree of 16 hosts.
+/// Returns a fat-tree of 16 hosts.
 fn plan(transport: &str, workload: &str) -> String {
     format!(
         "seed = 3\n[topology]\nkind = \"fat-tree\"\nk = 4\n[transport]\nname = \"{transport}\"\n\
@@ -27,7 +27,7 @@ fn results(text: &str) -> (Summary, FlowColumns) {
     (summary, flows)
 }
 
-/// The delivery of the flow in a row.
+/// Returns the delivery of the flow in a row.
 fn end(flows: &FlowColumns, row: usize) -> u64 {
     flows.arrival_ps[row] + flows.fct_ps[row].unwrap()
 }

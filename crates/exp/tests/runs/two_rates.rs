@@ -18,7 +18,7 @@ fn topology(gbps: &[u32]) -> String {
     format!("[topology]\nkind = \"links\"\nhosts = 4\nswitches = {n}\nlinks = [\n{links}]\n")
 }
 
-/// The summary and the slowdowns of a transport's flows.
+/// Returns the summary and the slowdowns of a transport's flows.
 fn results(topology: &str, transport: &str, workload: &str, csv: &str) -> (Summary, Vec<f64>) {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("f.csv"), csv).unwrap();

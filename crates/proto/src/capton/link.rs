@@ -15,9 +15,9 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Before every flow.
+    /// Position before every flow.
     pub(super) const FIRST: Self = Self { remaining: RemainingSize::MIN, arrival: 0 };
-    /// After every flow.
+    /// Position after every flow.
     const LAST: Self = Self { remaining: RemainingSize::MAX, arrival: u64::MAX };
 }
 

@@ -117,8 +117,8 @@ const ROOT: u32 = u32::MAX;
 const MEMBERS_MAX: usize = 1 << 28;
 
 impl Network {
-    /// A network of levels, hosts first. Members of the last level are joined by switches that
-    /// never limit.
+    /// Returns a network of levels, hosts first. Members of the last level are joined by switches
+    /// that never limit.
     ///
     /// # Errors
     /// Levels that do not fit together.
@@ -199,7 +199,7 @@ impl Network {
         changed
     }
 
-    /// A leaf-spine network. `core` is the sum of a rack's uplinks.
+    /// Returns a leaf-spine network. `core` is the sum of a rack's uplinks.
     ///
     /// # Errors
     /// No racks or no hosts.
@@ -248,7 +248,7 @@ impl Network {
         link.0 < 2 * self.n_hosts
     }
 
-    /// All links, in the order of their numbers.
+    /// Returns all links, in the order of their numbers.
     pub fn links(&self) -> impl Iterator<Item = LinkId> {
         (0..self.capacities.len() as u32).map(LinkId)
     }
@@ -300,7 +300,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// All links: access links first, then core links from the racks upwards.
+    /// Returns all links: access links first, then core links from the racks upwards.
     #[inline]
     pub fn links(&self) -> &[LinkId] {
         &self.links[..usize::from(self.len)]

@@ -158,7 +158,7 @@ impl Scheduler {
         self.flows.is_empty()
     }
 
-    /// Flows examined so far, for measurements.
+    /// Returns the flows examined so far, for measurements.
     pub fn n_flows_examined(&self) -> u64 {
         self.examined
     }

@@ -56,7 +56,7 @@ impl<C: CentralScheme> CentralAgent<C> {
         self.requests.stats
     }
 
-    /// Flows that are not over.
+    /// Returns the flows that are not over.
     pub fn flows(&self) -> usize {
         self.requests.flows().count()
     }

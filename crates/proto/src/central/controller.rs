@@ -160,7 +160,7 @@ const QUERIES_MAX: u8 = 16;
 /// Content of the last order of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LastOrder<G> {
-    /// This controller has given none.
+    /// No order of this controller.
     None,
     /// GRANT, or STOP.
     Order(Option<G>),
@@ -218,7 +218,7 @@ impl<S: Schedule> Controller<S> {
         self.stats
     }
 
-    /// Flows in the register.
+    /// Returns the flows in the register.
     pub fn flows(&self) -> usize {
         self.register.len()
     }
@@ -312,7 +312,7 @@ impl<S: Schedule> Controller<S> {
         end.min(self.timers.next())
     }
 
-    /// The next order to send.
+    /// Returns the next order to send.
     #[inline]
     pub fn poll_order(&mut self) -> Option<Order<S::Grant>> {
         self.orders.pop_front()
@@ -364,7 +364,7 @@ impl<S: Schedule> Controller<S> {
         self.orders.push_back(Order { host: id.src(), number: id.number(), order: last, grant });
     }
 
-    /// The flow should have completed.
+    /// Handles the predicted completion of a flow.
     fn on_predicted_end(&mut self, now: Time, id: FlowId) {
         let at = now + self.config.query_timeout;
         let entry = self.register.get_mut(&id).expect("an active flow is in the register");

@@ -12,7 +12,7 @@ use super::remaining::RemainingSize;
 pub struct FlowId(pub u64);
 
 impl FlowId {
-    /// Flow `number` of host `src`.
+    /// Returns the flow `number` of host `src`.
     pub(crate) fn new(src: NodeId, number: u32) -> Self {
         Self(u64::from(src.get()) << 32 | u64::from(number))
     }

@@ -15,9 +15,9 @@ const PER_BYTE: i128 = 8 * PS_PER_SECOND as i128;
 pub struct RemainingSize(i128);
 
 impl RemainingSize {
-    /// Less than the remaining size of any flow.
+    /// Lower bound of the remaining size of any flow.
     pub(crate) const MIN: Self = Self(i128::MIN);
-    /// More than the remaining size of any flow.
+    /// Upper bound of the remaining size of any flow.
     pub(crate) const MAX: Self = Self(i128::MAX);
 
     /// Returns this many bytes.

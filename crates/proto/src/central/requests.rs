@@ -99,7 +99,7 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
         self.flows.len()
     }
 
-    /// Flows by number.
+    /// Returns the flows by number.
     pub(super) fn flows(&self) -> impl Iterator<Item = (MsgId, &F)> {
         self.flows.iter().map(|(&msg, requesting)| (msg, &requesting.flow))
     }
@@ -167,7 +167,7 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
         }
     }
 
-    /// The next request that is due. To be followed by [`RequestingFlows::request`].
+    /// Returns the next request that is due. To be followed by [`RequestingFlows::request`].
     pub(super) fn poll_due(&mut self, now: Time) -> Option<DueRequest> {
         while let Some((at, msg)) = self.timers.pop_due(now) {
             if self.flows.get(&msg).is_none_or(|requesting| requesting.due != at) {

@@ -41,9 +41,9 @@ pub trait OrderFormats: Formats {
 /// A header of a transport with a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CentralHeader<O> {
-    /// Between hosts and controllers.
+    /// Control message between a host and a controller.
     Order(O),
-    /// Between hosts.
+    /// Segment between hosts.
     Tcp(TcpHeader),
 }
 

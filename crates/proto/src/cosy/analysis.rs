@@ -59,7 +59,7 @@ pub fn queueing_bound(switches: u32, slots: u32, ratio: u32, packet: Bytes, rate
     rate.tx_time(packet).scale_floor(pairs * others, u64::from(ratio))
 }
 
-/// Virtual links up to which queues fit into `buffer`, K* = S / (#H p) (§3.4).
+/// Returns the virtual links up to which queues fit into `buffer`, K* = S / (#H p) (§3.4).
 pub fn slots_max(buffer: Bytes, switches: u32, packet: Bytes) -> u32 {
     let slots = buffer.get() / (u64::from(switches) * packet.get());
     u32::try_from(slots).unwrap_or(u32::MAX)

@@ -402,7 +402,7 @@ fn check(slots: u32, [losses, duplicates, crashes]: [u32; 3], states_min: usize)
     assert!(states >= states_min, "{states} states");
 }
 
-/// Both senders have something for both receivers.
+/// Messages of both senders to both receivers.
 const CROSSED: [(u64, u32, u32); 4] = [(0, 0, 2), (100, 1, 3), (1_200, 0, 3), (1_300, 1, 2)];
 
 #[test]

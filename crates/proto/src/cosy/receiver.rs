@@ -28,7 +28,7 @@ pub(super) struct Progress {
     slots: u32,
     /// True if its sender is known to send it.
     is_admitted: bool,
-    /// Until when it is held.
+    /// Time until which it is held.
     hold_until: Time,
     /// Earliest time of the next rsvp for it.
     pause_until: Time,
@@ -38,7 +38,7 @@ pub(super) struct Progress {
 
 type RxFlow = ArrivingFlow<Progress>;
 
-/// One of the K slots.
+/// State of one of the K slots.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     flow: u32,
@@ -129,7 +129,7 @@ impl Receiver {
         self.send_rsvps(now, cx);
     }
 
-    /// The sender of a message that is held has a free slot: the message need not pause any longer.
+    /// Ends the pause of a message that is held, as its sender has a free slot.
     fn on_repeated_request(&mut self, now: Time, idx: u32, cx: &mut ReceiverContext<'_>) {
         let state = &mut self.flows[idx].state;
         if state.slots == 0 && !state.is_pending && now < state.hold_until {
@@ -227,8 +227,7 @@ impl Receiver {
         cx.out.send(flow.announcement.src, flow.announcement.msg, header);
     }
 
-    /// A part of a message has arrived. `seq`, `number`, `rx_slot` and `last` are those of the
-    /// header.
+    /// Handles a data packet. `seq`, `number`, `rx_slot` and `last` are those of the header.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -424,7 +423,7 @@ impl Receiver {
         }
     }
 
-    /// A peer has lost its state.
+    /// Removes the messages of a peer that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, cx: &mut ReceiverContext<'_>) {
         let of_peer = self.flows.iter().filter(|(_, flow)| flow.announcement.src == peer);
         let of_peer: Vec<u32> = of_peer.map(|(idx, _)| idx).collect();
@@ -484,7 +483,7 @@ impl Receiver {
         self.rng = rng;
     }
 
-    /// Messages that are known, and slots in use.
+    /// Returns the messages that are known, and slots in use.
     pub(super) fn state(&self) -> (usize, usize) {
         (self.flows.len(), self.slots.len() - self.free.len())
     }

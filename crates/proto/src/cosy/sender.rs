@@ -210,7 +210,7 @@ impl Sender {
         self.messages.get(tx_slot).filter(is_it)
     }
 
-    /// The message is not admitted.
+    /// Handles the rejection of a message.
     pub(super) fn on_reject(
         &mut self,
         tx_slot: u32,
@@ -222,7 +222,7 @@ impl Sender {
         }
     }
 
-    /// The receiver has everything.
+    /// Handles the completion of a message.
     pub(super) fn on_complete(
         &mut self,
         tx_slot: u32,
@@ -248,7 +248,7 @@ impl Sender {
         }
     }
 
-    /// A peer has lost its state.
+    /// Removes the messages to a peer that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<CosyHeader>) {
         let to_peer = self.messages.iter().filter(|(_, m)| m.dst == peer);
         let to_peer: Vec<u32> = to_peer.map(|(slot, _)| slot).collect();
@@ -385,7 +385,7 @@ impl Sender {
         reservations.map(|r| (r.seq, r.link, r.route)).collect()
     }
 
-    /// Messages whose outcome is not known, and slots in use.
+    /// Returns the messages whose outcome is not known, and slots in use.
     pub(super) fn state(&self) -> (usize, usize) {
         (self.messages.len(), self.slots.iter().flatten().count())
     }

@@ -128,7 +128,7 @@ impl CosySwitch {
         links + links * place
     }
 
-    /// Virtual links that are reserved at `now`.
+    /// Returns the virtual links that are reserved at `now`.
     pub fn reserved(&self, now: Time) -> usize {
         self.table.iter().flatten().filter(|reservation| reservation.lease_end > now).count()
     }

@@ -72,7 +72,7 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
     assert_eq!(path_of(7, route), None);
 }
 
-/// Between hosts as in simulations, the longest packet of best-effort traffic may be in the way at
+/// Between hosts as in simulations, the longest packet of best-effort traffic may delay data at
 /// every port. Hosts' packets have the length of hosts.
 #[test]
 fn best_effort_traffic_between_hosts_is_granted_its_packets() {

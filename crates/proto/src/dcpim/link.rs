@@ -182,7 +182,7 @@ impl Links {
         if idx < n { &mut self.running[idx] } else { &mut self.building[idx - n] }
     }
 
-    /// Link `idx` if it is due at `now`.
+    /// Returns the link `idx` if it is due at `now`.
     pub(super) fn due_link(&mut self, idx: usize, now: Time) -> Option<Link> {
         let link = *self.link_mut(idx);
         match link.timer {

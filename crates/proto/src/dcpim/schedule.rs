@@ -80,7 +80,7 @@ impl Schedule {
         Self { phase: number as u32, stage: 0, at, clock: self.clock }
     }
 
-    /// The origin of the host's clock.
+    /// Returns the origin of the host's clock.
     pub fn clock(&self) -> ClockOrigin {
         self.clock
     }

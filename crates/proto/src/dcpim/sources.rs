@@ -23,9 +23,9 @@ type Key = (u32, u64, Reverse<u64>);
 enum Flows {
     #[default]
     None,
-    /// The slot of the only one.
+    /// Slot of the only flow.
     One(u32),
-    /// Their place in [`Several::sources`].
+    /// Index of the source in [`MultiFlowSources::sources`].
     Several(u32),
 }
 

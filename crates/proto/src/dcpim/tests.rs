@@ -32,7 +32,7 @@ mod config {
     use super::super::config::*;
     use rampmeter_types::{FabricFacts, Rate, Span};
 
-    /// The paper's network (§3.4): 5.8 us and 5.2 us round trips at 100 Gbit/s.
+    /// Returns the paper's network (§3.4): 5.8 us and 5.2 us round trips at 100 Gbit/s.
     fn facts() -> FabricFacts {
         FabricFacts {
             n_hosts: 144,
@@ -207,8 +207,8 @@ mod matching {
         assert_eq!((out.len(), inbox.late_offers()), (3, 0));
     }
 
-    /// A random bipartite graph of `n` receivers and `n` senders with mean degree `degree`, as
-    /// the senders that each receiver has flows from.
+    /// Returns a random bipartite graph of `n` receivers and `n` senders with mean degree `degree`,
+    /// as the senders that each receiver has flows from.
     fn graph(n: usize, degree: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
         let mut edges = vec![Vec::new(); n];
         for _ in 0..n * degree {
@@ -302,7 +302,7 @@ mod matching {
         }
     }
 
-    /// The size of a maximum matching, by augmenting paths.
+    /// Returns the size of a maximum matching, by augmenting paths.
     fn maximum_matching(edges: &[Vec<usize>]) -> usize {
         fn augment(
             r: usize,

@@ -103,8 +103,8 @@ impl Allocator {
         }
     }
 
-    /// The same, but a pair that had no demand for a while precedes those that were served in the
-    /// meantime. Without this, a pair that becomes active is queued last.
+    /// Returns the same, but a pair that had no demand for a while precedes those that were served
+    /// in the meantime. Without this, a pair that becomes active is queued last.
     #[must_use]
     pub fn with_history(self) -> Self {
         Self { last: Some(IdMap::default()), ..self }

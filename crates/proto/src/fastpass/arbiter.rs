@@ -219,8 +219,8 @@ impl SlotArbiter {
         }
     }
 
-    /// The other arbiter is alive: a standby that had taken over forgets its clients, which will
-    /// send requests to the other.
+    /// Handles a watchdog of the other arbiter. A standby that had taken over forgets its clients,
+    /// which will send requests to the other.
     fn on_watchdog(&mut self, now: Time, fastpass: &Fastpass) {
         if self.is_standby {
             if !self.is_passive(now, fastpass) {
@@ -344,7 +344,7 @@ impl HostPolicy for FastpassArbiter {
     }
 }
 
-/// Bytes of allocations to `n_hosts` hosts, each of a whole batch of `batch` slots.
+/// Returns the bytes of allocations to `n_hosts` hosts, each of a whole batch of `batch` slots.
 pub fn allocation_bytes(n_hosts: u32, header: Bytes, batch: u32) -> Bytes {
     let longest = header.get() + 22 + 4 * u64::from(batch);
     Bytes::new(longest * u64::from(n_hosts))

@@ -22,12 +22,12 @@ pub(super) struct Progress {
 pub(super) type TxFlow = OutgoingFlow<Progress>;
 
 impl TxFlow {
-    /// Packets that wait to be sent.
+    /// Returns the packets that wait to be sent.
     pub(super) fn unsent(&self) -> u32 {
         self.packets - self.state.next + self.state.lost.len() as u32
     }
 
-    /// Packets that have not been acknowledged.
+    /// Returns the packets that have not been acknowledged.
     pub(super) fn remaining(&self) -> u32 {
         self.packets - self.state.acked.len()
     }

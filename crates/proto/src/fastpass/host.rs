@@ -56,7 +56,7 @@ impl FastpassHost {
         self.stats
     }
 
-    /// More packets of the flow in `slot` wait.
+    /// Adds `packets` of the flow in `slot` to the queue.
     fn add_demand(&mut self, now: Time, slot: u32, dst: NodeId, packets: u32) {
         self.unsent += packets;
         match &mut self.schedule {

@@ -52,7 +52,8 @@ use crate::registered::{
 use crate::toolkit::{Segmentation, phost_study_buffer};
 use config::Model;
 
-/// The rate of the arbiter's link: allocations to all hosts take at most nine tenths of a batch.
+/// Returns the rate of the arbiter's link: allocations to all hosts take at most nine tenths of a
+/// batch.
 fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
     match keys.model {
         Model::Slots => {
@@ -104,9 +105,9 @@ impl RegisteredTransport for FastpassTransport {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to answer every
-    /// host in every batch. So it has enough interfaces of the speed of the fastest link for that.
-    /// The link of the epoch model is as fast as a host's.
+    /// Returns the ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to
+    /// answer every host in every batch. So it has enough interfaces of the speed of the fastest
+    /// link for that. The link of the epoch model is as fast as a host's.
     fn needs(keys: &FastpassConfig, facts: &FabricFacts) -> FabricNeeds {
         let (rate, place) = (arbiter_rate(keys, facts), ArbiterPlace::FirstRack);
         let arbiter = ArbiterNeed { rate, place };

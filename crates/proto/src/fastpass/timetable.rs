@@ -112,7 +112,7 @@ impl Timetable {
         }
     }
 
-    /// More packets wait for slots.
+    /// Adds `packets` to the demand for slots to `dst`.
     pub(super) fn add_demand(&mut self, now: Time, dst: u16, packets: u32) {
         if self.unsent == 0 {
             (self.last_exchange_at, self.unanswered_since) = (now, now);
@@ -173,7 +173,7 @@ impl Timetable {
         out.send_sized(arbiter, MsgId::default(), request, fastpass.control_bytes(&request));
     }
 
-    /// Slots from an arbiter.
+    /// Handles an allocation of slots by an arbiter.
     pub(super) fn on_allocation(
         &mut self,
         now: Time,

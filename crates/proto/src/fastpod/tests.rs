@@ -32,7 +32,7 @@ fn alike(config: FastpodConfig, racks: u16, per_rack: u16) -> Arc<Fastpod> {
     spread(config, racks, per_rack, 0, 1)
 }
 
-/// The same with cables that are longer by up to `spread_ns`.
+/// Returns the same with cables that are longer by up to `spread_ns`.
 fn spread(
     config: FastpodConfig,
     racks: u16,
@@ -58,7 +58,7 @@ fn fill(run: &mut Run, n_hosts: u32, messages: usize, us: u64, seed: u64) {
     }
 }
 
-/// Everything arrived once, and nothing but unscheduled cells met anything.
+/// Asserts that every message arrived once and only unscheduled cells collided.
 fn assert_all_fine(run: &Run) {
     assert_eq!(run.violations, []);
     let n = run.messages.len();
@@ -338,7 +338,7 @@ fn a_deferred_message_is_not_forgotten() {
     assert!(run.delivered[&long] > us(500));
 }
 
-/// Without an arbiter messages fail in the end.
+/// Messages fail if there is no arbiter.
 #[test]
 fn messages_fail_without_an_arbiter() {
     let fastpod = alike(FastpodConfig { attempts_max: 3, ..config() }, 2, 4);

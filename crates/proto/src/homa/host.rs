@@ -109,7 +109,7 @@ impl HomaHost {
         self.on_data(now, packet, slot, seq)
     }
 
-    /// An answer has arrived: its request has arrived.
+    /// Handles an answer, which acknowledges its request.
     fn on_answer(&mut self, src: NodeId, answers: u32) {
         let Some(flow) = answers.checked_sub(1) else { return };
         if let Some((slot, msg)) = self.requests.close(src, flow) {

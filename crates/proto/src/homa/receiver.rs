@@ -221,7 +221,7 @@ impl Receiver {
         }
     }
 
-    /// A packet that was sent without a grant.
+    /// Handles a packet that was sent without a grant.
     pub(super) fn on_unscheduled(
         &mut self,
         slot: u32,
@@ -293,7 +293,7 @@ impl Receiver {
         )
     }
 
-    /// The sender is alive, but has shorter messages.
+    /// Handles BUSY: the sender is alive, but has shorter messages.
     pub(super) fn on_busy(
         &mut self,
         now: Time,

@@ -34,7 +34,7 @@ impl Requests {
         self.due.front().map_or(Time::NEVER, |&(at, ..)| at)
     }
 
-    /// A request is sent.
+    /// Notes a request that is sent.
     pub(super) fn open(&mut self, dst: NodeId, flow: u32, slot: (u32, MsgId)) {
         self.open.insert((dst.get(), flow), slot);
     }
@@ -44,13 +44,13 @@ impl Requests {
         self.open.remove(&(dst.get(), flow))
     }
 
-    /// A request has arrived; it is acknowledged at `until` if it has no answer by then.
+    /// Handles a request. It is acknowledged at `until` if it has no answer by then.
     pub(super) fn on_request(&mut self, until: Time, of: Announcement) {
         self.unanswered.entry(of.src.get()).or_default().push_back(of);
         self.due.push_back((until, of.src, of.flow));
     }
 
-    /// The request that a message for `dst` answers.
+    /// Returns the request that a message for `dst` answers.
     pub(super) fn take_answered(&mut self, dst: NodeId) -> Option<Announcement> {
         let unanswered_of = self.unanswered.get_mut(&dst.get())?;
         let of = unanswered_of.pop_front();
@@ -60,7 +60,7 @@ impl Requests {
         of
     }
 
-    /// A request that has waited for its answer for long enough.
+    /// Returns a request that has waited for its answer for long enough.
     pub(super) fn next_due(&mut self, now: Time) -> Option<Announcement> {
         while self.deadline() <= now {
             let (_, src, flow) = self.due.pop_front()?;
@@ -72,7 +72,7 @@ impl Requests {
         None
     }
 
-    /// A host has lost its state.
+    /// Removes the requests of a host that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId) {
         self.unanswered.remove(&peer.get());
         self.due.retain(|&(_, src, _)| src != peer);

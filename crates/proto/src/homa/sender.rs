@@ -314,7 +314,7 @@ impl Sender {
         }
     }
 
-    /// An unscheduled packet has arrived.
+    /// Handles the acknowledgement of an unscheduled packet.
     pub(super) fn on_sack(&mut self, now: Time, slot: u32, msg: MsgId, seq: u32, homa: &Homa) {
         let due = |peer| now + homa.timeout_of(peer);
         let Some(flow) = self.flows.on_response_from(slot, msg, due) else { return };

@@ -33,7 +33,7 @@ fn submit(host: &mut HomaHost, msg: u32, dst: u32, size: u64) {
     host.submit(Time::ZERO, Message::new(MsgId::new(msg), NodeId::new(dst), Bytes::new(size)));
 }
 
-/// All packets that a host sends now.
+/// Returns all packets that a host sends now.
 fn sent(host: &mut HomaHost, now: Time) -> Vec<Packet<HomaHeader>> {
     std::iter::from_fn(|| host.poll_transmit(now)).collect()
 }

@@ -60,7 +60,7 @@ const DROP_ABOVE_PACKETS: u64 = 4;
 const DEEP: Bytes = Bytes::new(4_000_000_000);
 
 impl HomaConfig {
-    /// Ports that drop nothing, a path for each packet.
+    /// Returns the ports that drop nothing, a path for each packet.
     fn needs(&self) -> FabricNeeds {
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(DEEP)),

@@ -40,20 +40,20 @@ impl Record {
         u32::from(self.0[at]) << 16 | u32::from(self.0[at + 1])
     }
 
-    /// Bytes that waited.
+    /// Returns the bytes that waited.
     #[inline]
     pub fn queued(self) -> u32 {
         self.word(4)
     }
 
-    /// Bytes per picosecond that the link carries.
+    /// Returns the bytes per picosecond that the link carries.
     #[inline]
     pub fn bytes_per_ps(self) -> f64 {
         let code = u32::from(self.0[6]);
         f64::from(code & 0xfff) * f64::from(1u32 << (code >> 12)) * 1.25e-7
     }
 
-    /// Bytes that the port has sent from `earlier` to this record.
+    /// Returns the bytes that the port has sent from `earlier` to this record.
     #[inline]
     pub fn sent_since(self, earlier: Self) -> u32 {
         self.word(2).wrapping_sub(earlier.word(2))

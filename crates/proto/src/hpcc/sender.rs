@@ -197,7 +197,7 @@ impl Sender {
         });
     }
 
-    /// An acknowledgement, or a NACK.
+    /// Handles an acknowledgement or a NACK.
     pub(super) fn on_ack(
         &mut self,
         now: Time,

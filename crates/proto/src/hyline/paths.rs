@@ -28,7 +28,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// All links.
+    /// Returns all links.
     pub fn all(&self) -> &[u32] {
         &self.links[..usize::from(self.len)]
     }

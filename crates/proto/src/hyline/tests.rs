@@ -42,7 +42,7 @@ fn arrival(id: u64, src: u32, dst: u32, kb: u64) -> Arrival {
     Arrival { id: FlowId(id), src, dst, remaining: Bytes::new(kb * 1_000) }
 }
 
-/// Flows with their paths; `None` for those that stop.
+/// Returns the flows with their paths; `None` for those that stop.
 fn as_paths(changes: &[Change<PathGrant>]) -> Vec<(u64, Option<Option<u16>>)> {
     changes.iter().map(|change| (change.flow.0, change.grant.map(|grant| grant.path))).collect()
 }

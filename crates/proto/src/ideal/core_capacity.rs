@@ -37,7 +37,7 @@ struct Tier {
 }
 
 impl CoreCapacity {
-    /// The core of a network with `paths`. Its links have the rate `link`, the slowest host
+    /// Returns the core of a network with `paths`. Its links have the rate `link`, the slowest host
     /// `access`.
     pub fn new(paths: &RegularPaths, link: Rate, access: Rate) -> Self {
         let capacity = |links: u64| {

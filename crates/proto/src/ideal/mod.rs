@@ -29,11 +29,11 @@
 //! none can receive, any more. Between two events it changes nothing: rates are constant then.
 //!
 //! Hazards: a pass must give each flow the capacity that earlier flows leave, or the allocation is
-//! not maximal (`matchings_of_the_ideal_scheduler_are_maximal`). Service is rounded down and times of completion are
-//! rounded up, so a flow is complete at its time of completion. Numbers of flows are the last key
-//! of the order: simultaneous flows must have the same results in any order of submission.
-//! Capacities of a core are rounded up to multiples of the slowest host's rate, so that flows
-//! between hosts of one rate get all or nothing.
+//! not maximal (`matchings_of_the_ideal_scheduler_are_maximal`). Service is rounded down and times
+//! of completion are rounded up, so a flow is complete at its time of completion. Numbers of flows
+//! are the last key of the order: simultaneous flows must have the same results in any order of
+//! submission. Capacities of a core are rounded up to multiples of the slowest host's rate, so that
+//! flows between hosts of one rate get all or nothing.
 
 mod core_capacity;
 
@@ -61,12 +61,12 @@ pub struct IdealConfig {
 }
 
 impl IdealConfig {
-    /// Packets of the `paper` presets of transports.
+    /// Returns the packets of the `paper` presets of transports.
     pub fn paper() -> Self {
         Self { padding: Padding::Exact, reach: Reach::Wide }
     }
 
-    /// Packets of the `reference` presets of transports.
+    /// Returns the packets of the `reference` presets of transports.
     pub fn reference() -> Self {
         Self { padding: Padding::Full, reach: Reach::Wide }
     }

@@ -184,7 +184,7 @@ pub fn key_infos<K: Keys>() -> Vec<KeyInfo> {
     infos
 }
 
-/// The names of the fields that a preset sets, in their order; others follow.
+/// Returns the names of the fields that a preset sets, in their order; others follow.
 fn field_order<K: Keys>() -> Vec<String> {
     let Ok(text) = serde_json::to_string(&K::default()) else { return Vec::new() };
     let mut names: Vec<(usize, String)> = Vec::new();
@@ -254,7 +254,7 @@ fn plain_kind(schema: &Value) -> KeyKind {
     }
 }
 
-/// The names of an enumeration, with or without documentation.
+/// Returns the names of an enumeration, with or without documentation.
 fn choices(definition: &Value, described: impl Fn(&Value) -> String) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     if let Some(names) = definition.get("enum").and_then(Value::as_array) {

@@ -30,7 +30,7 @@ impl NdpHost {
         self.stats
     }
 
-    /// A data packet has arrived, or return.
+    /// Handles a data packet that has arrived, or returned.
     #[inline]
     fn on_data(&mut self, now: Time, packet: &Packet<NdpHeader>) -> Receipt {
         let NdpHeader::Data { flow, tx_slot, seq, size } = packet.header else {

@@ -83,7 +83,8 @@ impl RegisteredTransport for NdpTransport {
         }
     }
 
-    /// Ports with a data queue of eight packets and a header queue of as many bytes (section 3).
+    /// Returns the ports with a data queue of eight packets and a header queue of as many bytes
+    /// (section 3).
     fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
         let (data, trim) = keys.switch_ports.memory(keys.payload + keys.header);
         FabricNeeds {

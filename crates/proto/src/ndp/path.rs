@@ -70,7 +70,7 @@ impl Paths {
         rng.shuffle(&mut self.order);
     }
 
-    /// A packet of a path was acknowledged, or refused or lost.
+    /// Notes that a packet of a path was acknowledged, refused or lost.
     #[inline]
     pub(super) fn on_answer(&mut self, path: u16, n: u16, is_bad: bool) {
         if path >= n {

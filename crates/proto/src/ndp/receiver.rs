@@ -73,7 +73,7 @@ impl Receiver {
         if self.queue.is_empty() { Time::NEVER } else { self.next_pull }
     }
 
-    /// A data packet has arrived.
+    /// Handles a data packet.
     pub(super) fn on_data(
         &mut self,
         now: Time,
@@ -129,7 +129,7 @@ impl Receiver {
         receipt
     }
 
-    /// The flow is complete: its pulls are not needed any more.
+    /// Removes the pulls of a complete flow.
     fn complete(&mut self, slot: u32, arrival: &Arrival, out: &mut Output<NdpHeader>) {
         let state = &mut self.flows[slot].state;
         self.queue.remove(slot, &mut state.queued);
@@ -140,7 +140,7 @@ impl Receiver {
         }
     }
 
-    /// One pull more for a flow: sent with the answer, or queued.
+    /// Adds a pull for a flow: sent with the answer, or queued.
     fn add_pull(&mut self, now: Time, slot: u32, ndp: &Ndp, stats: &mut NdpStats) {
         let idle = self.queue.is_empty() && now >= self.next_pull;
         let flow = &mut self.flows[slot];
@@ -225,7 +225,7 @@ impl Receiver {
     }
 }
 
-/// The answer to a packet: an acknowledgement, or a refusal.
+/// Returns the answer to a packet: an acknowledgement, or a refusal.
 fn make_answer(arrival: &Arrival, cumulative: u32, pull: u32) -> NdpHeader {
     let &Arrival { announcement: Announcement { tx_slot, packets, .. }, seq, path, is_trimmed } =
         arrival;

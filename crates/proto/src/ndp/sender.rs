@@ -54,7 +54,7 @@ impl Window {
         self.retransmit_queue.len() as u32 + (packets - self.next)
     }
 
-    /// The next packet to send.
+    /// Returns the next packet to send.
     fn take(&mut self, packets: u32) -> Option<u32> {
         while let Some(seq) = self.retransmit_queue.pop_front() {
             if !self.acked.contains(seq) {
@@ -182,7 +182,7 @@ impl Sender {
         }
     }
 
-    /// The receiver answers packet `seq`, which took `path`: it has arrived, or was trimmed.
+    /// Handles the answer to packet `seq`, which took `path`: it has arrived, or was trimmed.
     pub(super) fn on_answer(
         &mut self,
         now: Time,
@@ -229,7 +229,7 @@ impl Sender {
         self.enqueue_ready(tx_slot);
     }
 
-    /// The receiver pulls.
+    /// Handles a pull.
     pub(super) fn on_pull(&mut self, now: Time, slot: u32, msg: MsgId, pull: u32, ndp: &Ndp) {
         let Some(flow) = self.flows.get_current(slot, msg) else { return };
         flow.state.pull(pull);
@@ -238,7 +238,7 @@ impl Sender {
         self.enqueue_ready(slot);
     }
 
-    /// The header of packet `seq` has returned: a queue on its path was full.
+    /// Handles the returned header of packet `seq`: a queue on its path was full.
     pub(super) fn on_returned(&mut self, slot: u32, msg: MsgId, seq: u32, stats: &mut NdpStats) {
         let Some(flow) = self.flows.get_current(slot, msg) else { return };
         let state = &mut flow.state;

@@ -32,7 +32,7 @@ fn message(id: u32, dst: u32, packets: u64) -> Message {
     Message::new(MsgId::new(id), NodeId::new(dst), Bytes::new(packets * 1460))
 }
 
-/// All packets that a host sends now.
+/// Returns all packets that a host sends now.
 fn sent(host: &mut NdpHost, now: Time) -> Vec<Packet<NdpHeader>> {
     std::iter::from_fn(|| host.poll_transmit(now)).collect()
 }

@@ -69,8 +69,8 @@ impl RegisteredTransport for PfabricTransport {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulators of both studies
-    /// hand the whole window to the interface of a host, which drops like a port.
+    /// Returns the ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulators of
+    /// both studies hand the whole window to the interface of a host, which drops like a port.
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
         let (buffer, interface, spray) = match keys.network {

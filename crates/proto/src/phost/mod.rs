@@ -77,7 +77,7 @@ impl RegisteredTransport for PhostTransport {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports of 36 KB at 10 Gbit/s (§4.1).
+    /// Returns the ports of 36 KB at 10 Gbit/s (§4.1).
     fn needs(keys: &PhostConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),

@@ -77,10 +77,10 @@ pub(super) struct Arrivals {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wait {
     Until(Time),
-    /// Until the first instant. Then while packets arrive, until the second and until the link has
-    /// carried the free packets announced by then.
+    /// Lasts until the first instant. Then lasts while packets arrive, until the second and until
+    /// the link has carried the free packets announced by then.
     AtLeast(Time, Time),
-    /// Until an instant, or until packets cease to arrive.
+    /// Lasts until an instant, or until packets cease to arrive.
     WhileArriving(Time),
 }
 

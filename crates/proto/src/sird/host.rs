@@ -30,7 +30,7 @@ impl SirdHost {
         self.stats
     }
 
-    /// Bytes of packets that have credit of receivers and have not been sent.
+    /// Returns the bytes of packets that have credit of receivers and have not been sent.
     pub fn credit(&self) -> u64 {
         self.sender.credit()
     }

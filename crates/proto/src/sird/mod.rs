@@ -76,8 +76,8 @@ impl RegisteredTransport for SirdTransport {
         keys.segmentation()
     }
 
-    /// Ports that drop nothing, mark long queues and spray packets; one class for control packets
-    /// and one for data.
+    /// Returns the ports that drop nothing, mark long queues and spray packets; one class for
+    /// control packets and one for data.
     fn needs(keys: &SirdConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(DEEP)),

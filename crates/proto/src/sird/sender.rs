@@ -131,7 +131,7 @@ impl Sender {
         !self.shortest.is_empty()
     }
 
-    /// Bytes of packets that have credit and have not been sent.
+    /// Returns the bytes of packets that have credit and have not been sent.
     pub(super) fn credit(&self) -> u64 {
         self.credit
     }

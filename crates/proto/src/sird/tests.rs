@@ -35,7 +35,7 @@ fn submit(host: &mut SirdHost, msg: u32, dst: u32, size: u64) {
     host.submit(Time::ZERO, Message::new(MsgId::new(msg), NodeId::new(dst), Bytes::new(size)));
 }
 
-/// All packets that a host sends now.
+/// Returns all packets that a host sends now.
 fn sent(host: &mut SirdHost, now: Time) -> Vec<Packet<SirdHeader>> {
     std::iter::from_fn(|| host.poll_transmit(now)).collect()
 }
@@ -44,7 +44,7 @@ fn request(src: u32, flow: u32, size: u64) -> Packet<SirdHeader> {
     make_control(SirdHeader::Request { flow, tx_slot: flow, size }, flow, src, 0)
 }
 
-/// Packets that have credit now, by sender.
+/// Returns the packets that have credit now, by sender.
 fn credits(host: &mut SirdHost, now: Time) -> Vec<(u32, u32)> {
     let credit = |p: &Packet<SirdHeader>| match p.header {
         SirdHeader::Credit { seq, .. } => Some((p.dst.get(), seq)),

@@ -47,9 +47,9 @@ pub(crate) enum Grant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// After losses that others overtook (RFC 6675 §5).
+    /// Recovery of losses that later segments revealed (RFC 6675 §5).
     Fast(u64),
-    /// After a timeout.
+    /// Recovery after a timeout.
     Timeout(u64),
 }
 
@@ -255,7 +255,7 @@ impl Connection {
         Some(msg)
     }
 
-    /// Bytes of a message that are not acknowledged.
+    /// Returns the bytes of a message that are not acknowledged.
     pub(super) fn unacknowledged(&self, msg: MsgId) -> Option<u64> {
         let message = self.messages.iter().find(|message| message.msg == msg)?;
         Some(message.end() - self.board.una().max(message.start))

@@ -32,7 +32,8 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// Messages of which something is missing, with those of which only the connection is known.
+    /// Returns the messages of which something is missing, with those of which only the connection
+    /// is known.
     pub(super) fn len(&self, tcp: &Tcp) -> usize {
         match tcp.config.connections {
             Connections::PerMessage => self.connections.len(),

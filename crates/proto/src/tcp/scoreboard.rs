@@ -123,7 +123,7 @@ pub(super) struct Scoreboard {
 const KNOWN: usize = SACK_MAX + 1;
 
 impl Scoreboard {
-    /// Nothing sent; the first byte is `start`.
+    /// Creates a scoreboard without segments, whose first byte is `start`.
     pub(super) fn new(start: u64) -> Self {
         Self {
             segments: VecDeque::new(),
@@ -156,8 +156,8 @@ impl Scoreboard {
         self.segments.is_empty()
     }
 
-    /// Bytes in flight (RFC 6675's pipe): sent, neither arrived nor lost. Bytes that were
-    /// retransmitted all the same count twice.
+    /// Returns the bytes in flight (RFC 6675's pipe): sent, neither arrived nor lost. Bytes that
+    /// were retransmitted all the same count twice.
     pub(super) fn in_flight(&self) -> u64 {
         self.next - self.una - self.sacked - self.lost + self.doubled
     }

@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// Messages that are not over.
+    /// Returns the messages that are not over.
     pub(super) fn len(&self) -> usize {
         self.by_message.len()
     }

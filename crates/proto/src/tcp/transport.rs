@@ -71,9 +71,9 @@ impl TcpConfig {
         Segmentation::new(payload, header, padding)
     }
 
-    /// Ports of one class with room for `switch-queue-packets`, a path for each message or, if
-    /// connections stay, for each pair of hosts. Interfaces request packets, as kernels keep the
-    /// queues of their own interfaces short.
+    /// Returns the ports of one class with room for `switch-queue-packets`, a path for each message
+    /// or, if connections stay, for each pair of hosts. Interfaces request packets, as kernels keep
+    /// the queues of their own interfaces short.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
         let packet = self.payload + self.header;
         let bdp = u64::from(facts.bdp_packets(packet));

@@ -60,7 +60,7 @@ pub struct ArrivingFlow<T> {
 }
 
 impl<T> ArrivingFlow<T> {
-    /// Packets that are missing.
+    /// Returns the packets that are missing.
     pub fn remaining(&self) -> u32 {
         self.announcement.packets - self.received.len()
     }
@@ -69,7 +69,7 @@ impl<T> ArrivingFlow<T> {
 /// State of a flow at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowStatus {
-    /// Nothing has arrived of it.
+    /// No packet of it has arrived.
     New,
     /// The flow is in this slot.
     Arriving(u32),
@@ -181,7 +181,7 @@ impl<T> ArrivingFlows<T> {
         }
     }
 
-    /// The same of the flow that has, or had, `slot`.
+    /// Returns the same of the flow that has, or had, `slot`.
     pub fn has_received_in(&self, slot: u32, src: NodeId, msg: MsgId, seq: u32) -> bool {
         let flow =
             self.flows.get(slot).filter(|f| f.announcement.src == src && f.announcement.msg == msg);
@@ -273,7 +273,7 @@ impl<T> ArrivingFlows<T> {
         self.flows.get(slot)
     }
 
-    /// The flow in `slot`, to change.
+    /// Returns the flow in `slot`, to change.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut ArrivingFlow<T>> {
         self.flows.get_mut(slot)
     }
@@ -298,7 +298,7 @@ impl<T> ArrivingFlows<T> {
         self.flows.iter()
     }
 
-    /// The flows with their slots, to change, by slot.
+    /// Returns the flows with their slots, to change, by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut ArrivingFlow<T>)> {
         self.flows.iter_mut()
     }

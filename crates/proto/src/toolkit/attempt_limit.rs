@@ -52,17 +52,17 @@ impl AttemptLimit {
         attempts > self.attempts && elapsed >= self.time
     }
 
-    /// Interval to the attempt after number `attempts`: `interval`, doubled with each attempt
-    /// beyond the limit, up to an eighth of the time. A peer that returns is found soon compared
-    /// with its absence, and one that does not return costs few packets.
+    /// Returns the interval to the attempt after number `attempts`: `interval`, doubled with each
+    /// attempt beyond the limit, up to an eighth of the time. A peer that returns is found soon
+    /// compared with its absence, and one that does not return costs few packets.
     pub fn interval(&self, interval: Span, attempts: u32) -> Span {
         let doublings = attempts.saturating_sub(self.attempts).min(16);
         (interval * (1 << doublings)).min(interval.max(self.time / 8))
     }
 
-    /// Time after which a receiver may forget a flow of an unresponsive sender. `by_attempts` is
-    /// that time if the number of attempts alone counts. A sender that keeps trying is never
-    /// forgotten.
+    /// Returns the time after which a receiver may forget a flow of an unresponsive sender.
+    /// `by_attempts` is that time if the number of attempts alone counts. A sender that keeps
+    /// trying is never forgotten.
     pub fn forget_timeout(&self, by_attempts: Span) -> Span {
         by_attempts + (self.time + self.time / 8) * 2
     }

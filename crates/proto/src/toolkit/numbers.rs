@@ -36,7 +36,7 @@ impl NextNumber {
 /// State of a flow's number at a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberState {
-    /// Nothing has arrived of the flow.
+    /// No packet of the flow has arrived.
     New,
     /// The flow was entered.
     Entered,

@@ -182,8 +182,8 @@ impl<T> OutgoingFlows<T> {
         flow.retry.postpone((slot, flow.msg), at, &mut self.timers);
     }
 
-    /// The peer of a flow is alive: attempts are counted from zero, and the timer is due at `at` if
-    /// it runs.
+    /// Handles a sign of life of a flow's peer: attempts are counted from zero, and the timer is
+    /// due at `at` if it runs.
     #[inline]
     pub fn on_response(&mut self, slot: u32, at: Time) {
         let flow = &mut self.flows[slot];

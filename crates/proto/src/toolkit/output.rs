@@ -82,7 +82,7 @@ impl<H> Output<H> {
         self.events.push_back(event);
     }
 
-    /// The next control packet to send.
+    /// Returns the next control packet to send.
     pub fn next_control(&mut self) -> Option<Packet<H>> {
         self.control.pop_front()
     }

@@ -70,14 +70,14 @@ impl RetryTimer {
         }
     }
 
-    /// The peer is alive, and the timer is due at `until` if it runs.
+    /// Handles a response: the timer is due at `until` if it runs.
     #[inline]
     pub fn on_response<K: Ord + Copy>(&mut self, key: K, until: Time, timers: &mut Timers<K>) {
         self.attempts = 0;
         self.postpone(key, until, timers);
     }
 
-    /// The peer is alive, and the timer is due at `until`, but no earlier than it was before. So a
+    /// Handles a response: the timer is due at `until`, but no earlier than it was before. So a
     /// wait that has grown ends first: where packets wait longer than a timeout, each attempt
     /// brings packets twice.
     pub fn on_response_later(&mut self, until: Time) {

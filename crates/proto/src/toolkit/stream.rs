@@ -49,7 +49,7 @@ pub trait Window {
     /// Quantity that the window limits.
     const LIMIT: SendLimit = SendLimit::InFlight;
 
-    /// Packets that the window allows in flight.
+    /// Returns the packets that the window allows in flight.
     fn cwnd(&self) -> u32;
 
     /// Returns the number of later packets that must arrive before a missing one counts as lost
@@ -61,10 +61,10 @@ pub trait Window {
     /// Handles an acknowledgement.
     fn on_ack(&mut self, acked: &AckEffect);
 
-    /// A loss was found by later packets: once for all losses of a window.
+    /// Handles a loss that later packets revealed: once for all losses of a window.
     fn on_loss(&mut self, _now: Time, _in_flight: u32) {}
 
-    /// The flow has timed out.
+    /// Handles a timeout of the flow.
     fn on_timeout(&mut self, now: Time);
 
     /// Returns the rate at which packets may be sent, if it is limited.
@@ -132,7 +132,7 @@ impl<W: Window> Stream<W> {
         self.acked.first_missing()
     }
 
-    /// Packets from the first that has not been acknowledged on.
+    /// Returns the packets from the first that has not been acknowledged on.
     pub fn remaining(&self) -> u32 {
         self.packets - self.cumulative()
     }
@@ -142,15 +142,15 @@ impl<W: Window> Stream<W> {
         self.remaining() == 0
     }
 
-    /// Packets sent that are neither acknowledged nor lost. After a timeout all that were sent
-    /// count as lost until they are retransmitted.
+    /// Returns the packets sent that are neither acknowledged nor lost. After a timeout all that
+    /// were sent count as lost until they are retransmitted.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         let known = self.acked.len() - self.acked_from(self.next);
         (self.next.max(self.cumulative()) - known).saturating_sub(self.lost.len() as u32)
     }
 
-    /// Packets acknowledged from `from` on.
+    /// Returns the packets acknowledged from `from` on.
     #[inline]
     fn acked_from(&self, from: u32) -> u32 {
         if from >= self.acked_end {
@@ -289,7 +289,8 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Without a sample yet; timeouts are between `min` and `max`, `max` before the first sample.
+    /// Creates an estimator without a sample. Timeouts are between `min` and `max`, and `max`
+    /// before the first sample.
     pub fn new(min: Span, max: Span) -> Self {
         Self { smoothed: None, min, max }
     }
@@ -299,7 +300,7 @@ impl RttEstimator {
         Self { smoothed: Some((rtt, Span::ZERO)), min: rtt, max }
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, once there is a sample.
     pub fn smoothed_rtt(&self) -> Option<Span> {
         self.smoothed.map(|(rtt, _)| rtt)
     }

@@ -16,7 +16,7 @@ pub struct TenantCounts {
 }
 
 impl TenantCounts {
-    /// Packets served to a tenant.
+    /// Returns the packets served to a tenant.
     pub fn get(&self, tenant: TenantId) -> u64 {
         match self.dense.get(tenant.idx()) {
             Some(&served) => served,

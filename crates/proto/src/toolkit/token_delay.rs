@@ -40,7 +40,8 @@ impl TokenDelay {
         self.estimate.map_or(rtt, wait)
     }
 
-    /// The smoothed delay, in proportion to the longest round trip; none before the first sample.
+    /// Returns the smoothed delay, in proportion to the longest round trip; none before the first
+    /// sample.
     pub fn smoothed_delay(&self) -> Span {
         self.estimate.and_then(|rtt| rtt.smoothed_rtt()).unwrap_or(Span::ZERO)
     }
@@ -53,8 +54,8 @@ impl TokenDelay {
         }
     }
 
-    /// Data for a token of a source at the round trip `rtt` has arrived. That for a later token of
-    /// the same flow is no sample of the timed one.
+    /// Handles data for a token of a source at the round trip `rtt`. That for a later token of the
+    /// same flow is no sample of the timed one.
     #[inline]
     pub fn on_data(&mut self, now: Time, token: TokenId, rtt: Span) {
         let Some(((src, flow, number), at)) = self.timed else { return };

@@ -27,7 +27,7 @@ impl TokenCursor {
         Self { next: free, tokened_end: free, issued: free, answered_end: 0, last: now }
     }
 
-    /// Tokens issued so far.
+    /// Returns the tokens issued so far.
     pub fn issued(&self) -> u32 {
         self.issued
     }
@@ -37,7 +37,7 @@ impl TokenCursor {
         self.last
     }
 
-    /// Tokens issued after the latest whose data has arrived.
+    /// Returns the tokens issued after the latest whose data has arrived.
     pub fn open(&self) -> u32 {
         self.issued - self.answered_end
     }
@@ -47,12 +47,12 @@ impl TokenCursor {
         self.next
     }
 
-    /// The data of token `number` has arrived.
+    /// Handles the data of token `number`.
     pub fn on_data(&mut self, number: u32) {
         self.answer_below(number.saturating_add(1));
     }
 
-    /// Tokens below this number have been answered, or are not waited for any more.
+    /// Returns the number below which all tokens have been answered or abandoned.
     pub fn seen(&self) -> u32 {
         self.answered_end
     }

@@ -169,7 +169,7 @@ fn looked_up(text: &str) -> Result<SocketAddr, String> {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
 pub(crate) enum OneOrMore {
-    /// One text.
+    /// A single text.
     One(String),
     /// List of texts.
     More(Vec<String>),
@@ -197,7 +197,7 @@ pub(crate) enum SecurityKey {
     /// Encryption with the keys of nodes.
     #[default]
     Encrypted,
-    /// Only a checksum.
+    /// Checksums without encryption.
     None,
 }
 

@@ -16,7 +16,7 @@ use rampmeter_types::envelope::Fragment;
 /// Part of its message that a new data packet has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PayloadShare {
-    /// Some of it.
+    /// A part of the missing bytes.
     Part,
     /// All missing bytes.
     Rest,

@@ -20,7 +20,7 @@ const MSG: MsgId = MsgId::new(3);
 /// Behaviour of the application after the message has been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum App {
-    /// It is stalled, and there is no memory for another message.
+    /// The application is stalled, and there is no memory for another message.
     IsFull,
     IsGone,
 }

@@ -248,7 +248,7 @@ impl TransitPaths {
         }
     }
 
-    /// A data packet enters the fabric.
+    /// Notes a data packet that enters the fabric.
     #[inline]
     pub(crate) fn on_enter(&mut self, handle: Handle) {
         let idx = handle as usize;
@@ -261,7 +261,7 @@ impl TransitPaths {
         }
     }
 
-    /// A data packet is doubled on a link. The twin is `delay` longer on the path.
+    /// Notes a data packet that is duplicated on a link. The twin is `delay` longer on the path.
     pub(crate) fn on_double(&mut self, handle: Handle, twin: Handle, delay: Span) {
         self.on_enter(twin);
         let mut ports = Vec::new();
@@ -319,8 +319,8 @@ impl TransitPaths {
         }
     }
 
-    /// A packet starts at a port at `times`, and its link is busy with it in `busy`. `msg` is its
-    /// message if it has data.
+    /// Notes a packet that starts at a port at `times`, and occupies its link in `busy`. `msg` is
+    /// its message if it has data.
     #[inline]
     pub(crate) fn on_start(
         &mut self,

@@ -141,14 +141,14 @@ impl Blame {
         }
     }
 
-    /// A data packet of a message was dropped or trimmed at a port of this tier.
+    /// Notes a data packet that was dropped or trimmed at a port of this tier.
     pub(crate) fn on_drop(&mut self, msg: MsgId, tier: u8) {
         if let Some(message) = self.message(msg) {
             message.dropped_at = Some(tier);
         }
     }
 
-    /// The last missing byte of a message has arrived.
+    /// Handles the last missing byte of a message.
     pub(crate) fn on_complete(
         &mut self,
         now: Time,

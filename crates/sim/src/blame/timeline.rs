@@ -218,7 +218,7 @@ impl Timeline {
             .rename(Cause::Loss(LossSignal::Open, None), Cause::Loss(signal, self.dropped_at));
     }
 
-    /// A packet is handed over. If its link was free, it is on the link until `until`.
+    /// Handles a packet that is handed over. If its link was free, it is on the link until `until`.
     pub(super) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
         self.lapse(now);
         let is_new = self.sent.insert(payload.offset, payload.offset + u64::from(payload.len));

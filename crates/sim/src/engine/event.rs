@@ -33,25 +33,25 @@ pub(crate) const TIMER: u64 = 5 << KIND_SHIFT;
 /// A link falls idle.
 pub(crate) const WAKE: u64 = 6 << KIND_SHIFT;
 
-/// More ports than a fabric may have.
+/// Exclusive upper bound of port numbers.
 pub(crate) const PORTS_END: usize = 1 << NUMBER_BITS;
 
 const KIND_SHIFT: u32 = EventKey::CODE_BITS - 3;
 const NUMBER_BITS: u32 = KIND_SHIFT - HANDLE_BITS;
 
-/// An event that concerns a port or an end.
+/// Returns an event that concerns a port or an end.
 #[inline]
 pub(crate) fn event(time: Time, kind: u64, number: u32) -> EventKey {
     EventKey { time, code: kind | u64::from(number) << HANDLE_BITS }
 }
 
-/// An event that concerns a packet at a port.
+/// Returns an event that concerns a packet at a port.
 #[inline]
 pub(crate) fn packet_event(time: Time, kind: u64, number: u32, handle: Handle) -> EventKey {
     EventKey { time, code: kind | u64::from(number) << HANDLE_BITS | u64::from(handle) }
 }
 
-/// The kind of an event, the number of its port or end, and its packet.
+/// Returns the kind of an event, the number of its port or end, and its packet.
 #[inline]
 pub(crate) fn parts(what: u64) -> (u64, u32, Handle) {
     let kind = what >> KIND_SHIFT << KIND_SHIFT;

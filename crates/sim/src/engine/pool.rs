@@ -36,7 +36,7 @@ pub struct PacketPool<H> {
 }
 
 impl<H: Copy> PacketPool<H> {
-    /// An empty pool.
+    /// Returns an empty pool.
     pub fn new() -> Self {
         Self { packets: Vec::new(), links: Vec::new(), stamps: Vec::new(), free: Vec::new() }
     }
@@ -117,7 +117,7 @@ impl<H: Copy> PacketPool<H> {
         &mut self.links[handle as usize]
     }
 
-    /// The packet behind another in its list.
+    /// Returns the packet behind another in its list.
     pub(crate) fn next(&self, handle: Handle) -> Handle {
         self.links[handle as usize].next
     }

@@ -13,8 +13,8 @@ pub(super) const LANES: usize = 16;
 /// Upper bits of a word that are its time. The others do not matter.
 pub(super) const TIME_BITS: u32 = 12;
 
-/// The rank of each of `words[1..=n]` by time among these: how many are earlier, or as early and
-/// before it. Values for the other lanes are at least `n - 1` and have no meaning.
+/// Returns the rank of each of `words[1..=n]` by time among these: how many are earlier, or as
+/// early and before it. Values for the other lanes are at least `n - 1` and have no meaning.
 #[inline]
 pub(super) fn ranks(words: &[u64; LANES], n: usize) -> [u16; LANES] {
     #[cfg(target_arch = "x86_64")]
@@ -37,7 +37,7 @@ fn portable(words: &[u64; LANES], n: usize) -> [u16; LANES] {
     tags.map(|tag| tags.iter().map(|other| u16::from(*other < tag)).sum())
 }
 
-/// The same with the instructions of SSE2, which every x86-64 processor has.
+/// Returns the same with the instructions of SSE2, which every x86-64 processor has.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[expect(unsafe_code, reason = "arrays of numbers are passed as registers of 16 bytes")]

@@ -71,7 +71,8 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// An empty wheel with buckets of `width`, rounded up to a power of two picoseconds up to 4096.
+    /// Returns an empty wheel with buckets of `width`, rounded up to a power of two picoseconds up
+    /// to 4096.
     pub fn new(width: Span) -> Self {
         let shift = width.as_ps().max(1).next_power_of_two().trailing_zeros();
         Self::starting_at(shift.min(SHIFT_MAX), Time::ZERO)
@@ -148,7 +149,7 @@ impl Wheel {
         }
     }
 
-    /// An event within its bucket.
+    /// Returns an event within its bucket.
     #[inline]
     fn word(&self, key: EventKey) -> u64 {
         let within = key.time.as_ps() & ((1 << self.shift) - 1);
@@ -219,8 +220,8 @@ impl Wheel {
         self.pop_before(EventLimit::END)
     }
 
-    /// The same for events before `limit`. Events from the limit on may be pushed later, and before
-    /// those that are queued.
+    /// Returns the same for events before `limit`. Events from the limit on may be pushed later,
+    /// and before those that are queued.
     #[inline]
     pub(crate) fn pop_before(&mut self, limit: EventLimit) -> Option<EventKey> {
         if self.head == self.current.len() && !self.advance(limit.time) {
@@ -262,7 +263,7 @@ impl Wheel {
         self.next_occupied().map(start).or_else(first)
     }
 
-    /// An event of the bucket being served.
+    /// Returns an event of the bucket being served.
     #[inline]
     fn key(&self, word: u64) -> EventKey {
         let time = Time::from_ps((self.cursor << self.shift) + within(word));
@@ -364,7 +365,7 @@ impl Wheel {
         }
     }
 
-    /// The number of the first bucket after the cursor that holds events.
+    /// Returns the number of the first bucket after the cursor that holds events.
     fn next_occupied(&self) -> Option<u64> {
         let start = (self.cursor as usize + 1) % BUCKETS;
         let first = self.occupied[start / 64] & (u64::MAX << (start % 64));
@@ -384,21 +385,21 @@ impl Wheel {
     }
 }
 
-/// The code of an event in the wheel.
+/// Returns the code of an event in the wheel.
 #[inline]
 fn code(word: u64) -> u64 {
     word & ((1 << EventKey::CODE_BITS) - 1)
 }
 
-/// The lower bits of an event's time.
+/// Returns the lower bits of an event's time.
 #[inline]
 fn within(word: u64) -> u64 {
     word >> EventKey::CODE_BITS
 }
 
-/// The `n` events of a chunk, stably sorted by time, and after them words without meaning. The
-/// processor could not predict the order of a few events. So each rank is counted without a branch,
-/// over the whole chunk at once.
+/// Returns the `n` events of a chunk, stably sorted by time, and after them words without meaning.
+/// The processor could not predict the order of a few events. So each rank is counted without a
+/// branch, over the whole chunk at once.
 #[inline]
 fn sorted(chunk: &[u64; CHUNK], n: usize) -> [u64; CHUNK] {
     let ranks = ranks(chunk, n);

@@ -29,7 +29,7 @@ pub enum CollisionKind {
 impl CollisionKind {
     /// Number of kinds.
     pub const COUNT: usize = 4;
-    /// Their names in results, in order.
+    /// Names of the kinds in results, in order.
     pub const NAMES: [&'static str; Self::COUNT] =
         ["control-control", "control-data", "scheduled-scheduled", "unscheduled"];
 
@@ -151,7 +151,7 @@ impl Occupancy {
         Self { is_on, last: vec![none; if is_on { n_ports } else { 0 }], fates: Vec::new() }
     }
 
-    /// A link is given a packet.
+    /// Puts a packet on a link.
     pub(super) fn occupy<H>(&mut self, port: u32, handle: Handle, packet: &Packet<H>, from: Time) {
         if self.fates.len() <= handle as usize {
             self.fates.resize(handle as usize + 1, PacketState::default());
@@ -249,7 +249,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.pool.stamps(handle).tail = port.busy_until + port.delay;
     }
 
-    /// The port of the next switch whose link a packet is on too.
+    /// Returns the port of the next switch whose link a packet is on too.
     fn port_ahead(&self, port: u32, handle: Handle, incarnation: u32, now: Time) -> Option<u32> {
         let switch = self.ports[port as usize].far_end.checked_sub(self.n_stations)? as usize;
         (self.first_ports[switch]..self.first_ports[switch + 1]).find(|&next| {

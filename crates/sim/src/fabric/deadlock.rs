@@ -43,7 +43,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.circles(&stuck, &waiting, now)
     }
 
-    /// Bytes that wait for the ports that `pausing` ingresses pause.
+    /// Returns the bytes that wait for the ports that `pausing` ingresses pause.
     fn waiting_for(&self, pausing: &BTreeSet<u32>, config: &PfcConfig) -> WaitingBytes {
         let mut waiting = WaitingBytes::new();
         for &ingress in pausing {

@@ -187,19 +187,19 @@ impl Faults {
         change.into_iter().chain(follow).chain(link).min()
     }
 
-    /// All changes of links.
+    /// Returns all changes of links.
     pub(super) fn link_changes(&self) -> &[LinkChange] {
         &self.link_changes
     }
 
-    /// The next change of a link that is due at `now`.
+    /// Returns the next change of a link that is due at `now`.
     pub(super) fn pop_link_change(&mut self, now: Time) -> Option<LinkChange> {
         let change = *self.link_changes.get(self.n_changed).filter(|change| change.at <= now)?;
         self.n_changed += 1;
         Some(change)
     }
 
-    /// The links that change state at `now`, with their new state.
+    /// Returns the links that change state at `now`, with their new state.
     pub(super) fn take_changed_links(
         &mut self,
         now: Time,

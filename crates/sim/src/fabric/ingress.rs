@@ -24,7 +24,7 @@ impl Ingress {
         Self { is_on, ingress_of: Vec::new(), queued_bytes }
     }
 
-    /// A packet has reached a switch by `port`.
+    /// Notes a packet that has reached a switch by `port`.
     pub(super) fn on_arrival(&mut self, handle: Handle, port: u32) {
         let idx = handle as usize;
         if self.ingress_of.len() <= idx {
@@ -33,7 +33,7 @@ impl Ingress {
         self.ingress_of[idx] = port;
     }
 
-    /// The switch itself has made a packet.
+    /// Notes a packet that the switch itself has created.
     pub(super) fn on_created(&mut self, handle: Handle) {
         self.on_arrival(handle, NONE);
     }

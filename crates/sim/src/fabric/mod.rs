@@ -150,7 +150,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         Self { planes, ..self }
     }
 
-    /// The topology it was built from.
+    /// Returns the topology of the fabric.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -325,7 +325,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         (at > now).then_some(at)
     }
 
-    /// The packet that was too early is not any more.
+    /// Resumes the packet that was too early for cut-through.
     pub(crate) fn resume_cut_through(
         &mut self,
         egress: u32,
@@ -460,7 +460,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 }
 
-/// The hash by which equal-cost multipath keeps a message, or all of a pair of hosts, on one path.
+/// Returns the hash by which equal-cost multipath keeps a message, or all of a pair of hosts, on
+/// one path.
 fn flow_hash<H>(packet: &Packet<H>, msg: u32, switch: u32) -> u64 {
     let ends = u64::from(packet.src.get()) << 32 | u64::from(packet.dst.get());
     mix(mix(ends) ^ (u64::from(msg) << 32 | u64::from(switch)))

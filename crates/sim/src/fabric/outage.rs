@@ -115,7 +115,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         }
     }
 
-    /// The links that routing does not use.
+    /// Returns the links that routing does not use.
     pub(crate) fn links_down(&self) -> LinksDown {
         self.topology.links_down(&|link| self.faults.is_routed(link))
     }

@@ -54,7 +54,7 @@ impl PfcConfig {
         headroom == 0 && (shared == 0 || below())
     }
 
-    /// The classes that a pause stops, a bit each.
+    /// Returns the classes that a pause stops, a bit each.
     fn stopped(&self) -> u8 {
         match self.classes {
             PfcClasses::Data => !1,
@@ -62,8 +62,8 @@ impl PfcConfig {
         }
     }
 
-    /// The headroom of all ports of the switch of `topology` that needs most, and the most ports of
-    /// any switch.
+    /// Returns the headroom of all ports of the switch of `topology` that needs most, and the most
+    /// ports of any switch.
     pub fn reserve(&self, topology: &Topology, switching: Switching) -> (Bytes, u64) {
         let n_switches = topology.n_switches() as usize;
         let mut each = vec![(0u64, 0u64); n_switches];
@@ -148,7 +148,7 @@ impl Pfc {
         self.config.is_some()
     }
 
-    /// Bytes of one ingress that may wait, with `free` bytes of shared memory unused.
+    /// Returns the bytes of one ingress that may wait, with `free` bytes of shared memory unused.
     fn threshold(config: &PfcConfig, free: u64) -> u64 {
         match config.threshold {
             PfcThreshold::Dynamic { alpha } => (alpha * free as f64) as u64,
@@ -204,7 +204,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         ports.fold(!0, |all, stopped| all & stopped)
     }
 
-    /// The port that a packet in a switch is charged to, if it is charged to one.
+    /// Returns the port that a packet in a switch is charged to, if it is charged to one.
     pub(super) fn ingress_port(&self, handle: Handle, config: &PfcConfig) -> Option<u32> {
         let is_spared = config.stopped() & 1 << self.pool.get(handle).priority.get() == 0;
         self.ingress.port_of(handle).filter(|_| !is_spared)
@@ -250,8 +250,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         admitted
     }
 
-    /// A packet has been sent by a port of `switch`. Its memory is free, and the other end of the
-    /// link by which it arrived may resume.
+    /// Frees the memory of a packet that a port of `switch` has sent. The other end of the link by
+    /// which it arrived may resume.
     #[inline(never)]
     pub(super) fn release_paced(
         &mut self,
@@ -293,7 +293,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         wheel.push(packet_event(at, PFC, via, u32::from(pauses)));
     }
 
-    /// A pause, or the end of one, has reached a port.
+    /// Handles the start or the end of a pause at a port.
     #[cold]
     pub(crate) fn on_pause(&mut self, number: u32, pauses: bool, now: Time, wheel: &mut Wheel) {
         let port = &mut self.ports[number as usize];

@@ -145,7 +145,7 @@ impl Port {
         self.queued_priorities & 1 != 0
     }
 
-    /// Time to send `bytes`; `rate` is consulted if picoseconds a byte are not whole.
+    /// Returns the time to send `bytes`; `rate` is consulted if picoseconds a byte are not whole.
     #[inline]
     pub(crate) fn tx_time(&self, bytes: u16, rate: &[Rate], port: u32) -> Span {
         if self.ps_per_byte != 0 {

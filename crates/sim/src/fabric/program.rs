@@ -8,12 +8,12 @@ use crate::engine::event::{PROGRAM, event};
 use crate::engine::{Handle, Wheel};
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// The program of a switch.
+    /// Returns the program of a switch.
     pub fn program(&self, switch: u32) -> &P {
         &self.programs[switch as usize]
     }
 
-    /// The programs of all switches, in their order.
+    /// Returns the programs of all switches, in their order.
     pub(crate) fn programs(&self) -> &[P] {
         &self.programs
     }

@@ -146,7 +146,7 @@ impl PortTable {
         Self { ports, rates, marking }
     }
 }
-/// The first port of each switch, and last the number of ports.
+/// Returns the first port of each switch, and last the number of ports.
 fn first_ports(ports: &[Port], n_interfaces: u32, n_switches: u32) -> Vec<u32> {
     let of_switches = &ports[n_interfaces as usize..];
     let first = |switch| of_switches.partition_point(|port| port.switch < switch) as u32;

@@ -36,7 +36,7 @@ pub enum DropReason {
 impl DropReason {
     /// Number of reasons.
     pub const COUNT: usize = 9;
-    /// Their names in results, in order.
+    /// Names of the reasons in results, in order.
     pub const NAMES: [&'static str; Self::COUNT] = [
         "buffer",
         "pushed-out",
@@ -156,7 +156,7 @@ pub struct DropCount {
     pub packets: u64,
     /// Data packets among them.
     pub data_packets: u64,
-    /// Their bytes, headers included.
+    /// Bytes of all these packets, headers included.
     pub bytes: u64,
 }
 
@@ -222,7 +222,7 @@ impl FabricStats {
         }
     }
 
-    /// The drops since they were last taken: port, reason by its place in [`DropReason::NAMES`],
+    /// Returns the drops since the last call: port, reason by its place in [`DropReason::NAMES`],
     /// and how many; ports ascending.
     pub fn take_drops(&mut self) -> impl Iterator<Item = (u32, usize, DropCount)> + use<> {
         let drops = std::mem::take(&mut self.drops);
@@ -234,14 +234,14 @@ impl FabricStats {
         self.tiers.len()
     }
 
-    /// Packets dropped anywhere for any reason.
+    /// Returns the packets dropped anywhere for any reason.
     pub fn dropped(&self) -> u64 {
         self.tiers.iter().flat_map(|t| t.drops).sum()
     }
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// The names of the tiers, by number.
+    /// Returns the names of the tiers, by number.
     pub fn tier_names(&self) -> Vec<&str> {
         self.stats.tiers.iter().map(|t| t.name.as_str()).collect()
     }
@@ -257,7 +257,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.ports[self.n_interfaces as usize..].iter().map(|p| (p.tier, p.queued))
     }
 
-    /// All ports at this instant; hosts' interfaces first.
+    /// Returns all ports at this instant; hosts' interfaces first.
     pub fn port_samples(&self) -> impl Iterator<Item = PortSample> {
         let sample = |(p, &rate): (&Port, &Rate)| PortSample {
             tier: p.tier,
@@ -301,7 +301,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 }
 
-/// The tiers of a topology, and the tier of each port.
+/// Returns the tiers of a topology, and the tier of each port.
 pub(super) fn tiers(topology: &Topology, routes: &Routes) -> (Vec<TierStats>, Vec<u8>) {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut tiers: Vec<TierStats> = Vec::new();
@@ -442,15 +442,15 @@ impl PathDigit {
         Self { divisor, shift }
     }
 
-    /// The number without the digits of the tiers below.
+    /// Returns the number without the digits of the tiers below.
     #[inline]
     pub(super) fn choice(self, path: u16) -> u16 {
         path.checked_shr(self.shift.into()).unwrap_or_else(|| path / self.divisor)
     }
 }
 
-/// The digit of each switch: the divisor is the number of path choices made below it, so that
-/// consecutive numbers visit all paths.
+/// Returns the digit of each switch: the divisor is the number of path choices made below it, so
+/// that consecutive numbers visit all paths.
 pub(super) fn path_digits(topology: &Topology, routes: &Routes) -> Vec<PathDigit> {
     let top = topology.levels.iter().copied().max().unwrap_or(1);
     let mut up_degree = vec![1u32; usize::from(top) + 1];

@@ -27,7 +27,7 @@ pub(super) struct Load {
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// The host or arbiter whose interface a port is; the port itself if it is none.
+    /// Returns the host or arbiter whose interface a port is; the port itself if it is none.
     #[inline]
     pub(crate) fn owner(&self, port: u32) -> u32 {
         self.routes.owner(port)
@@ -229,8 +229,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         ports.iter().copied().min_by_key(|&port| (stops(port), arrives(port)))
     }
 
-    /// The one of several interfaces that equal-cost multipath chooses for a packet; `None` if each
-    /// packet may take any of them.
+    /// Returns the one of several interfaces that equal-cost multipath chooses for a packet; `None`
+    /// if each packet may take any of them.
     fn interface_of_flow(&self, packet: &Packet<H>, ports: &[u32]) -> Option<u32> {
         let hash = match packet.header.spray().unwrap_or(self.config.spray) {
             _ if packet.marks.contains(Marks::ROUTED) => return None,
@@ -272,7 +272,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.start_tx(port, handle, now, wheel);
     }
 
-    /// The next path number of a host's interface.
+    /// Returns the next path number of a host's interface.
     #[inline]
     pub(super) fn take_path(&mut self, host: u32) -> u16 {
         let next = &mut self.next_path[host as usize];

@@ -61,12 +61,13 @@ where
     A: Source,
     P: Probe,
 {
-    /// A simulation at time zero.
+    /// Returns a simulation at time zero.
     pub fn new(spec: SimSpec, config: Arc<F::Config>, arrivals: A, probe: P) -> Self {
         Self::with_host_configs(spec, config, |_| None, arrivals, probe)
     }
 
-    /// A simulation at time zero, in which hosts may have configurations of their own, by number.
+    /// Returns a simulation at time zero, in which hosts may have configurations of their own, by
+    /// number.
     pub fn with_host_configs(
         spec: SimSpec,
         config: Arc<F::Config>,

@@ -8,7 +8,7 @@ use crate::ledger::Counters;
 use crate::role::Role;
 
 impl<F: Transport, A, P> Sim<F, A, P> {
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -49,12 +49,12 @@ impl<F: Transport, A, P> Sim<F, A, P> {
         totals.all
     }
 
-    /// The fabric.
+    /// Returns the fabric.
     pub fn fabric(&self) -> &Fabric<F::Header, F::SwitchProgram> {
         &self.fabric
     }
 
-    /// The endpoint of `host`, or that of its first plane.
+    /// Returns the endpoint of `host`, or that of its first plane.
     pub fn endpoint(&self, host: u32) -> &F::Host {
         match &self.stations[host].endpoint {
             Role::Host(endpoint) => endpoint,
@@ -63,7 +63,7 @@ impl<F: Transport, A, P> Sim<F, A, P> {
         }
     }
 
-    /// The endpoint of arbiter `number`, counted from zero.
+    /// Returns the endpoint of arbiter `number`, counted from zero.
     pub fn arbiter(&self, number: u32) -> &F::Arbiter {
         let station = self.fabric.topology().n_hosts() + number;
         match &self.stations[station].endpoint {
@@ -72,7 +72,7 @@ impl<F: Transport, A, P> Sim<F, A, P> {
         }
     }
 
-    /// The probe.
+    /// Returns the probe.
     pub fn probe(&self) -> &P {
         &self.probe
     }

@@ -225,7 +225,7 @@ fn access(host: u32, switch: u32, wires: &LinkParameters) -> Link {
     Link::new(a, b, wires.access, wires.propagation)
 }
 
-/// The switches of a host whose links lead to `ends`, in the order of its links.
+/// Returns the switches of a host whose links lead to `ends`, in the order of its links.
 fn switches_of(host: u32, ends: &[(usize, Node)]) -> Result<Vec<u32>, TopologyError> {
     let mut own = Vec::with_capacity(ends.len());
     for &(link, end) in ends {
@@ -244,7 +244,7 @@ pub(super) fn trunk(below: u32, above: u32, wires: &LinkParameters) -> Link {
     Link::new(a, b, wires.core, wires.propagation)
 }
 
-/// The level of each switch: one more than its distance from the nearest switch with hosts.
+/// Returns the level of each switch: one more than its distance from the nearest switch with hosts.
 fn levels(n_switches: u32, tors: &[u32], links: &[Link]) -> Vec<u8> {
     let mut levels = vec![0u8; n_switches as usize];
     let mut frontier: Vec<u32> = tors.to_vec();

@@ -12,7 +12,7 @@ pub(crate) struct CableDelays {
 }
 
 impl CableDelays {
-    /// The stream of the cables of a host or arbiter; topologies have no seed.
+    /// Returns the stream of the cables of a host or arbiter; topologies have no seed.
     pub(super) fn stream(station: u32) -> Rng {
         Rng::new(0, u64::from(station), Purpose::Cable)
     }
@@ -22,7 +22,7 @@ impl CableDelays {
         self.min + Span::from_ps(rng.uniform_below(self.spread.as_ps() as usize + 1) as u64)
     }
 
-    /// The cables from an arbiter to that number of racks.
+    /// Returns the cables from an arbiter to that number of racks.
     pub(super) fn of_arbiter(self, station: u32, racks: usize) -> Vec<Span> {
         let mut rng = Self::stream(station);
         (0..racks).map(|_| self.draw(&mut rng)).collect()

@@ -7,7 +7,7 @@ use rampmeter_types::{NodeId, Planes, Rate};
 
 use super::{Link, Node, Topology};
 
-/// Some hosts, and the links by which they reach the others.
+/// A group of hosts, and the links by which they reach the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCut {
     /// Number of hosts.
@@ -159,8 +159,8 @@ impl Topology {
         }
     }
 
-    /// The cuts around the hosts of each rack, and around those that are joined below each level of
-    /// switches: racks and pods. Groups of all hosts and equal cuts are omitted.
+    /// Returns the cuts around the hosts of each rack, and around those that are joined below each
+    /// level of switches: racks and pods. Groups of all hosts and equal cuts are omitted.
     pub fn host_cuts(&self) -> Vec<HostCut> {
         let groups = self.host_groups();
         let mut cuts: Vec<HostCut> = groups.flat_map(|group| self.cuts_of(&group)).collect();
@@ -169,7 +169,7 @@ impl Topology {
         cuts
     }
 
-    /// The racks of hosts, in the order of their switches.
+    /// Returns the racks of hosts, in the order of their switches.
     pub fn rack_uplinks(&self) -> Racks {
         let switches = self.racks();
         let rack = |switch: u32| switches.binary_search(&switch).expect("a rack's switch") as u16;
@@ -226,7 +226,7 @@ impl Topology {
         }
     }
 
-    /// The cut around each group of switches that has some of the hosts, and not all.
+    /// Returns the cut around each group of switches that has some of the hosts, and not all.
     fn cuts_of(&self, group: &[u32]) -> Vec<HostCut> {
         let mut cuts: BTreeMap<u32, HostCut> = BTreeMap::new();
         for host in 0..self.n_hosts() {
@@ -258,7 +258,7 @@ mod tests {
         cuts.iter().map(|cut| (cut.hosts, cut.bps / 1_000_000_000)).collect()
     }
 
-    /// Data in Gbit/s, returning control packets, and the name of the slowest link.
+    /// Returns the data in Gbit/s, returning control packets, and the name of the slowest link.
     fn return_paths(text: &str) -> Vec<(u64, u64, String)> {
         let spec: TopologySpec = toml::from_str(text).unwrap();
         let topology = spec.build().unwrap();

@@ -24,7 +24,7 @@ impl Paths {
         Self { routes: Routes::new(&topology, is_up), topology }
     }
 
-    /// The topology.
+    /// Returns the topology.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
@@ -251,8 +251,8 @@ impl Paths {
         Some(path)
     }
 
-    /// The hops of a shortest path from host `src` to host `dst`; `None` if there is none. Of
-    /// equally short paths it is the one over the links named first.
+    /// Returns the hops of a shortest path from host `src` to host `dst`; `None` if there is none.
+    /// Of equally short paths it is the one over the links named first.
     pub fn hops(&self, src: u32, dst: u32) -> Option<Vec<PathHop>> {
         let mut at = Node::Host(src);
         let mut hops = Vec::new();

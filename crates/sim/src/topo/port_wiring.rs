@@ -178,7 +178,7 @@ impl PortWiring {
         }
     }
 
-    /// Hosts and arbiters with several links.
+    /// Returns the hosts and arbiters with several links.
     pub(super) fn multi_homed(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.down).filter(|(_, ports)| ports.len() > 1).map(|(end, _)| end)
     }

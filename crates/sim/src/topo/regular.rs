@@ -69,8 +69,8 @@ impl Topology {
         n_core + parts.len() > self.levels.len() || self.rails().iter().any(|&rails| rails > 1)
     }
 
-    /// The links between switches that are down, as [`Topology::regular_paths`] numbers them; none
-    /// if the network is not regular. `is_up` answers by link.
+    /// Returns the links between switches that are down, as [`Topology::regular_paths`] numbers
+    /// them; none if the network is not regular. `is_up` answers by link.
     pub(crate) fn links_down(&self, is_up: &dyn Fn(u32) -> bool) -> LinksDown {
         let mut down = LinksDown::default();
         let (Some(paths), Some(above)) = (self.regular_paths(), self.links_to_higher_levels())
@@ -101,7 +101,7 @@ mod tests {
 
     use super::LinksDown;
 
-    /// A network of a kind with some keys.
+    /// Returns a network of a kind with some keys.
     fn built(kind: &str, keys: &str) -> Topology {
         let text = format!("kind = \"{kind}\"\n{keys}");
         toml::from_str::<TopologySpec>(&text).unwrap().build().unwrap()

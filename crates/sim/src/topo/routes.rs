@@ -134,7 +134,7 @@ impl Routes {
         self.n_stations + self.extra_uplink_ends.len() as u32
     }
 
-    /// The host or arbiter whose interface a port is; the port itself if it is none.
+    /// Returns the host or arbiter whose interface a port is; the port itself if it is none.
     #[inline]
     pub(crate) fn owner(&self, port: u32) -> u32 {
         let further =
@@ -142,8 +142,8 @@ impl Routes {
         further.copied().unwrap_or(port)
     }
 
-    /// The port by which a host or arbiter sends to `dst`. Of several links it is the one whose
-    /// switch is nearest, of equals the first; `None` if there is no way.
+    /// Returns the port by which a host or arbiter sends to `dst`. Of several links it is the one
+    /// whose switch is nearest, of equals the first; `None` if there is no way.
     #[inline]
     pub(crate) fn interface(&self, end: u32, dst: u32) -> Option<u32> {
         match self.interfaces(end, dst) {
@@ -152,8 +152,8 @@ impl Routes {
         }
     }
 
-    /// The ports by which a host or arbiter with several links may send to `dst`: those whose
-    /// switches are nearest. `None` if it has one link.
+    /// Returns the ports by which a host or arbiter with several links may send to `dst`: those
+    /// whose switches are nearest. `None` if it has one link.
     #[inline]
     pub(crate) fn interfaces(&self, end: u32, dst: u32) -> Option<&[u32]> {
         self.uplinks.nearest(end, self.hosts[dst as usize].0)
@@ -165,7 +165,7 @@ impl Routes {
         self.uplinks.has(end)
     }
 
-    /// All ports of a host or arbiter.
+    /// Returns all ports of a host or arbiter.
     pub(crate) fn uplinks_of(&self, end: u32) -> impl Iterator<Item = u32> + use<> {
         let start = |end: u32| self.extra_uplinks.get(end as usize).copied().unwrap_or(0);
         std::iter::once(end).chain(start(end)..start(end + 1))
@@ -176,7 +176,7 @@ impl Routes {
         self.ends.len()
     }
 
-    /// The port at the far end of each port's link.
+    /// Returns the port at the far end of each port's link.
     pub(crate) fn peer_ports(&self, wiring: &Wiring) -> Vec<u32> {
         let mut of_link = vec![[0; 2]; wiring.links.len()];
         let ends = |port: usize| {
@@ -190,7 +190,7 @@ impl Routes {
         (0..self.ends.len()).map(ends).map(|(link, end)| of_link[link][1 - end]).collect()
     }
 
-    /// The link that a port feeds, and the node at its far end.
+    /// Returns the link that a port feeds, and the node at its far end.
     pub fn end(&self, port: u32) -> (u32, Node) {
         self.ends[port as usize]
     }
@@ -221,8 +221,8 @@ impl Routes {
         counts.max().unwrap_or(1)
     }
 
-    /// The port by which `switch` sends a packet with this path number to host `dst`; `None` if
-    /// there is no way.
+    /// Returns the port by which `switch` sends a packet with this path number to host `dst`;
+    /// `None` if there is no way.
     #[inline(always)]
     pub fn by_path(&self, switch: u32, dst: u32, path: u16) -> Option<u32> {
         let (rack, place) = self.hosts[dst as usize];
@@ -248,7 +248,7 @@ impl Routes {
         self.table[switch as usize * self.racks + rack as usize]
     }
 
-    /// The first port from `at` towards `dst`.
+    /// Returns the first port from `at` towards `dst`.
     pub fn first_port(&self, at: Node, dst: u32) -> Option<u32> {
         match at {
             Node::Host(h) => self.interface(h, dst),

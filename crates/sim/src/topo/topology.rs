@@ -80,15 +80,15 @@ impl Topology {
         self.n_arbiters
     }
 
-    /// The topology with one more arbiter, which processes packets as long as hosts do.
+    /// Returns the topology with one more arbiter, which processes packets as long as hosts do.
     #[must_use]
     pub fn with_arbiter(self, link: ArbiterLink) -> Self {
         self.with_arbiter_at(&[link])
     }
 
-    /// The topology with one more arbiter, at several switches. It sends a packet by the link whose
-    /// switch is nearest to the destination, of equals by the first. Each link has a queue. Packets
-    /// for it are forwarded to the nearest of its switches.
+    /// Returns the topology with one more arbiter, at several switches. It sends a packet by the
+    /// link whose switch is nearest to the destination, of equals by the first. Each link has a
+    /// queue. Packets for it are forwarded to the nearest of its switches.
     #[must_use]
     pub fn with_arbiter_at(mut self, links: &[ArbiterLink]) -> Self {
         assert!(!links.is_empty(), "an arbiter has a link");
@@ -160,7 +160,7 @@ impl Topology {
         (rack, hosts.len() as u32 == self.n_hosts())
     }
 
-    /// The switch of each rack with the propagation of one more arbiter's link to it.
+    /// Returns the switch of each rack with the propagation of one more arbiter's link to it.
     fn cables_of_racks(&self) -> Vec<(u32, Span)> {
         let racks = self.racks();
         if let Some(cables) = self.cables {
@@ -223,7 +223,7 @@ impl Topology {
         slowest.unwrap_or(self.rates().1)
     }
 
-    /// The topology in which each link is always as fast and as short as it ever is.
+    /// Returns the topology in which each link is always as fast and as short as it ever is.
     #[must_use]
     pub fn with_best_links(mut self, changes: &[LinkChange]) -> Self {
         for change in changes {
@@ -238,8 +238,8 @@ impl Topology {
         self
     }
 
-    /// The topology in which each link is always as fast and as long as it ever is: the one in
-    /// which most is on links.
+    /// Returns the topology in which each link always has its maximum rate and delay. In it the
+    /// most bytes are on links.
     #[must_use]
     pub fn with_fullest_links(self, changes: &[LinkChange]) -> Self {
         let longest = self.clone().with_longest_links(changes);
@@ -267,7 +267,7 @@ impl Topology {
         (0..self.n_arbiters).any(|arbiter| self.links_of(Node::Arbiter(arbiter)).len() > 1)
     }
 
-    /// The links of a node, by place among [`Topology::links`].
+    /// Returns the links of a node, by place among [`Topology::links`].
     pub(crate) fn links_of(&self, node: Node) -> Vec<u32> {
         let links = self.links.iter().zip(0..);
         links.filter(|(l, _)| l.a == node || l.b == node).map(|(_, number)| number).collect()
@@ -299,7 +299,7 @@ impl Topology {
             .ok_or_else(|| format!("the ends of a link of the topology ({})", self.sample()))
     }
 
-    /// Some names of links, for messages.
+    /// Returns names of links for messages.
     fn sample(&self) -> String {
         let names = (0..self.links.len().min(3) as u32).map(|l| self.name(Target::Link(l)));
         names.chain([String::from("...")]).collect::<Vec<_>>().join(", ")
@@ -324,7 +324,7 @@ impl Topology {
         self.levels[switch as usize].into()
     }
 
-    /// The links; a link's place is its number in fault plans.
+    /// Returns the links; a link's place is its number in fault plans.
     pub fn links(&self) -> &[Link] {
         &self.links
     }

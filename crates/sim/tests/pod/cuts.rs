@@ -54,8 +54,8 @@ fn ahead(time: Time, n: u64) -> Time {
     Time::from_ps(time.as_ps() - before.as_ps())
 }
 
-/// A control packet whose head is in front of the link at `time`. It is sent by an end that shares
-/// no port with others, and takes other ports than the victim farther on.
+/// Returns a control packet whose head is in front of the link at `time`. It is sent by an end that
+/// shares no port with others, and takes other ports than the victim farther on.
 fn meets(pod: &Pod, link: usize, time: Time) -> PlannedPacket {
     match link {
         1 => {
@@ -83,7 +83,7 @@ fn looks_at(pod: &Pod, link: usize, time: Time) -> PlannedPacket {
     PlannedPacket { is_unscheduled: true, ..probe }
 }
 
-/// Bytes that the port of a link has sent.
+/// Returns the bytes that the port of a link has sent.
 fn sent_on(sim: &ScriptSim, link: usize) -> u64 {
     let ends = [("h0", "s0"), ("s0", "s2"), ("s2", "s1"), ("s1", "h2")][link];
     let is_it = |port: &u32| {

@@ -22,8 +22,8 @@ const BYTE: Span = Span::from_ps(80);
 /// Propagation and processing of a hop.
 const HOP: Span = Span::from_ns(1_000 + 450);
 
-/// A pod of 4-port switches with an arbiter at both racks, and cables that differ by up to `spread`
-/// nanoseconds. Hosts 0 and 1 are at switch 0, hosts 2 and 3 at switch 1.
+/// Returns a pod of 4-port switches with an arbiter at both racks, and cables that differ by up to
+/// `spread` nanoseconds. Hosts 0 and 1 are at switch 0, hosts 2 and 3 at switch 1.
 fn topology(spread: f64) -> Topology {
     let spec = TopologySpec::Pod(topologies::Pod {
         k: 4,
@@ -37,7 +37,7 @@ fn topology(spread: f64) -> Topology {
     spec.build().unwrap().with_arbiters(&[need])
 }
 
-/// A fabric without memory, which cuts through.
+/// Returns a fabric without memory, which cuts through.
 fn spec(topology: Topology) -> SimSpec {
     let mut spec = rampmeter_testkit::spec(topology, 1);
     spec.fabric.buffer = Buffer::PerPort(Bytes::ZERO);
@@ -170,7 +170,7 @@ fn ports_that_a_switch_does_not_have_and_links_that_are_down_drop() {
     assert_eq!(dropped(&sim), [("link-down", 1), ("no-route", 1)]);
 }
 
-/// Packets dropped by reason, without those that did not occur.
+/// Returns the packets dropped by reason, without those that did not occur.
 fn dropped(sim: &ScriptSim) -> Vec<(&'static str, u64)> {
     let tiers = sim.fabric().tier_stats();
     let sum = |reason: usize| tiers.iter().map(|tier| tier.drops[reason]).sum::<u64>();

@@ -28,7 +28,7 @@ pub(crate) struct PlannedPacket {
 }
 
 impl PlannedPacket {
-    /// A scheduled control packet of 64 bytes.
+    /// Returns a scheduled control packet of 64 bytes.
     pub(crate) fn new(at: Time, src: u32, dst: u32) -> Self {
         let (bytes, path, is_control, is_unscheduled) = (64, 0, true, false);
         Self { at, src, dst, bytes, path, is_control, is_unscheduled }

@@ -8,7 +8,8 @@ use rampmeter_testkit::{Records, arrival, star};
 use rampmeter_types::fabric::{PfcClasses, PfcThreshold};
 use rampmeter_types::{Bytes, NodeId, Priority, Span};
 
-/// The records of messages to host 0 of a star, by number, and the packets that were dropped.
+/// Returns the records of messages to host 0 of a star, by number, and the packets that were
+/// dropped.
 fn records(fabric: FabricConfig, arrivals: &[Arrival]) -> (Vec<FlowRecord>, u64) {
     let mut spec = rampmeter_testkit::spec(star(6).build().unwrap(), 1);
     spec.fabric = fabric;

@@ -39,7 +39,7 @@ fn bcube(n: u32) -> Vec<[String; 2]> {
     (0..n * n).flat_map(of).collect()
 }
 
-/// Hosts in a grid whose rows and columns are rings.
+/// Returns the hosts in a grid whose rows and columns are rings.
 fn torus(columns: u32, rows: u32) -> Vec<[String; 2]> {
     let at = |x: u32, y: u32| node('h', x % columns + y % rows * columns);
     let of = |x: u32, y: u32| [[at(x, y), at(x + 1, y)], [at(x, y), at(x, y + 1)]];

@@ -41,8 +41,8 @@ fn tier<A: Source, P: Probe>(sim: &Sim<Blast, A, P>, name: &str) -> PfcStats {
 mod two_ports {
     use super::*;
 
-    /// A host at 100 Gbit/s and one at 10 Gbit/s. A packet takes 120 ns on one link and 1200 ns on
-    /// the other, and 650 ns behind each.
+    /// Returns a host at 100 Gbit/s and one at 10 Gbit/s. A packet takes 120 ns on one link and
+    /// 1200 ns on the other, and 650 ns behind each.
     fn fast_and_slow() -> Topology {
         let text = "kind = 'links'\nhosts = 2\nswitches = 1\nswitch-ns = 450.0\nhost-ns = 450.0\n\
             links = [{ between = ['h0', 's0'], gbps = 100.0, propagation-ns = 200.0 },\n\

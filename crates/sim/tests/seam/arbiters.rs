@@ -153,7 +153,7 @@ fn a_link_that_fails_is_replaced_by_the_next_nearest() {
     assert_eq!(bytes(&sim, "tor-up"), 40 * (2 - lost(&sim) as u64));
 }
 
-/// Hosts of the first rack that were not called, because the link failed first.
+/// Returns the hosts of the first rack that were not called, because the link failed first.
 fn lost(sim: &TestSim<ControlledTransport>) -> usize {
     (0..2).filter(|&host| sim.endpoint(host).beats == 0).count()
 }

@@ -22,7 +22,7 @@ use rampmeter_types::{
     SwitchProgram, Time, TransitPacket, Transport, Verdict,
 };
 
-/// A star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.
+/// Returns a star of hosts at 100 Gbit/s, on which a full packet takes 120 ns.
 fn spec(hosts: u64) -> SimSpec {
     let mut spec = rampmeter_testkit::spec(star(hosts).build().unwrap(), 1);
     spec.drain = Span::from_us(1_000);
@@ -30,7 +30,7 @@ fn spec(hosts: u64) -> SimSpec {
     spec
 }
 
-/// A message to host 0 of full packets.
+/// Returns a message to host 0 of full packets.
 fn to_first(at_ns: u64, src: u32, packets: u64) -> Arrival {
     let at = Time::ZERO + Span::from_ns(at_ns);
     Arrival::new(at, NodeId::new(src), NodeId::new(0), Bytes::new(1_460 * packets))

@@ -31,9 +31,9 @@ pub struct Format {
 /// Kind of a packet: with or without payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// They carry none.
+    /// Packets without payload.
     Control,
-    /// They carry a part of a message.
+    /// Packets with a part of a message.
     Data,
 }
 

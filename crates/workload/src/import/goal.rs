@@ -78,7 +78,7 @@ fn parse(file: &str, text: &str, n_hosts: Option<u32>) -> Result<Import, TraceEr
 #[derive(Clone, Copy, Debug)]
 enum StatementPosition {
     TopLevel,
-    /// Between the number of a rank and its brace.
+    /// Position between the number of a rank and its brace.
     BeforeBrace(u64),
     InRank(u64),
 }

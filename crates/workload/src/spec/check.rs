@@ -84,7 +84,7 @@ impl Checker<'_> {
         self.context
     }
 
-    /// Names of the network's hosts.
+    /// Returns the names of the network's hosts.
     pub(super) fn names(&self) -> Option<&HostNames> {
         self.hosts
     }

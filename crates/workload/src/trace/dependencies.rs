@@ -105,9 +105,9 @@ fn wrong(file: &str, row: &RawRow, field: &str, expected: &str, got: impl ToStri
 
 /// The rows by their ids in the file.
 enum Ids {
-    /// Their numbers, which are below this.
+    /// Ids are the numbers of rows, which are below this.
     Rows(u64),
-    /// Numbers of rows by the value of the column `flow`.
+    /// Ids are the values of the column `flow`, with the numbers of their rows.
     Column(HashMap<u64, u32>),
 }
 

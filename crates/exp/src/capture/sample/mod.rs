@@ -89,7 +89,7 @@ fn samples(wires: &[WireFormat]) -> Result<Vec<Sample>, WireError> {
     Ok(samples)
 }
 
-/// A bundle of a packet of each type without payload.
+/// Returns a bundle of a packet of each type without payload.
 fn bundle(wire: &WireFormat, rng: &mut Rng) -> Result<Sample, WireError> {
     let (mut all, mut fields, mut n) = (Vec::new(), Map::new(), 0);
     for format in wire.formats.iter().filter(|format| format.kind == PacketKind::Control) {
@@ -113,7 +113,7 @@ fn bundle(wire: &WireFormat, rng: &mut Rng) -> Result<Sample, WireError> {
     sample(wire.id, DatagramKind::Bundle { n }, 0, fields, &all)
 }
 
-/// A packet of a transport.
+/// Returns a packet of a transport.
 fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, WireError> {
     let (header, mut fields) = header(wire, format, rng)?;
     let msg = MsgId::new(0x0a0b_0c0d);
@@ -130,7 +130,7 @@ fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, W
     sample(wire.id, kind, len, fields, &header)
 }
 
-/// The header of a packet, and its fields.
+/// Returns the header of a packet, and its fields.
 fn header(
     wire: &WireFormat,
     format: &Format,

@@ -38,7 +38,7 @@ impl NarrowestCore {
     }
 }
 
-/// A warning if links between switches carry less than hosts can send, for a transport that
+/// Returns a warning if links between switches carry less than hosts can send, for a transport that
 /// schedules hosts' links alone.
 pub(crate) fn narrow_core(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
@@ -54,8 +54,8 @@ pub(crate) fn narrow_core(core: &NarrowestCore, transport: &str) -> Option<Warni
     })
 }
 
-/// A warning if links between switches carry less than hosts can receive, for a transport whose
-/// receivers request packets at the rate of their links.
+/// Returns a warning if links between switches carry less than hosts can receive. Applies to
+/// transports whose receivers request packets at the rate of their links.
 pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
     (*share < 1.0).then(|| {
@@ -76,8 +76,8 @@ pub(crate) fn narrow_core_of_receivers(core: &NarrowestCore, transport: &str) ->
 /// Share of the hosts' sending capacity below which many windows of a BDP fill the ports of a core.
 const NARROW: f64 = 0.2;
 
-/// A warning if links between switches carry much less than hosts can send, for a transport whose
-/// messages have a window each.
+/// Returns a warning if links between switches carry much less than hosts can send, for a transport
+/// whose messages have a window each.
 pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> Option<Warning> {
     let NarrowestCore { share, state } = core;
     (*share < NARROW).then(|| {
@@ -139,7 +139,7 @@ pub(crate) fn unequal_rates(topology: &Topology, slots: Rate, transport: &str) -
     })
 }
 
-/// The warning of a transport with slots if links of a host have several rates.
+/// Returns the warning of a transport with slots if links of a host have several rates.
 pub(crate) fn unequal_slots(transport: &str) -> Warning {
     warning!(
         "unequal-links",
@@ -208,7 +208,7 @@ pub(crate) fn slow_recovery(
     ))
 }
 
-/// A warning of a transport that serves one flow at a time.
+/// Returns a warning of a transport that serves one flow at a time.
 pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<Warning> {
     let (least, most) = (topology.slowest_host(), topology.fastest_host());
     (least < most).then(|| {
@@ -223,7 +223,7 @@ pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<Warning> 
     })
 }
 
-/// A warning of a transport in which fast hosts share a time with slow ones.
+/// Returns a warning of a transport in which fast hosts share a time with slow ones.
 pub(crate) fn slowed_hosts(slowed: &SharedTime, transport: &str) -> Warning {
     let SharedTime { name, shared, fastest } = *slowed;
     warning!(

@@ -7,8 +7,8 @@ use rampmeter_workload::WorkloadSpec;
 use crate::topology::names::NamesSpec;
 use crate::warning::{NamedCount, Warning, warning};
 
-/// A warning if the traffic between all pairs of hosts is more than the links between some of
-/// them carry. The bound is exact for uniform traffic: no transport can go beyond it.
+/// Returns a warning if the traffic between all pairs of hosts is more than the links between some
+/// of them carry. The bound is exact for uniform traffic: no transport can go beyond it.
 pub(crate) fn overloaded_core(
     topology: &Topology,
     access: Rate,
@@ -62,12 +62,12 @@ pub(crate) fn overloaded_link(
     ))
 }
 
-/// The load at which the links out of a group of hosts are full.
+/// Returns the load at which the links out of a group of hosts are full.
 fn load_max(cut: HostCut, n_hosts: u32, access: Rate) -> f64 {
     cut.bps as f64 / (access.as_bps() as f64 * crossing(cut, n_hosts))
 }
 
-/// Number of hosts whose traffic leaves a group: each sends to all others alike.
+/// Returns the number of hosts whose traffic leaves a group: each sends to all others alike.
 fn crossing(cut: HostCut, n_hosts: u32) -> f64 {
     let (inside, all) = (f64::from(cut.hosts), f64::from(n_hosts));
     inside * (all - inside) / (all - 1.0)

@@ -31,14 +31,14 @@ impl Draw<'_> {
         of[self.0.uniform_below(of.len())]
     }
 
-    /// A whole number from `least` to `most`, small and large ones alike.
+    /// Returns a whole number from `least` to `most`, small and large ones alike.
     fn int(&mut self, least: u64, most: u64) -> i64 {
         let span = (most.min(i64::MAX as u64) - least) as f64;
         let drawn = least as f64 + (span + 1.0).powf(self.0.uniform_unit()) - 1.0;
         (drawn as u64).clamp(least, most) as i64
     }
 
-    /// A number from `least` to `most`, small and large ones alike.
+    /// Returns a number from `least` to `most`, small and large ones alike.
     fn num(&mut self, least: f64, most: f64) -> f64 {
         least + (most - least + 1.0).powf(self.0.uniform_unit()) - 1.0
     }
@@ -94,7 +94,7 @@ impl Draw<'_> {
         (table, hosts as u64)
     }
 
-    /// A pod, with cables that differ at times, or several pods.
+    /// Returns a pod, with cables that differ at times, or several pods.
     fn pod(&mut self) -> (Table, u64) {
         let mut table = Table::new();
         if self.chance(0.4) {
@@ -131,7 +131,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Hosts and switches joined at random, mostly but not always into one piece.
+    /// Returns the hosts and switches joined at random, mostly but not always into one piece.
     fn graph(&mut self) -> (Table, u64) {
         let (hosts, switches) = (self.int(2, 8), self.int(1, 4));
         let mut links = Vec::new();
@@ -179,7 +179,8 @@ impl Draw<'_> {
         table
     }
 
-    /// A table of a definition of the schema, with half of the keys that are chosen by `may`.
+    /// Returns a table of a definition of the schema, with half of the keys that are chosen by
+    /// `may`.
     fn by_schema(&mut self, definition: &str, may: &dyn Fn(&str) -> bool) -> Table {
         let mut table = Table::new();
         let keys = self.1[definition]["properties"].as_object().expect("a table has keys");
@@ -194,7 +195,7 @@ impl Draw<'_> {
         table
     }
 
-    /// A value of a definition: a word of an enumeration, bytes of ports, or a table.
+    /// Returns a value of a definition: a word of an enumeration, bytes of ports, or a table.
     fn by_definition(&mut self, name: &str, most: f64) -> Value {
         match self.1[name]["oneOf"].as_array() {
             Some(words) => {
@@ -205,7 +206,8 @@ impl Draw<'_> {
         }
     }
 
-    /// The table of a transport, in half of the plans with keys that are not those of its preset.
+    /// Returns the table of a transport, in half of the plans with keys that are not those of its
+    /// preset.
     fn transport(&mut self, of: &TransportInfo) -> Table {
         let mut table = Table::new();
         table.insert("name".into(), of.name.into());
@@ -402,7 +404,7 @@ impl Draw<'_> {
     }
 }
 
-/// A plan of the `schema`, and whether it has faults.
+/// Returns a plan of the `schema`, and whether it has faults.
 pub(super) fn random_plan(
     seed: u64,
     transports: &[TransportInfo],

@@ -14,7 +14,7 @@ fn least(milli: u32) -> MinShare {
     MinShare::from_milli(milli).unwrap()
 }
 
-/// Flows between the hosts of these numbers modulo the number of hosts.
+/// Returns the flows between the hosts of these numbers modulo the number of hosts.
 fn pending(network: &Network, ends: &[(u32, u32, u64)]) -> Vec<PendingFlow> {
     let n = network.n_hosts();
     let pending = |&(src, away, bytes): &(u32, u32, u64)| PendingFlow {

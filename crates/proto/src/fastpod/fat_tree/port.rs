@@ -142,7 +142,7 @@ impl PodPort {
         self.number
     }
 
-    /// Bytes that wait.
+    /// Returns the bytes that wait.
     pub(super) fn held(&self) -> u64 {
         self.queued_bytes
     }

@@ -111,7 +111,7 @@ impl DemandTable {
         self.clients.len() as u16
     }
 
-    /// The core switch that an end is; `None` for hosts.
+    /// Returns the core switch that an end is; `None` for hosts.
     #[inline]
     pub(super) fn core(&self, end: u16) -> Option<u16> {
         end.checked_sub(self.n_hosts)
@@ -145,13 +145,13 @@ impl DemandTable {
         self.allocator.withdraw(src);
     }
 
-    /// The end of the pod that a host is.
+    /// Returns the number of a host among the ends of its pod.
     fn host(&self, host: u16, fastpod: &Fastpod) -> Option<u16> {
         let is_own = fastpod.hosts_of(self.pod).contains(&host.into());
         is_own.then(|| fastpod.end_of(host))
     }
 
-    /// An RTS has arrived by the time at which a slot is decided, at an arbiter.
+    /// Handles an RTS that has arrived at an arbiter by the time at which a slot is decided.
     pub(super) fn on_rts(
         &mut self,
         slot: u64,
@@ -277,7 +277,7 @@ impl DemandTable {
         self.change(src, |client| client.needs_answer = true);
     }
 
-    /// A slot begins in which these pairs are scheduled.
+    /// Handles the start of a slot in which these pairs are scheduled.
     pub(super) fn on_slot(&mut self, slot: u64, mut pairs: Vec<SlotGrant>) {
         if let Some(failures) = &mut self.failures {
             // Core switches do not report arriving packets.
@@ -300,7 +300,7 @@ impl DemandTable {
         news.expect("the change is made at once")
     }
 
-    /// A host has lost its state.
+    /// Removes the demands of a host that has lost its state.
     pub(super) fn forget(&mut self, peer: NodeId, fastpod: &Fastpod) {
         let host = peer.get() as u16;
         let own = if peer.get() < fastpod.n_hosts { self.host(host, fastpod) } else { None };

@@ -73,7 +73,7 @@ impl FastpodHost {
         self.fastpod.timing(self.pod)
     }
 
-    /// Something scheduled has arrived, of a slot.
+    /// Handles a scheduled packet of a slot.
     #[inline]
     fn on_scheduled_packet(&mut self, now: Time, packet: &Packet<FastpodHeader>) {
         if let Some(offset) = self.offset.filter(|_| self.has_slot_reports())

@@ -74,7 +74,7 @@ impl Queue {
         None
     }
 
-    /// A cell of a message is sent, perhaps instead of another's.
+    /// Selects the message whose cells are sent next. An unfinished one before it is deferred.
     fn switch_to(&mut self, now: Time, slot: u32, flows: &OutgoingFlows<Progress>) {
         let before = self.last.replace(slot).filter(|&before| before != slot);
         let Some((before, flow)) = before.and_then(|slot| Some((slot, flows.get(slot)?))) else {
@@ -103,7 +103,7 @@ pub(crate) struct Queues {
     full_cell_bytes: u64,
 }
 
-/// Bytes on the wire of the scheduled part of a message.
+/// Returns the bytes on the wire of the scheduled part of a message.
 fn remaining_bytes(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
     match flow.packets - flow.state.next {
         0 => 0,
@@ -150,7 +150,7 @@ impl Queues {
         self.queues.get(&dst).map_or(0, |queue| queue.cells)
     }
 
-    /// Scheduled cells that they take: fewer if packets share cells.
+    /// Returns the scheduled cells that they take: fewer if packets share cells.
     pub(crate) fn cells_wanted(&self, dst: u16, fastpod: &Fastpod) -> u64 {
         let Some(queue) = self.queues.get(&dst).filter(|_| fastpod.config.packing) else {
             return self.waiting(dst);
@@ -333,8 +333,8 @@ impl Queues {
         });
     }
 
-    /// The arbiter has received requests for slots to `dst`: packets that were not requested before
-    /// may be sent without them until `until`.
+    /// Handles requests for slots to `dst` that the arbiter has received. Packets that were not
+    /// requested before may be sent without slots until `until`.
     pub(crate) fn on_requested(&mut self, dst: u16, until: Instant) {
         for &(slot, msg) in &self.unscheduled {
             let flow =
@@ -345,7 +345,7 @@ impl Queues {
         }
     }
 
-    /// The message is not to be sent any more.
+    /// Removes a message from the queues.
     fn remove(&mut self, slot: u32) -> Option<OutgoingFlow<Progress>> {
         self.flows.get(slot)?;
         self.dequeue(slot);
@@ -358,7 +358,7 @@ impl Queues {
         Some(flow)
     }
 
-    /// A message has arrived.
+    /// Handles the acknowledgement of a message.
     pub(crate) fn on_ack(&mut self, dst: u16, flow: u16, out: &mut Output<FastpodHeader>) {
         let Some(&slot) = self.numbers.get(&(u32::from(dst), u32::from(flow))) else { return };
         // Unsent packets cannot have arrived: the number is that of an earlier message.

@@ -88,7 +88,7 @@ impl Receiver {
         self.acks.take()
     }
 
-    /// A source has lost its state.
+    /// Removes the messages of a source that has lost its state.
     pub(super) fn forget_peer(&mut self, peer: NodeId, out: &mut Output<FastpodHeader>) {
         self.acks.retain(|ack| u32::from(ack.host) != peer.get());
         self.flows.forget_peer(peer, out, |_, _| {});

@@ -96,7 +96,7 @@ impl HostDemands {
         }
     }
 
-    /// The host's incarnation and how many RTSs have had demands.
+    /// Returns the host's incarnation and the number of RTSs with demands.
     pub(crate) fn last_rts(&self) -> (u32, u32) {
         (self.incarnation, self.number)
     }
@@ -232,7 +232,7 @@ impl HostDemands {
         });
     }
 
-    /// Another arbiter has taken over: its slots are others.
+    /// Handles the takeover by another arbiter, whose slots are others.
     pub(crate) fn on_takeover(&mut self, now: Time) {
         self.grants.clear();
         self.demands.clear();

@@ -15,7 +15,7 @@ fn pod(fastpod: &Fastpod, number: u16) -> Option<&Pod> {
     fastpod.pods.as_ref().map(|pods| &pods.pods[usize::from(number)])
 }
 
-/// The number of an end among the hosts of a pod.
+/// Returns the number of an end among the hosts of a pod.
 #[inline]
 pub(crate) fn host(pod: &Pod, node: u32) -> &PodHost {
     &pod.hosts[(node - pod.first_host) as usize]

@@ -89,7 +89,8 @@ impl Timing {
         )
     }
 
-    /// Other networks have two hops between a host and an arbiter, and four between hosts.
+    /// Creates the timing of networks without pods: two hops between a host and an arbiter, four
+    /// between hosts.
     pub(crate) fn without_pods(facts: &FabricFacts, slots: Slots, compute: Span) -> Self {
         let hop = facts.control_rtt / 4;
         let place = |number: u32| (number % u32::from(slots.hosts)) as u16;
@@ -159,8 +160,8 @@ impl Timing {
         }
     }
 
-    /// The same if cells are shared: the last packet of a slot may begin just before its end. Guard
-    /// bands keep it away from the next slot by more than clocks may be wrong.
+    /// Returns the same if cells are shared: the last packet of a slot may begin just before its
+    /// end. Guard bands keep it away from the next slot by more than clocks may be wrong.
     pub(crate) fn with_packing(self) -> Self {
         Self { early_max: self.slots.error, ..self }
     }
@@ -171,7 +172,7 @@ impl Timing {
         self.n_hosts
     }
 
-    /// The number of an end at its leaf.
+    /// Returns the number of an end at its leaf.
     #[inline]
     pub(crate) fn place(&self, end: u16) -> u16 {
         self.ends[usize::from(end)].place
@@ -188,7 +189,7 @@ impl Timing {
         self.n_racks.into()
     }
 
-    /// The start of the slot at racks' switches, for ends without a way there.
+    /// Returns the start of the slot at racks' switches, for ends without a way there.
     fn number_start(&self, slot: u64) -> Instant {
         i128::from(slot) * i128::from(self.slots.length().as_ps())
     }
@@ -215,14 +216,14 @@ impl Timing {
         self.leaf_at(arbiter, self.leaf(end), slot, position)
     }
 
-    /// The same for packets to a leaf.
+    /// Returns the same for packets to a leaf.
     pub(crate) fn leaf_at(&self, arbiter: u32, leaf: u16, slot: u64, position: Span) -> Instant {
         let leaf = &self.leaves[usize::from(leaf)];
         let up = leaf.arbiters[arbiter as usize].0;
         self.number_start(slot) + ps(position) + ps(self.base) + ps(leaf.down_cell_time) - ps(up)
     }
 
-    /// Time from the departure of an SCHD until it is received.
+    /// Returns the time from the departure of an SCHD until it is received.
     #[inline]
     pub(crate) fn schd_delay(&self, arbiter: u32, end: u16) -> Span {
         let End { leaf, down, .. } = self.ends[usize::from(end)];
@@ -296,8 +297,8 @@ fn ps(span: Span) -> Instant {
     i128::from(span.as_ps())
 }
 
-/// Time from the first bit on a link to the first bit that the switch at its end sends. The switch
-/// forwards when it has the header.
+/// Returns the time from the first bit on a link to the first bit that the switch at its end sends.
+/// The switch forwards when it has the header.
 fn to_switch(pod: &Pod, cable: Span) -> Span {
     pod.rate.tx_time(pod.header) + cable + pod.switch_latency
 }

@@ -148,7 +148,7 @@ impl Failures {
         !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(RETRY_SLOTS))
     }
 
-    /// The links of a pair of ends. A core switch is joined to one aggregation switch.
+    /// Returns the links of a pair of ends. A core switch is joined to one aggregation switch.
     pub(crate) fn route_of(&self, src: u16, dst: u16, agg: Option<u8>) -> PairLinks {
         let (from, to) = (self.leaf_of_end[usize::from(src)], self.leaf_of_end[usize::from(dst)]);
         let rack = |leaf: u16| (leaf < self.n_racks).then_some(leaf);
@@ -156,7 +156,7 @@ impl Failures {
         PairLinks { up: rack(from), down: rack(to), agg: agg.or(above(from)).or(above(to)) }
     }
 
-    /// An RTS of an end has arrived by the time at which a slot is decided.
+    /// Handles an RTS that has arrived by the time at which a slot is decided.
     pub(crate) fn on_rts(&mut self, slot: u64, end: u16) {
         let end = usize::from(end);
         self.last_rts_slot[end] = self.last_rts_slot[end].max(slot);
@@ -193,7 +193,7 @@ impl Failures {
         }
     }
 
-    /// A slot begins in which these pairs are scheduled.
+    /// Handles the start of a slot in which these pairs are scheduled.
     pub(crate) fn on_slot(&mut self, slot: u64, pairs: Vec<SlotGrant>) {
         self.trials.push_back((slot, pairs));
     }
@@ -253,7 +253,7 @@ impl Failures {
         &mut self.links[(side + usize::from(link.rack)) * self.n_aggs + usize::from(link.agg)]
     }
 
-    /// Something arrived by a link.
+    /// Clears the losses of a link by which a packet arrived.
     fn clear(&mut self, link: Link) {
         let before = std::mem::take(self.health(link));
         if before.is_convicted {
@@ -263,7 +263,7 @@ impl Failures {
         }
     }
 
-    /// Something was lost on one of two links.
+    /// Handles a loss on one of two links.
     fn on_loss(&mut self, slot: u64, up: Link, down: Link) {
         if self.health(up).is_convicted || self.health(down).is_convicted {
             return;
@@ -317,7 +317,7 @@ impl Failures {
         due.filter_map(|(&link, _)| self.probe(slot, link)).collect()
     }
 
-    /// A probe has found its place in a slot. Others stay due.
+    /// Handles a probe that has a place in a slot. Others stay due.
     pub(crate) fn on_probe(&mut self, slot: u64, probe: &SlotGrant) {
         let rack = |host: u16| self.leaf_of_end[usize::from(host)];
         let (from, to) = (rack(probe.src), rack(probe.dst));

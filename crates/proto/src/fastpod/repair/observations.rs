@@ -81,7 +81,7 @@ impl HostObservations {
         }
     }
 
-    /// Something was sent in a slot by schedule, or was not after all.
+    /// Notes if a scheduled packet was sent in a slot.
     #[inline]
     pub(crate) fn on_sent(&mut self, slot: u64, is_sent: bool) {
         self.sent.set(slot, is_sent);

@@ -16,7 +16,8 @@ fn down(agg: u16, rack: u16) -> Port {
     Port::Agg(agg, rack)
 }
 
-/// Everything arrived and was acknowledged once, and nothing but unscheduled cells met anything.
+/// Asserts that every message arrived and was acknowledged once and only unscheduled cells
+/// collided.
 fn assert_all_arrived(run: &Run) {
     assert_eq!(run.violations, []);
     let n = run.messages.len();
@@ -216,7 +217,7 @@ fn a_restarted_host_receives_its_messages() {
     }
 }
 
-/// One that stays away: messages to it fail in the end, the others arrive.
+/// A host does not restart: messages to it fail, and the others arrive.
 #[test]
 fn messages_to_a_host_that_stays_away_fail() {
     let fastpod = alike(FastpodConfig { attempts_max: 3, ..config() }, 4, 4);

@@ -16,7 +16,7 @@ use super::{FastpodConfig, alike, us};
 
 /// Two racks of two hosts.
 const HOSTS: u32 = 4;
-/// Everything that can arrive has arrived by then, and has been acknowledged.
+/// End of the exploration, after the last possible arrival and acknowledgement.
 const END: Time = Time::from_ps(600_000_000);
 
 /// State space of the exploration.

@@ -13,7 +13,7 @@ fn packed() -> FastpodConfig {
     FastpodConfig { packing: true, ..config() }
 }
 
-/// Bytes of a message: many short ones, and some of one cell exactly or of a byte more.
+/// Returns the bytes of a message: many short ones, and some of one cell exactly or of a byte more.
 fn sizes(n: usize) -> impl Strategy<Value = Vec<u64>> {
     let size = prop_oneof![
         3 => 1u64..400,
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(offsets, sizes);
     }
 
-    /// Without packing a cell has one packet, as long as a cell.
+    /// A cell without packing has one packet, as long as the cell.
     #[test]
     fn cells_are_not_shared_without_the_option(sizes in sizes(20)) {
         let fastpod = alike(config(), 2, 2);

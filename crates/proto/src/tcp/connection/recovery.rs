@@ -35,7 +35,7 @@ impl Connection {
         }
     }
 
-    /// A congestion mark is echoed: once for all bytes in flight (RFC 3168 §6.1.2).
+    /// Handles the echo of a congestion mark: once for all bytes in flight (RFC 3168 §6.1.2).
     pub(super) fn on_echo(&mut self, now: Time, flight: u64, stats: &mut TcpStats) {
         if self.board.una() <= self.echo_end || self.recovery != Recovery::None {
             return;

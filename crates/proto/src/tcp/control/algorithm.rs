@@ -89,7 +89,7 @@ pub trait CongestionControl {
     /// without an acknowledgement since.
     fn on_timeout(&mut self, now: Time, in_flight: u64, is_first: bool);
 
-    /// Nothing was sent for longer than the retransmission timeout (RFC 5681 §4.1).
+    /// Handles an idle time of more than the retransmission timeout (RFC 5681 §4.1).
     fn on_idle(&mut self, initial: u64);
 }
 

@@ -110,7 +110,7 @@ impl IncomingConnection {
         }
     }
 
-    /// Bytes above `next` that are taken.
+    /// Returns the bytes above `next` that are taken.
     pub(super) fn window(&self, tcp: &Tcp) -> u32 {
         let buffer = tcp.receive_buffer;
         match self.paused.first_key_value() {

@@ -34,7 +34,7 @@ impl Receiver {
         self.pause_at(slot, &arrival, tcp, out);
     }
 
-    /// A segment of a message that is held has arrived on a connection.
+    /// Handles a segment of a message that is held.
     pub(super) fn pause_at(
         &mut self,
         slot: u32,

@@ -45,7 +45,7 @@ fn config() -> TcpConfig {
     }
 }
 
-/// The network of most scripts.
+/// Returns the network of most scripts.
 fn facts() -> FabricFacts {
     FabricFacts {
         n_hosts: 2,
@@ -207,7 +207,7 @@ impl Script {
         self.control(TcpHeader::Syn { conn: 0, seq: initial, ecn: true })
     }
 
-    /// A segment of a message that starts with the stream and has `size` bytes.
+    /// Returns a segment of a message that starts with the stream and has `size` bytes.
     fn data(&mut self, (start, end): (u64, u64), size: u64) -> Receipt {
         self.segment(start, end, size, false, Marks::NONE)
     }

@@ -157,7 +157,7 @@ fn a_closed_window_does_not_fail_a_connection() {
     assert_eq!(script.events(), [Event::Completed { msg: MsgId::new(0) }]);
 }
 
-/// One that does not answer is aborted.
+/// A connection with unanswered window probes is aborted.
 #[test]
 fn unanswered_window_probes_fail_the_connection() {
     let keys = TcpConfig { connections: Connections::Persistent, attempts_max: 3, ..config() };

@@ -117,7 +117,7 @@ fn assert_promises_kept(config: CosyConfig, spec: SimSpec, arrivals: Vec<Arrival
     check::<CosyTransport>(&cosy, Arc::clone(&cosy), spec, arrivals)
 }
 
-/// The same with pHost in lower classes, which has another four tenths of the links.
+/// Returns the same with pHost in lower classes, which has another four tenths of the links.
 fn assert_promises_kept_beside(
     config: CosyConfig,
     spec: SimSpec,

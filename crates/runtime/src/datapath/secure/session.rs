@@ -66,9 +66,9 @@ impl PacketKey {
 /// One end of a session.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// This end's number of the session, which arriving packets carry.
+    /// Number of the session at this end, which arriving packets carry.
     pub(super) id: u16,
-    /// Other end's number of the session.
+    /// Number of the session at the other end.
     remote_id: u16,
     send: PacketKey,
     receive: PacketKey,
@@ -81,7 +81,7 @@ pub(super) struct Session {
 
 /// Numbers and keys of a session.
 pub(super) struct SessionKeys {
-    /// This end's number, and the other's.
+    /// Numbers of the session at this end and at the other.
     pub(super) ids: (u16, u16),
     /// Keys to send with and to receive with.
     pub(super) keys: ([u8; 32], [u8; 32]),

@@ -25,7 +25,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The `n`th event pushed at `time`, of one of five ports.
+/// Returns the `n`th event pushed at `time`, of one of five ports.
 fn nth(n: usize, time: Time) -> EventKey {
     packet_event(time, ARRIVE, n as u32 % 5, n as u32)
 }

@@ -1,4 +1,4 @@
-//! Any graph.
+//! Topologies of any graph.
 
 use std::collections::BTreeMap;
 

@@ -95,7 +95,8 @@ fn lists_of_checkpoints_are_named() {
     );
 }
 
-/// Messages in the order of their collectives: first pair of hosts, bytes, number of messages.
+/// Returns the messages in the order of their collectives: first pair of hosts, bytes, number of
+/// messages.
 fn rounds(graph: &Graph) -> Vec<(Vec<u32>, u64)> {
     let hosts = |set: &HostSet| set.iter().take(2).map(NodeId::get).collect();
     graph.rounds().iter().map(|round| (hosts(&round.hosts), round.bytes.get())).collect()

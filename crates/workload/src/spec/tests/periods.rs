@@ -3,7 +3,7 @@
 use super::plan;
 use crate::Process;
 
-/// A part with a load, and its start or end.
+/// Returns a part with a load, and its start or end.
 fn part(load: f64, keys: &str) -> String {
     format!("{{ pattern = 'all-to-all', sizes = 'imc10', load = {load}{keys} }}")
 }

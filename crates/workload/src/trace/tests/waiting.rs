@@ -6,7 +6,7 @@ use crate::trace::{Trace, read_trace, write_graph_csv, write_graph_parquet};
 use rampmeter_types::TenantId;
 
 prop_compose! {
-    /// Flows and computations of 5 hosts, with any valid dependencies on earlier ones.
+    /// Returns the flows and computations of 5 hosts, with any valid dependencies on earlier ones.
     fn graphs()(rows in prop::collection::vec(
         (
             (0..1u64 << 40, 0..5u32, 0..5u32, 1..1u64 << 40),

@@ -65,7 +65,7 @@ impl Run {
         sum
     }
 
-    /// Messages that the hosts keep something of.
+    /// Returns the messages that the hosts keep something of.
     pub(in super::super) fn left(&self) -> usize {
         let of = |node: &Node| match node {
             Node::Host(host) => host.message_counts().map_or(0, |(sent, arriving)| sent + arriving),
