@@ -76,7 +76,7 @@ pub const READABLE: &str = "a file that can be read";
 /// Reason why a plan is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// A value that is not what it has to be.
+    /// A value other than the expected one.
     Unexpected {
         /// The values that are allowed.
         expected: String,
@@ -96,7 +96,7 @@ pub enum Problem {
     Other(String),
 }
 
-/// A value of a file that is not what it has to be.
+/// A value of a file other than the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileProblem {
     /// The file, with the line and field if the problem has them.

@@ -62,15 +62,15 @@ pub trait RegisteredTransport:
         Self::needs(keys, facts)
     }
 
-    /// Checks the parameters and derives what follows from them at `site`.
+    /// Checks the parameters and derives values from them at `site`.
     ///
     /// # Errors
     /// A parameter that cannot be used there.
     fn configure(keys: Self::Keys, site: &Site) -> Result<Self::Config, BadKey>;
 
     /// Returns the parameters of a host if rates differ between pairs: `own` follows from the rate
-    /// at which it receives, `network` from the slowest rate of any host. Takes from `network` what
-    /// all hosts must agree on, and from `peers` what belongs to a pair of hosts.
+    /// at which it receives, `network` from the slowest rate of any host. Takes values that all
+    /// hosts must agree on from `network`, and values of a pair of hosts from `peers`.
     fn adapt_to_peers(own: Self::Config, _network: &Self::Config, _peers: &Peers) -> Self::Config {
         own
     }

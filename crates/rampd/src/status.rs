@@ -152,7 +152,7 @@ impl StatusServer {
             let socket = listener.as_fd().try_clone_to_owned()?;
             held = Some(listener);
             let shown = latest.clone();
-            // Each connection gets the status, whatever its request is.
+            // Each connection gets the status for any request.
             let answer = move |_: &[u8]| Reply::Bytes(shown.text().into_bytes());
             serve::start("status", socket, answer)?;
             info!(socket = %path.display(), "serving status");

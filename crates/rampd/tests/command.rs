@@ -454,7 +454,7 @@ fn keys_are_made_and_checked() {
     mode(0o600);
     let error = check(&config(&quoted(&a), &quoted(&format!("{}=", "A".repeat(43)))));
     assert!(error.contains("with which anybody passes for the peer"), "{error}");
-    // A file that another user owns is not secret, whatever its mode.
+    // A file that another user owns is not secret in any mode.
     if std::os::unix::fs::chown(path.join("a.key"), Some(65_534), None).is_ok() {
         let error = check(&good);
         assert!(error.contains("owner: expected a private key that user"), "{error}");

@@ -34,7 +34,7 @@ const PAGE: u64 = 4_096;
 const COUNTER_DISTANCE: usize = 128;
 /// Maximum number of messages that an application may have in flight.
 pub(crate) const DEPTH_MAX: u32 = 1 << 16;
-/// Maximum size of an arena in bytes, whatever the node's limit is.
+/// Maximum size of an arena in bytes, for any limit of the node.
 pub(crate) const ARENA_MAX: u64 = 1 << 36;
 /// Received messages that every application may hold, even with a smaller depth.
 const SLOTS_MIN: u32 = 64;

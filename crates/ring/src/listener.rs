@@ -4,7 +4,7 @@
 //! unlocks it at every end of the process. A socket file whose lock is free belongs to a dead
 //! process and is replaced. The lock prevents two processes that start at the same time from
 //! replacing each other's socket. Programs that clean folders may remove the lock file. So a socket
-//! is replaced only if no process listens on it, whatever the lock's state.
+//! is replaced only if no process listens on it, in any state of the lock.
 //!
 //! A service manager may have opened the socket before the process started (systemd's socket
 //! activation). Then it belongs to the manager: nothing is locked, replaced or removed.

@@ -7,7 +7,7 @@
 //!
 //! [`Time`] has a range of 213 days, less than the time since 1970. So a clock counts from a day
 //! before its own start, and [`ClockOrigin`] is that instant. Endpoints use it to number rounds and
-//! slots from 1970: nodes agree whatever their starting times.
+//! slots from 1970: nodes agree for any starting times.
 
 use rampmeter_types::{ClockOrigin, Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};

@@ -213,7 +213,7 @@ enum WakeSource {
     Signals,
 }
 
-/// Maximum duration of a sleep, whatever the node requests.
+/// Maximum duration of a sleep, even if the node requests more.
 const SLEEP_MAX: Span = Span::from_us(1_000_000);
 
 impl EpollWait {

@@ -12,8 +12,8 @@ use crate::scenario::{Scenario, assert_sound, scenario};
 use crate::suite::{Body, Case};
 use crate::wire::{self, TransportTraits};
 
-/// Every message is delivered once, or reported failed if its peer is cut off, whatever the network
-/// does; see [`scenario`].
+/// Every message is delivered once, or reported failed if its peer is cut off, for any faults of
+/// the network; see [`scenario`].
 #[derive(Clone, Copy, Debug)]
 pub struct Faults;
 

@@ -108,7 +108,7 @@ pub(crate) fn rules(transport: &str) -> Rules {
         // A message waits for the end of a phase and for the next matching: two phases of nine
         // stages of 0.65 round trips (§3.1, §3.3). A full window opens after 1.1 BDP times, and
         // packets of long flows wait for longer behind short flows, which have a higher class
-        // (§3.2): 0.75 tokens a message, and 25 in a core of 2:1, where messages of 727 packets
+        // (§3.2): 0.75 tokens a message, and 25 in a core of 2:1, in which messages of 727 packets
         // were sent twice.
         "dcpim" => Rules {
             idle: 12,

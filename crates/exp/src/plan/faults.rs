@@ -1,4 +1,4 @@
-//! The `faults` table: what links do to packets, and what fails.
+//! The `faults` table: losses, delays and duplicates of links, and failures.
 
 use rampmeter_sim::{FaultSpec, LinkChange, LinkFault, Outage, Target, Topology};
 use rampmeter_types::{Rate, Span, Time};

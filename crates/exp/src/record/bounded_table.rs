@@ -72,7 +72,7 @@ impl<R: Row> BoundedTable<R> {
         if self.n_rows > ROWS_MAX {
             self.omitted_since = Some(now);
         } else if let Err(error) = self.write(rows) {
-            // The run continues to its end, where the error is reported.
+            // The run continues to its end and then reports the error.
             self.writer = None;
             self.error = Some(error);
         }

@@ -359,7 +359,7 @@ mod tests {
         assert_eq!(interfaces.collect::<Vec<u32>>(), [0, 1]);
     }
 
-    /// A node has the name that the user gave it, whatever other nodes would be called without one.
+    /// A node has the name that the user gave it, even if it is the default name of another node.
     #[test]
     fn custom_names_take_precedence_over_generated_names() {
         let text = r#"

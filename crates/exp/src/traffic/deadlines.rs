@@ -57,7 +57,7 @@ impl Deadlines {
     }
 
     /// Returns the deadline of `flow`, number `number` of those that wait for others. The draw is
-    /// the same in whatever order they start.
+    /// the same in any order of their starts.
     pub(super) fn draw_waiting(&mut self, number: u32, flow: &Flow) -> Time {
         match &mut self.law {
             Some(law) => {

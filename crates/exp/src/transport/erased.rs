@@ -72,8 +72,8 @@ pub(crate) trait ErasedKeys: Send + Sync {
     fn needs(&self, facts: &FabricFacts, wiring: Option<&Wiring>) -> FabricNeeds;
     fn queueing(&self) -> Queueing;
     fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey>;
-    /// Configures it as transport `number` of several in one network, with its path choice and what
-    /// is added to the classes of its packets.
+    /// Configures it as transport `number` of several in one network, with its path choice and the
+    /// offset of its packets' classes.
     fn member(
         &self,
         _number: u8,

@@ -133,7 +133,8 @@ impl<T: RegisteredTransport> SingleKeys<T> {
         let Deployment::Network(network) = &site.deployment else { return Ok(Vec::new()) };
         let (slowest, pairs) = (site.facts.access_rate, &network.pairs);
         let mut by_host = Vec::new();
-        // Hosts of the same rates have the same peers, unless these depend on where the hosts are.
+        // Hosts of the same rates have the same peers, unless these depend on the positions of
+        // hosts.
         let depends = pairs.has_partial_pairs() || pairs.has_round_trips();
         let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
         for host in (0..pairs.n_hosts()).map(NodeId::new) {

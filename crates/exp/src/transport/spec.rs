@@ -131,8 +131,8 @@ impl TransportSpec {
         self.tables[0].keys.queueing()
     }
 
-    /// Checks the parameters and derives what follows from them at `site`. `spray` is the path
-    /// choice that the plan names, `needs` are those of the transport there.
+    /// Checks the parameters and derives values from them at `site`. `spray` is the path choice
+    /// that the plan names, `needs` are those of the transport there.
     pub(crate) fn configure(
         &self,
         site: &Site,

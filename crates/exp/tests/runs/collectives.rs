@@ -135,7 +135,7 @@ fn no_flow_starts_before_its_dependencies_arrive_and_are_computed() {
             let text = plan(2, 4, transport, &workload, "");
             let (summary, rows, flows, _) = results(&text);
             assert_starts(&graph(&text), &rows, &flows, &text);
-            // Only cosy rejects what it cannot deliver in time.
+            // Only cosy rejects messages that it cannot deliver in time.
             let lost = summary.flows.rejected + summary.flows.not_started;
             assert!(lost == 0 || transport == "cosy", "{:?}\n{text}", summary.flows);
             assert_eq!(summary.collectives.len(), 2);

@@ -51,8 +51,8 @@ fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
 }
 
 /// Asserts that the mean slowdown is as recorded within `mean`, in each size bin within `bin`, and
-/// the 99th percentile within `p99`. Runs are deterministic, so bounds are what is measured
-/// (docs/howto/reference-data.md) and at most a percent more. TCP's bounds by size are wider.
+/// the 99th percentile within `p99`. Runs are deterministic, so bounds are the measured values
+/// (docs/howto/reference-data.md) and at most 1 % more. TCP's bounds by size are wider.
 fn assert_close(name: &str, setup: &str, bounds: [f64; 3]) {
     assert_close_over(name, setup, bounds, |row, _| Sample::from_row(row, Ideal::Acked));
 }

@@ -15,7 +15,7 @@
 //! * [`central`](crate::central): the controller and the host layer, which [Hyline](crate::hyline)
 //!   has too
 //!
-//! `docs/protocols/capton.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/capton.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod figure6;

@@ -8,13 +8,13 @@
 //! without a free path turns a rsvp into a reject.
 //!
 //! * [`analysis`]: the bounds and the sustainable load of the paper's theorems
-//! * [`config`]: parameters, the `paper` and `rsvp` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `rsvp` presets, derived values
 //! * [`wire`]: the packets
 //! * [`CosySwitch`]: virtual links, the choice of paths, releases, rejects
 //! * `sender`: requests, slots and their pace, the end of a message at its bound
 //! * `receiver`: held requests, slots, failures inferred from packets that do not arrive
 //!
-//! `docs/protocols/cosy.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/cosy.md` lists the packets and the deviations from the paper.
 
 pub mod analysis;
 pub mod config;

@@ -1,7 +1,7 @@
 //! Switch of cosy: virtual links, the choice of paths, releases, rejects (cosy §3.2, §3.3, §4).
 //!
 //! The problem: a message has a bound that is known when it is submitted. So every queue on its
-//! path needs an upper bound, whatever other hosts send.
+//! path needs an upper bound for any traffic of other hosts.
 //!
 //! The simple way reserves bandwidth for each flow at each switch, with its path in a table. State
 //! then grows with flows, each set-up needs a search, and a lost packet of the set-up holds

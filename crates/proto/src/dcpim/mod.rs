@@ -6,7 +6,7 @@
 //! packet to each matched source. Flows up to one bandwidth-delay product skip all this and are
 //! sent at once.
 //!
-//! * [`config`]: parameters (§3.6), the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters (§3.6), the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * [`schedule`]: stages, rounds, phases by the host's own clock (§3.3)
 //! * [`matching`]: the choice among requests or grants (§3.1, §3.4, §3.5)
@@ -14,7 +14,7 @@
 //! * `receiver`, `rx_flow`, `sources`, `link`: requests, accepts, tokens, windows, arrival (§3.2)
 //! * `sender`: announcement, grants, service of tokens, retransmission (§3.2, §3.5)
 //!
-//! `docs/protocols/dcpim.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/dcpim.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod matching;

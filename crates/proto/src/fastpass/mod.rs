@@ -5,7 +5,7 @@
 //! request time slots from it. It gives them out as maximal matchings of sources and destinations.
 //! It spreads the packets of a slot over the paths so that none meets another.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * [`allocate`]: time slots for pairs of hosts (§3)
 //! * [`colour`], [`paths`]: paths for the packets of a slot (§4)
@@ -16,7 +16,7 @@
 //!
 //! Destinations are [`AckReceiver`](crate::toolkit::AckReceiver)s.
 //!
-//! `docs/protocols/fastpass.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/fastpass.md` lists the packets and the deviations from the paper.
 
 pub mod allocate;
 pub mod colour;

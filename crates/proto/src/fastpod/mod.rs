@@ -14,7 +14,7 @@
 //! * [`config`]: parameters, the `paper` preset, derived values
 //! * [`wire`]: the packets
 //!
-//! `docs/protocols/fastpod.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/fastpod.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod pod;

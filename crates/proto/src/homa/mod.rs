@@ -8,7 +8,7 @@
 //! priority. It grants more messages than its link can carry, so that a sender that is busy
 //! elsewhere causes no gap.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`cutoffs`]: priorities by the distribution of sizes
 //! * [`wire`]: the packets
 //! * `sender`: unscheduled and granted packets, fewest remaining bytes first
@@ -17,7 +17,7 @@
 //! * `rpc`: requests and their answers
 //! * `transport`: Homa and Homa Aeolus as transports
 //!
-//! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets, and what differs
+//! `docs/protocols/homa.md` and `docs/protocols/homa-aeolus.md` list the packets and the deviations
 //! from the papers.
 
 pub mod config;

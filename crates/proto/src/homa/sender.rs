@@ -401,8 +401,8 @@ impl Sender {
     }
 
     /// Probes for messages without an answer, at intervals, and aborts those that are never
-    /// answered. Notifies `gone` of them. Where many probes wait for this host's own link, no more
-    /// are made.
+    /// answered. Notifies `gone` of them. If many probes wait for this host's own link, no more are
+    /// made.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,

@@ -7,7 +7,7 @@
 //! computes the use of each link of the path. It sets its window so that the fullest link is used
 //! to the share eta.
 //!
-//! * [`config`]: parameters, the presets, what follows from them
+//! * [`config`]: parameters, the presets, derived values
 //! * [`int`]: the record of one port
 //! * [`wire`]: the packets
 //! * [`control`]: algorithm 1, the window of one flow
@@ -15,7 +15,7 @@
 //! * `sender`: windows, pacing, timeouts
 //! * `receiver`: acknowledgements, and NACKs for missing packets
 //!
-//! `docs/protocols/hpcc.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/hpcc.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod control;

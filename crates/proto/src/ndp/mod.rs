@@ -6,14 +6,14 @@
 //! detects every packet at once. It acknowledges packets that arrive, refuses those that were
 //! trimmed, and paces all further packets by pulls, at the rate of its link.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
-//! * `sender`: first window, pulls, what is retransmitted (section 3)
+//! * `sender`: first window, pulls, retransmissions (section 3)
 //! * `path`: permutations of paths, and paths that are left out (section 3)
 //! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3)
 //!
 //! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_types::Queueing)).
-//! `docs/protocols/ndp.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/ndp.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod wire;

@@ -5,14 +5,14 @@
 //! the least and drop the packet of the flow with the most. So hosts need hardly any rate control:
 //! flows start at line rate, and only those that starve slow down.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * `sender`: window, timeouts, probe mode (§4.3)
 //!
 //! Destinations are [`AckReceiver`](crate::toolkit::AckReceiver)s.
 //!
 //! The queues are the simulator's ([`Queueing::Ranks`](rampmeter_types::Queueing)).
-//! `docs/protocols/pfabric.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/pfabric.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod wire;

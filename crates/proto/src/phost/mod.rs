@@ -6,7 +6,7 @@
 //! Free tokens spare short flows the round trip. Tokens expire, and flows with unanswered tokens
 //! are downgraded, so that neither end waits for the other.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * `sender`: RTS, tokens, the choice among flows with tokens (algorithm 1)
 //! * `receiver`, `rx_flow`: pending flows, tokens, downgrading, arrival (algorithm 2)
@@ -14,7 +14,7 @@
 //! * `choice`: the pending flow that is served next
 //! * `pacing`, `queues`: tokens for slow sources, and the flows of these
 //!
-//! `docs/protocols/phost.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/phost.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod wire;

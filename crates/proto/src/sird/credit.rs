@@ -9,10 +9,10 @@
 //! congested senders hold leaves the link idle.
 //!
 //! The present way: credit is counted in bytes on the wire. That of a packet is outstanding from
-//! the CREDIT until the packet arrives or the receiver takes it back. The bucket limits what is
-//! outstanding in all ([`Sird::credit`]). Each sender has a limit too: the smaller of two, one by
-//! its own marks and one by those of switches (`control`). A sender that holds much credit marks
-//! its packets, so its limit falls, and its share of the bucket serves others.
+//! the CREDIT until the packet arrives or the receiver takes it back. The bucket limits the
+//! outstanding credit of all senders ([`Sird::credit`]). Each sender has a limit too: the smaller
+//! of two, one by its own marks and one by those of switches (`control`). A sender that holds much
+//! credit marks its packets, so its limit falls, and its share of the bucket serves others.
 //!
 //! A CREDIT is sent if the bucket has room for a full packet, the sender's limit is not exceeded
 //! and the pace allows it. Pacing lets packets of idle senders arrive as fast as the link carries

@@ -6,14 +6,14 @@
 //! that follows two signals, as DCTCP's window does. Senders mark data while they hold more credit
 //! than they can use soon, and switches mark it in long queues. Short messages need no credit.
 //!
-//! * [`config`]: parameters, the `paper` and `reference` presets, what follows from them
+//! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * [`control`]: the limit of one sender by one signal
 //! * `credit`: the bucket, the senders, and the order in which they get credit
 //! * `receiver`, `rx_flow`: arrival, and credit taken back for packets that have not arrived
 //! * `sender`: unscheduled and credited packets, half by turns and half shortest first
 //!
-//! `docs/protocols/sird.md` lists the packets, and what differs from the paper.
+//! `docs/protocols/sird.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod control;

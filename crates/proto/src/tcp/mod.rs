@@ -5,7 +5,7 @@
 //! and repaired by retransmission. The bytes in flight are limited by [`control`]: NewReno, Cubic
 //! or DCTCP.
 //!
-//! * [`config`]: parameters, presets, what follows from them
+//! * [`config`]: parameters, presets, derived values
 //! * [`control`]: congestion control (RFC 5681, 6582, 9438, 8257, 9406)
 //! * [`wire`]: the packets
 //! * `connection`, `scoreboard`, `rack`, `prr`: one connection at its sender

@@ -23,7 +23,7 @@ pub struct AttemptLimit {
 }
 
 impl AttemptLimit {
-    /// Combines `attempts-max` of a configuration with the patience of the site. Where there is a
+    /// Combines `attempts-max` of a configuration with the patience of the site. If there is a
     /// patience, it decides.
     pub fn new(attempts: u32, facts: &FabricFacts) -> Self {
         let time = facts.abort_timeout_min;

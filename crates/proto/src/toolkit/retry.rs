@@ -78,8 +78,8 @@ impl RetryTimer {
     }
 
     /// Handles a response: the timer is due at `until`, but no earlier than it was before. So a
-    /// wait that has grown ends first: where packets wait longer than a timeout, each attempt
-    /// brings packets twice.
+    /// wait that has grown ends first: if packets wait longer than a timeout, each attempt brings
+    /// packets twice.
     pub fn on_response_later(&mut self, until: Time) {
         self.attempts = 0;
         self.due = until;

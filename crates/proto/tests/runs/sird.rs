@@ -103,7 +103,7 @@ mod alone {
 }
 
 /// Incast that was recorded with the authors' simulator: hosts 16 to 45 send 500 KB each to host 0.
-/// Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` has what is known of the first.
+/// Recorded: first 60.2 us, last 1277 us. `docs/protocols/sird.md` explains the first.
 #[test]
 fn an_incast_keeps_the_link_busy_from_the_first_packet_to_the_last() {
     let topology = TopologySpec::LeafSpine(topologies::LeafSpine {

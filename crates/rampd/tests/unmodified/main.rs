@@ -186,8 +186,8 @@ fn a_killed_controller_restarts() {
     assert!(took > Duration::from_millis(300), "the new controller's rate: {took:?}");
 }
 
-/// Held programs continue at once when their agent is killed, in whatever call they wait; a new
-/// agent schedules them again.
+/// Held programs continue at once when their agent is killed, in any call; a new agent schedules
+/// them again.
 #[test]
 fn a_killed_agent_releases_programs() {
     if !has_python() {

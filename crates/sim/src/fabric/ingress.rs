@@ -66,9 +66,9 @@ impl Ingress {
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// Memory, in bytes, of the packets in a switch that arrived by its port `ingress`, at whatever
-    /// port they are queued. Those on links do not count. Zero unless
-    /// `FabricConfig::counts_ingress` or `SwitchProgram::COUNTS_INGRESS` is set.
+    /// Memory, in bytes, of the packets in a switch that arrived by its port `ingress`, at any port
+    /// they are queued. Those on links do not count. Zero unless `FabricConfig::counts_ingress` or
+    /// `SwitchProgram::COUNTS_INGRESS` is set.
     pub fn waiting_from(&self, ingress: u32) -> u64 {
         self.ingress.queued_bytes.get(ingress as usize).copied().unwrap_or(0)
     }

@@ -270,8 +270,8 @@ mod shared_memory {
         }
     }
 
-    /// Choudhury and Hahne: n ports that are offered more than they send hold
-    /// alpha B / (1 + n alpha) each, whatever they are offered.
+    /// Choudhury and Hahne: n ports that are offered more than they send hold alpha B / (1 + n
+    /// alpha) each, for any offered load.
     #[test]
     fn overloaded_ports_hold_the_fixed_point_of_dynamic_thresholds() {
         for (alpha, n) in [(1.0, 1), (1.0, 3), (0.5, 2), (2.0, 2), (0.25, 4)] {

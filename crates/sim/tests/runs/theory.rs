@@ -278,9 +278,9 @@ fn routing_follows_failures_and_repairs() {
     assert!(lost > 0 && lost < 60, "{lost} packets were on the failed links");
 }
 
-/// pFabric §4.1: a port sends the message with the fewest remaining bytes first, whatever arrived
-/// before. Six messages of different lengths meet at one link and finish in the order of their
-/// lengths.
+/// pFabric §4.1: a port sends the message with the fewest remaining bytes first, even if another
+/// arrived before. Six messages of different lengths meet at one link and finish in the order of
+/// their lengths.
 #[test]
 fn ports_that_queue_by_rank_serve_the_shortest_message_first() {
     let lengths = [60, 10, 50, 20, 40, 30];
@@ -334,8 +334,8 @@ fn interfaces_queue_and_drop_if_the_fabric_configures_it() {
     }
 }
 
-/// With a slot as long as a full packet buffers count packets, whatever their length: here ten,
-/// behind the one on the link. Without, 150 packets of 100 bytes fit.
+/// With a slot as long as a full packet, buffers count packets of any length: here ten, behind the
+/// one on the link. Without, 150 packets of 100 bytes fit.
 #[test]
 fn slots_make_buffers_count_packets() {
     for (slot, waiting) in [(0, 150), (1_500, 10)] {

@@ -4,7 +4,7 @@
 //!
 //! *Problem.* Traffic of hosts comes in bursts, but is not zero between them. The arrivals of a
 //! host are a Poisson process whose rate alternates between two values. The load of the plan is
-//! that of all time, whatever the periods.
+//! that of all time, for any periods.
 //!
 //! *Simple way.* Draw gaps at the present rate, and draw again at the end of a period. A gap of a
 //! low rate spans many short periods, and each costs a draw.

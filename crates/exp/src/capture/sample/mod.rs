@@ -1,4 +1,4 @@
-//! One packet of every type of every transport, as a capture, and what its fields are.
+//! One packet of every type of every transport, as a capture with the values of its fields.
 //!
 //! The dissector is tested with this. The bytes are those of the encoders, the fields are the
 //! values that were encoded, under the dissector's names. Headers are arbitrary, but the same every

@@ -413,7 +413,7 @@ pub(super) fn random_plan(
     let mut draw = Draw(Rng::new(seed, 0, Purpose::Test), &schema["definitions"]);
     let mut plan = Table::new();
     plan.insert("seed".into(), draw.int(0, 1 << 40).into());
-    // One in eight, by itself: what other plans draw stays.
+    // One in eight, drawn separately: other plans do not change.
     let (topology, hosts) = if seed % 8 == 7 { draw.pod() } else { draw.topology() };
     plan.insert("topology".into(), topology.into());
     plan.insert("fabric".into(), draw.fabric().into());

@@ -23,7 +23,7 @@ use crate::toolkit::counters;
 /// Losses without a success between them that convict a link: by several others, or by one that
 /// has had successes.
 const CONVICTION_LOSSES: u32 = 3;
-/// Losses that convict a link and the only one that they were shared with, where neither has had a
+/// Losses that convict a link and the only one that they were shared with, if neither has had a
 /// success.
 const LOSSES_ALONE: u32 = 6;
 /// Slots from one probe of a convicted link to the next.

@@ -5,8 +5,8 @@ use super::*;
 
 const HELD: MsgId = MsgId::new(8);
 
-/// Returns a segment of a message that starts at byte 5001 of the stream, where message 7 ends, or
-/// with the stream.
+/// Returns a segment of a message that starts at byte 5001 of the stream, at which message 7 ends,
+/// or with the stream.
 fn held_segment(script: &mut Script, start: u64) -> Packet<TcpHeader> {
     let first = if start < after(5) { 1 } else { after(5) };
     let header =

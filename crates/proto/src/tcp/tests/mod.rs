@@ -1,8 +1,8 @@
 //! TCP at the level of packets: scripts in the manner of packetdrill.
 //!
-//! A script has one host. It submits messages, plays the other end by hand, and looks at what the
-//! host sends. Bytes are numbered in the stream: the SYN is 0, data starts at 1. Segments have 1000
-//! bytes. Times are in microseconds.
+//! A script has one host. It submits messages, plays the other end by hand, and checks the packets
+//! of the host. Bytes are numbered in the stream: the SYN is 0, data starts at 1. Segments have
+//! 1000 bytes. Times are in microseconds.
 
 mod control;
 mod ecn;

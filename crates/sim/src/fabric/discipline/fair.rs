@@ -1,7 +1,7 @@
 //! Start-time fair queueing within a class (Goyal, Vin, Cheng, SIGCOMM 1996, section 2).
 //!
-//! Flows that have packets at a port get equal shares of its link in bytes, whatever the length and
-//! the number of their packets. The aim is that of Demers, Keshav, Shenker (SIGCOMM 1989).
+//! Flows that have packets at a port get equal shares of its link in bytes, for any length and
+//! number of their packets. The aim is that of Demers, Keshav, Shenker (SIGCOMM 1989).
 //!
 //! # Design
 //!
