@@ -13,7 +13,7 @@ use crate::arrival::Arrival;
 /// A run takes [`Source::poll_arrival`] one message ahead. With [`Source::FEEDBACK`] it calls
 /// [`Source::on_delivered`] and [`Source::on_completed`] when messages are delivered and completed.
 /// It submits the messages of [`Source::release`] at [`Source::next_release`]. At the end of the
-/// run, it takes all messages that were never released from [`Source::withheld`].
+/// run, it takes all messages that were never released from [`Source::take_withheld`].
 pub trait Source {
     /// True if messages may wait for others. If none does, a run never calls any method but
     /// [`Source::poll_arrival`].

@@ -33,7 +33,7 @@ pub struct MemberTransport {
 impl std::fmt::Debug for MemberTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { spray, class_offset, .. } = self;
-        f.debug_struct("Member")
+        f.debug_struct("MemberTransport")
             .field("spray", spray)
             .field("class_offset", class_offset)
             .finish_non_exhaustive()

@@ -245,7 +245,7 @@ impl Xsk {
         Ok(())
     }
 
-    /// Returns true if [`Xsk::kick`] should be called again.
+    /// Returns true if [`Xsk::wake_kernel`] should be called again.
     pub(super) fn is_behind(&self) -> bool {
         self.is_behind
     }
