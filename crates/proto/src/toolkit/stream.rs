@@ -4,7 +4,7 @@
 //! notified of acknowledgements, losses and timeouts, and returns the limit of packets in flight.
 //! The protocol keeps the timer (a [`RetryTimer`](super::RetryTimer)), gets the next packet from
 //! [`Stream::sendable`], and calls [`Stream::send`] when it is sent. The other end is an
-//! [`AckingReceiver`](super::AckingReceiver).
+//! [`AckReceiver`](super::AckReceiver).
 //!
 //! A timeout returns to the first packet that is missing and skips those acknowledged. Windows with
 //! a [`Window::reorder_max`] also count a packet as lost when packets that far behind it have

@@ -1,8 +1,8 @@
 //! Exceptions of Python endpoints, which end a run.
 //!
 //! Between the endpoint and the start of the run no function can return an error. So the endpoint
-//! stores the exception and unwinds. [`rampmeter_exp::caught`] stops the unwinding at the start of
-//! the run, and [`take`] returns the exception there.
+//! stores the exception and unwinds. [`rampmeter_exp::catch_violation`] stops the unwinding at the
+//! start of the run, and [`take`] returns the exception there.
 
 use std::cell::RefCell;
 use std::panic;
