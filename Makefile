@@ -28,7 +28,7 @@ help: ## List all targets
 
 .PHONY: demo
 demo: $(BUILT) ## Draw a reduced figure 3 of dcPIM, with verdicts; a few minutes
-	$(RAMPMETER) papers dcpim 3 --quick --beside-ledger $(FLAGS)
+	$(RAMPMETER) papers dcpim 3 --quick --with-ledger $(FLAGS)
 
 .PHONY: figures
 figures: $(BUILT) ## Draw every figure at the judged flow counts, three seeds; continues an earlier run

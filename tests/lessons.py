@@ -277,7 +277,7 @@ def pauses(runs: Runs) -> list[str]:
 
 def bounds(runs: Runs) -> list[str]:
     calm = runs("calm")
-    bound = calm.flows["bound_ps"].to_numpy()
+    bound = calm.flows["delay_bound_ps"].to_numpy()
     assert bound.min() == bound.max()
     rows = []
     worst = 0.0

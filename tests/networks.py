@@ -44,7 +44,7 @@ def lone_slowdowns(topology: Topology, transport: str, folder: Path) -> list[flo
     rows = [f"{20_000 * n},{src},{dst},10000000" for n, (src, dst) in enumerate(pairs)]
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
     flows = run(topology, transport, {"pattern": "trace", "file": str(file)}).flows
-    assert set(flows["status"].to_pylist()) == {"finished"}
+    assert set(flows["status"].to_pylist()) == {"delivered"}
     return [float(ratio) for ratio in flows["fct_ps"].to_numpy() / flows["ideal_ps"].to_numpy()]
 
 

@@ -104,7 +104,7 @@ class TestDetectorInSimulation:
         some = Probes.of(run)
         tenants = run.flows["tenant"].to_pylist()
         assert 0 < some.sent_us.size == tenants.count(0) < len(tenants)
-        assert np.isfinite(some.bound_us).all()
+        assert np.isfinite(some.delay_bound_us).all()
         assert some.period_us == pytest.approx(100.0)
 
     def test_no_loss_causes_no_false_positive(self) -> None:
@@ -159,8 +159,8 @@ class TestStorage:
         network = Network.of(run)
         tenants = run.flows["tenant"].to_pylist()
         assert network.command_us.size + network.response_us.size == tenants.count(0) > 400
-        assert network.command_us.max() + network.response_us.max() < network.bound_us
-        assert network.bound_us == pytest.approx(20.0, abs=0.1)
+        assert network.command_us.max() + network.response_us.max() < network.delay_bound_us
+        assert network.delay_bound_us == pytest.approx(20.0, abs=0.1)
 
     def test_settings_of_a_figure_s_run_set_the_service_time(self) -> None:
         figure = papers.load_figure(ROOT / "papers/cosy/fig6")

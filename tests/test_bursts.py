@@ -38,7 +38,7 @@ def run(
         quiet=True,
         **parts,
     )
-    assert set(done.flows["status"].to_pylist()) == {"finished"}
+    assert set(done.flows["status"].to_pylist()) == {"delivered"}
     return done
 
 
@@ -95,7 +95,7 @@ def test_collectives_keep_links_busy(transport: str) -> None:
                 seed=1,
                 quiet=True,
             )
-            assert set(done.flows["status"].to_pylist()) == {"finished"}
+            assert set(done.flows["status"].to_pylist()) == {"delivered"}
             ends.append(max(ends_us(done)))
         assert ends[0] < float(bound) * ends[1], operation
 

@@ -50,7 +50,7 @@ def test_every_message_has_a_fate_within_its_bound(transport: rm.Cosy) -> None:
     assert set(status) == {"finished", "rejected"}
     assert counts["rejected"] == status.count("rejected") > 0
     assert counts["delivered"] + counts["rejected"] == 2_000
-    assert (flows["fate_ps"].to_numpy() <= flows["bound_ps"].to_numpy()).all()
+    assert (flows["outcome_ps"].to_numpy() <= flows["delay_bound_ps"].to_numpy()).all()
     took = flows["fct_ps"].to_numpy()
     assert (took[~(flows["status"].to_numpy() == "rejected")] > 0).all()
 

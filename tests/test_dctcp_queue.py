@@ -58,7 +58,7 @@ def queue(folder: Path, flows: int, above: int, warm_ms: int = 15) -> NDArray[np
             "switch-ns": 0,
             "host-ns": 0,
         },
-        transport={"name": "dctcp", "mark-above": above, "switch-queue-packets": 1000},
+        transport={"name": "dctcp", "ecn-packets": above, "switch-queue-packets": 1000},
         workload={"pattern": "trace", "file": str(trace)},
         run={"sample-us": 1, "drain-us": 2 * warm_ms * 1000},
         quiet=True,

@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     plans = {
         "one": plan,
         "same": plan,
-        "rounds": plan.with_(("transport.rounds", 2)),
+        "rounds": plan.with_(("transport.matching-rounds", 2)),
         "homa": plan.with_(("transport", {"name": "homa"})),
         "other": plan.with_(("seed", 2)),
         "plain": plan.with_(("run", {})),
@@ -72,11 +72,11 @@ def test_two_runs_of_one_plan_are_equal(runs: dict[str, Path]) -> None:
 
 def test_keys_that_differ_are_listed(runs: dict[str, Path]) -> None:
     of = found(runs["one"], runs["rounds"])
-    assert of["keys"] == [{"key": "transport.rounds", "first": 4, "second": 2}]
+    assert of["keys"] == [{"key": "transport.matching-rounds", "first": 4, "second": 2}]
     keys = {one["key"]: (one["first"], one["second"]) for one in found(*_two(runs, "homa"))["keys"]}
     assert keys["transport.name"] == ("dcpim", "homa")
     assert "fabric.spray" in keys
-    assert "transport.rounds" not in keys
+    assert "transport.matching-rounds" not in keys
 
 
 def test_the_first_flow_is_the_first_completion_that_differs(runs: dict[str, Path]) -> None:
@@ -109,7 +109,7 @@ def test_the_first_packet_is_no_later_than_the_first_flow(runs: dict[str, Path])
 
 def test_captures_are_compared_too(tmp_path: Path) -> None:
     plan = rm.Plan(PLAN).with_(("run", {"capture": "run.pcapng"}), ("workload.flows", 20))
-    changed = plan.with_(("transport.rounds", 2))
+    changed = plan.with_(("transport.matching-rounds", 2))
     for name, of in {"a": plan, "b": plan, "c": changed}.items():
         rm.run(of, out=tmp_path / name, quiet=True)
     assert found(tmp_path / "a", tmp_path / "b", code=0)["packets"] == "capture"

@@ -92,7 +92,7 @@ def test_without_answers_messages_fail(tmp_path: Path) -> None:
     )
     assert done.summary["flows"]["failed"] == 20
     # The first transmission and three more, each with its timeout, and the flows that wait.
-    fates: list[Any] = done.flows["fate_ps"].to_pylist()
+    fates: list[Any] = done.flows["outcome_ps"].to_pylist()
     assert min(fates) >= 4 * 20_000_000
 
 

@@ -122,7 +122,7 @@ def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_
     assert not (out / "rampd/waits.json").exists()
     assert not (out / "tcp-cubic/waits.json").exists()
     # The simulator had DCTCP's ports, and the delays of the arm before it.
-    simulated = Run(out / "sim-dctcp-mark-above=4").manifest["plan"]
+    simulated = Run(out / "sim-dctcp-ecn-packets=4").manifest["plan"]
     measured = Plan((out / "tcp-cubic/plan.toml").read_text())
     assert simulated["fabric"]["ecn-bytes"] > 0
     assert simulated["topology"]["host-ns"] == measured.get("topology.host-ns") > 0

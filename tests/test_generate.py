@@ -54,7 +54,7 @@ def test_every_key_is_a_field_and_every_default_is_accepted(about: schema.Transp
 
 class TestSymbols:
     def test_letters_of_papers_are_keys(self) -> None:
-        assert rm.DcPim(r=3, k=2).table() == {"name": "dcpim", "rounds": 3, "channels": 2}
+        assert rm.DcPim(r=3, k=2).table() == {"name": "dcpim", "matching-rounds": 3, "channels": 2}
 
     def test_a_key_and_its_letter_together_are_refused(self) -> None:
         with pytest.raises(ValueError, match="expected one of r and rounds, got both"):

@@ -81,7 +81,7 @@ def test_messages_up_to_the_threshold_are_unscheduled() -> None:
     threshold = hyline_threshold("web-search", 0.8)
     run = rm.run(
         topology=rm.leaf_spine(racks=2, hosts_per_rack=4, spines=2, access_gbps=10, core_gbps=10),
-        transport=rm.Hyline(threshold_bytes=threshold),
+        transport=rm.Hyline(short_flow_bytes=threshold),
         workload=rm.web_search(load=0.2, flows=200),
         quiet=True,
     )

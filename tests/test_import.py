@@ -163,7 +163,7 @@ def test_traces_of_chakra_run_with_their_collectives() -> None:
     (collective,) = summary["collectives"]
     assert (collective["bytes"], collective["hosts"]) == (3 << 20, 3)
     assert collective["start_ps"] == 5_000_000
-    assert collective["over_bound"] >= 1.0
+    assert collective["lower_bound_ratio"] >= 1.0
     result = commands.call("convert", "step.0.et", "x.csv", "--format", "goal")
     assert 'the file looks like format "chakra"' in result.output
 

@@ -106,7 +106,9 @@ def test_new_reno_has_the_square_root_law() -> None:
 def test_windows_grow_by_bytes_so_that_delayed_acknowledgements_do_not_count() -> None:
     # RFC 3465: the constant is that of an acknowledgement a segment, not sqrt(2) less.
     law = RANDOM / sqrt(1e-3)
-    window = mean_window(1e-3, law, preset="new-reno", **{"ack-every": 2, "ack-delay-us": 5000})
+    window = mean_window(
+        1e-3, law, preset="new-reno", **{"segments-per-ack": 2, "ack-delay-us": 5000}
+    )
     assert window + 0.5 == pytest.approx(law, rel=0.07)
 
 

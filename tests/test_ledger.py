@@ -466,7 +466,7 @@ def test_verdicts_of_the_ledger_need_no_plots() -> None:
 
 
 def test_a_reduced_figure_is_shown_with_that_of_the_ledger(papers: Path) -> None:
-    arguments = ("test", "1", "--scale", "0.5", "--seeds", "1", "--quiet", "--beside-ledger")
+    arguments = ("test", "1", "--scale", "0.5", "--seeds", "1", "--quiet", "--with-ledger")
     assert "test 1: the ledger has no complete run" in call(*arguments)
     call("--fill", "0.1", "--quiet")
     out = call(*arguments)

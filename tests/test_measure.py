@@ -140,7 +140,7 @@ class TestLateMessages:
         took, status = zip(*messages, strict=True)
         columns = {
             "acked_ps": pa.array(took, pa.uint64()),
-            "bound_ps": pa.array([10] * len(took), pa.uint64()),
+            "delay_bound_ps": pa.array([10] * len(took), pa.uint64()),
             "status": pa.array(status, pa.string()),
         }
         pq.write_table(pa.table(columns), folder / FLOWS)
@@ -333,7 +333,7 @@ class TestOccupancy:
 class TestRounds:
     @staticmethod
     def run(path: Path, *rounds: tuple[int | None, float, float]) -> rm.Run:
-        keys = ("completion_ps", "over_bound", "bus_gbps")
+        keys = ("completion_ps", "lower_bound_ratio", "bus_gbps")
         run = changed(
             write_results(path), collectives=[dict(zip(keys, r, strict=True)) for r in rounds]
         )

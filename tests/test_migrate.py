@@ -217,10 +217,18 @@ id = 0
     ("transport", "key", "new"),
     [
         ("capton", "least-share-milli", "share-min"),
+        ("capton", "threshold", "short-flow-packets"),
+        ("dcpim", "rounds", "matching-rounds"),
+        ("dctcp", "mark-above", "ecn-packets"),
+        ("homa", "incast-bytes", "incast-unscheduled-bytes"),
+        ("hpcc", "timeout-min-us", "rto-min-us"),
+        ("hyline", "classes", "priorities"),
+        ("ideal", "reach", "core-model"),
+        ("pfabric", "starving-after", "starvation-timeouts"),
         ("cosy", "control-milli", "control-share"),
         ("fastpass", "epoch-milli", "epoch-length"),
         ("fastpod", "clock-ppb", "clock-drift-ppm"),
-        ("hpcc", "timeout-max-ns", "timeout-max-us"),
+        ("hpcc", "timeout-max-ns", "rto-max-us"),
         ("ndp", "ports", "switch-ports"),
         ("phost", "token-life-milli", "token-lifetime"),
         ("sird", "pace-percent", "credit-rate"),
@@ -250,6 +258,28 @@ def test_a_former_key_of_a_table_is_an_error_that_names_the_present_one(
     assert "`timeline`" in str(caught.value.expected)
     assert caught.value.line == 4 + ("[run]" in run)
     _core.check(migrated(tmp_path, text), ".")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[fabric.pfc]\nmode = 'off'", "[fabric.pfc]\nthreshold = 'off'"),
+        ("[measure]\nfinished-before-arrival = 5", "[measure]\ncompleted-before-flow = 5"),
+        (
+            "[deadlines]\nmean-us = 9\nat-least-ideals = 2",
+            "[deadlines]\nmean-us = 9\nideal-factor-min = 2",
+        ),
+    ],
+)
+def test_former_keys_of_any_table_are_errors_and_are_migrated(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    text = "topology = { kind = 'star', hosts = 4 }\n"
+    text += "transport = { name = 'cosy', best-effort = { name = 'dcpim', rounds = 2 } }\n"
+    text += "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n"
+    assert migrated(tmp_path, text + old) == text.replace("rounds", "matching-rounds") + new
+    with pytest.raises(PlanError, match="a former name"):
+        _core.check(text.replace("rounds", "matching-rounds") + old, ".")
 
 
 def test_a_manifest_of_the_former_version_is_a_plan(tmp_path: Path) -> None:

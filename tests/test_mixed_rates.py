@@ -83,7 +83,7 @@ def lone(
     file.write_text("\n".join(["arrival_us,src,dst,size_bytes", *rows]) + "\n")
     done = networks.run(topology, transport, {"pattern": "trace", "file": str(file)})
     flows = done.flows.sort_by("flow")
-    assert flows["status"].to_pylist() == ["finished"] * len(rows)
+    assert flows["status"].to_pylist() == ["delivered"] * len(rows)
     times, ideals = (
         flows[name].to_numpy().astype(np.float64).reshape(len(pairs), len(SIZES))
         for name in ("fct_ps", "ideal_ps")
@@ -124,7 +124,7 @@ def test_slots_are_as_long_as_the_slowest_host_requires(
     """Messages between fast hosts take as long as between the slowest, with a warning."""
     file = tmp_path / "flows.csv"
     mixed = lone(network(RATES), transport, between_all_rates(), file)
-    expected = f"transport.name: {transport} takes all hosts for as fast as the slowest"
+    expected = f"transport.name: {transport} assumes that all hosts are as fast as the slowest"
     assert [expected in warning for warning in mixed.warnings].count(True) == 1
     slowest = lone(network(SLOWEST), transport, [(0, 1)], file)
     assert not any("as fast as the slowest" in warning for warning in slowest.warnings)

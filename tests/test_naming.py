@@ -58,8 +58,8 @@ def test_other_lists_are_refused(text: str, message: str) -> None:
 
 def test_a_plan_keeps_the_keys_of_its_transport() -> None:
     plan = rm.Plan(SMALL).with_(("transport.beta", 1.5))
-    [same, other] = transports("dcpim:rounds=3,pfabric:window=60")
-    assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "rounds": 3}
+    [same, other] = transports("dcpim:matching-rounds=3,pfabric:window=60")
+    assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "matching-rounds": 3}
     assert other.of(plan).get("transport") == {"name": "pfabric", "window": 60}
 
 

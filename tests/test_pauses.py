@@ -37,7 +37,7 @@ links = [
 shared-buffer-bytes = 2000000
 spray = "ecmp"
 [fabric.pfc]
-mode = "static"
+threshold = "static"
 xoff-bytes = 20000
 [transport]
 name = "{transport}"

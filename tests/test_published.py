@@ -326,13 +326,13 @@ class TestSettingsOfDcPim:
 
     @pytest.mark.parametrize("folder", DCPIM)
     def test_dcpim_has_the_parameters_of_the_paper(self, folder: str) -> None:
-        varied: dict[str, tuple[str, ...]] = {"fig6": ("rounds", "channels", "beta")}
-        varied |= dict.fromkeys(("fig6a", "artifact"), ("rounds", "channels"))
+        varied: dict[str, tuple[str, ...]] = {"fig6": ("matching-rounds", "channels", "beta")}
+        varied |= dict.fromkeys(("fig6a", "artifact"), ("matching-rounds", "channels"))
         for name, plan, derived in resolved("dcpim", folder):
             transport = plan["transport"]
             if transport["name"] != "dcpim":
                 continue
-            for key, value in {"rounds": 4, "channels": 4, "beta": 1.3}.items():
+            for key, value in {"matching-rounds": 4, "channels": 4, "beta": 1.3}.items():
                 if key not in varied.get(folder, ()):
                     assert transport[key] == value, name
             if folder not in ("fig5a", "fig5c"):
@@ -406,7 +406,7 @@ class TestSettingsOfPHost:
         }
         assert loads == {0.5, 0.6, 0.7, 0.8}
         deadlines = figure("phost", "fig5").plan.get("deadlines")
-        assert deadlines == {"mean-us": 100.0, "at-least-ideals": 1.25}
+        assert deadlines == {"mean-us": 100.0, "ideal-factor-min": 1.25}
 
 
 class TestSettingsOfCosy:
@@ -485,7 +485,7 @@ class TestSettingsOfCapton:
                 assert derived["transport.rto-min-us"] == rto_us, name
             if transport["name"] == "capton":
                 # Ten segments of 1460 bytes.
-                assert derived["transport.threshold-bytes"] == 14_600, name
+                assert derived["transport.short-flow-bytes"] == 14_600, name
 
     @pytest.mark.parametrize(("folder", "column"), [("fig8", 0), ("fig9", 1)])
     def test_hyline_s_thresholds_are_those_of_table_4(self, folder: str, column: int) -> None:
@@ -493,6 +493,6 @@ class TestSettingsOfCapton:
         for by, rows in self.THRESHOLDS_MB.items():
             for load, values in rows.items():
                 plan = one.plan_of(one.run(f"hyline-{by}-{load}"), 1, 1)
-                threshold = plan.get("transport.threshold-bytes")
+                threshold = plan.get("transport.short-flow-bytes")
                 assert threshold == pytest.approx(values[column] * 1e6), (by, load)
                 assert plan.get("workload.load") == pytest.approx(load / 100, abs=6e-4)

@@ -55,7 +55,7 @@ def test_throughput_is_the_window_over_the_round_trip(
 ) -> None:
     """The window is far below 5 MB, the bandwidth-delay product; slow start cancels out."""
     window = segments * PAYLOAD
-    transport: dict[str, str | int] = {"name": name, "receive-buffer": window}
+    transport: dict[str, str | int] = {"name": name, "receive-buffer-bytes": window}
     base = 50 * window
     short = time_us(run(transport, base, tmp_path))
     done = run(transport, base + ROUNDS * window, tmp_path)

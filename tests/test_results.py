@@ -41,8 +41,8 @@ def test_the_tables_have_the_documented_columns(small_run: rm.Run) -> None:
         "ideal_is_bound",
         "duplicate_bytes",
         "deadline_ps",
-        "fate_ps",
-        "bound_ps",
+        "outcome_ps",
+        "delay_bound_ps",
         "tenant",
         "status",
         "first_byte_ps",
@@ -152,7 +152,7 @@ class TestApi:
             quiet=True,
         )
         assert run.flows.num_rows == 20
-        assert run.manifest["plan"]["transport"]["rounds"] == 2
+        assert run.manifest["plan"]["transport"]["matching-rounds"] == 2
 
     def test_a_temporary_folder_is_removed_with_the_object(self) -> None:
         run = rm.run(

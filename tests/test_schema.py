@@ -35,6 +35,36 @@ def wrong(validator: Any, plan: dict[str, Any]) -> list[str]:
     return [error.message for error in validator.iter_errors(plan)]
 
 
+OF_DEVICES = {"propagation", "switch", "host", "cable-spread", "clock-jitter", "timestamp-error"}
+"""Delays of links and devices and errors of clocks, in ns. All other times are in us."""
+
+
+def keys_of(schema: Any) -> set[str]:
+    """Returns the keys of all tables of a schema."""
+    if isinstance(schema, list):
+        return set().union(*map(keys_of, schema))
+    if not isinstance(schema, dict):
+        return set()
+    own = schema.get("properties")
+    found = set(own) if isinstance(own, dict) else set()
+    return found.union(*map(keys_of, schema.values()))
+
+
+def test_a_quantity_has_one_unit_in_all_tables() -> None:
+    keys = keys_of(json.loads(ok("schema").output))
+    assert len(keys) > 250
+    parts = [key.rpartition("-") for key in keys]
+    nanoseconds = {quantity for quantity, _, unit in parts if unit == "ns"}
+    assert nanoseconds == OF_DEVICES
+    units: dict[str, set[str]] = {}
+    for quantity, _, unit in parts:
+        if unit in ("us", "ns", "ms", "s"):
+            units.setdefault(quantity, set()).add(unit)
+    assert all(len(of) == 1 for of in units.values())
+    others = ("milli", "percent", "ppb", "quarters", "mbps", "kb", "mb", "mib", "ms", "s")
+    assert [key for key in keys if key.rpartition("-")[2] in others] == []
+
+
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_plans_are_valid(file: Path, validator: Any) -> None:
     plan = tomllib.loads(file.read_text())
@@ -82,7 +112,7 @@ flows = 10
 [fabric]
 overflow = "tail-drop"
 shared-buffer-bytes = 1_000_000
-pfc = { mode = "dynamic" }
+pfc = { threshold = "dynamic" }
 [measure]
 warmup-flows = "auto"
 [faults]
@@ -110,7 +140,7 @@ loss = 0.2
         ("load = 0.6", "load = '0.6'"),
         ("load = 0.6", "load = 2.6"),
         ('"tail-drop"', '"drop-tail"'),
-        ("mode", "modus"),
+        ("threshold", "treshold"),
         ('"auto"', '"automatic"'),
         ("[faults]\nloss = 0.1", "[faults]\nloss = 1.1"),
         ("link = ", "links = "),

@@ -276,15 +276,15 @@ class TestTransports:
         }
         one, two = transports_of([table, rm.DcPim(r=3, preset="reference")])
         assert (one.label, one.text) == ("w60", "pfabric:window=60,fabric.buffer-bytes=9000")
-        assert two.label == "dcpim:reference,rounds=3"
+        assert two.label == "dcpim:reference,matching-rounds=3"
         plan = one.of(rm.Plan(SMALL))
         assert plan.get("transport") == {"name": "pfabric", "window": 60}
         assert plan.get("fabric.buffer-bytes") == 9000
         assert len(transports("all")) >= 6
 
     def test_keys_of_the_plan_apply_to_the_same_transport(self) -> None:
-        plan = rm.Plan(SMALL).with_(("transport.rounds", 2))
-        assert TransportChoice("dcpim", "paper").of(plan).get("transport.rounds") == 2
+        plan = rm.Plan(SMALL).with_(("transport.matching-rounds", 2))
+        assert TransportChoice("dcpim", "paper").of(plan).get("transport.matching-rounds") == 2
         assert TransportChoice("phost").of(plan).get("transport") == {"name": "phost"}
 
     @pytest.mark.parametrize(

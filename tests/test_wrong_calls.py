@@ -149,7 +149,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
         "DcPim: expected one of r and rounds, got both, 4 and 5",
     ),
     "a key in options too": (
-        lambda _: rm.DcPim(rounds=2, options={"rounds": 3}),
+        lambda _: rm.DcPim(matching_rounds=2, options={"matching-rounds": 3}),
         "DcPim: expected keys that differ, got rounds as a field and in options",
     ),
     "options of a number": (lambda _: rm.DcPim(options=5), "options: expected a mapping .* got 5"),

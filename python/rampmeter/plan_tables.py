@@ -294,7 +294,7 @@ class Measure(PlanTable):
     """The `measure` table: which flows the statistics of the summary count. Every flow is in the
     table of flows in any case.
 
-    - `finished_before_arrival`: The summary counts only flows that finish before this arrival, from
+    - `completed_before_flow`: The summary counts only flows that finish before this arrival, from
       1. Default: none.
     - `warmup_flows`: Number of first flows that the summary leaves out, `mser-5`, or `auto`.
       Values: `auto`, `mser-5`; default: `auto`.
@@ -302,7 +302,7 @@ class Measure(PlanTable):
     Details: docs/plans/run.md.
     """
 
-    finished_before_arrival: int | None = None
+    completed_before_flow: int | None = None
     warmup_flows: WarmUp | None = None
 
 
@@ -311,14 +311,14 @@ class Deadlines(PlanTable):
     """The `deadlines` table: every flow has an exponentially distributed one (pHost §4.1).
 
     - `mean_us`: Mean time from submission to deadline. Unit: µs.
-    - `at_least_ideals`: No deadline is shorter than this times the flow's ideal (`delivered`).
+    - `ideal_factor_min`: No deadline is shorter than this times the flow's ideal (`delivered`).
       Default: 1.25.
 
     Details: docs/plans/run.md.
     """
 
     mean_us: float | str
-    at_least_ideals: float | None = None
+    ideal_factor_min: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

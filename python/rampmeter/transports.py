@@ -164,7 +164,7 @@ class PHost(Transport):
       (paper), `single` (reference).
     - `free_repair`: Repair of packets of free tokens. Values: `measured`, `round-trip`,
       `twice-pace`; default: `measured` (paper), `twice-pace` (reference).
-    - `free_expiry`: Expiry of free tokens at their source. If left out, never, and between real
+    - `free_token_expiry`: Expiry of free tokens at their source. If left out, never, and between real
       hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
     - `token_suppression`: Suppression of tokens by announced free tokens. Values: `ignore`,
       `until-data`, `withhold`; default: `until-data` (paper), `withhold` (reference).
@@ -198,7 +198,7 @@ class PHost(Transport):
     policy: Literal["srpt", "edf", "tenant-fair"] | None = None
     data_priority: Literal["size", "single"] | None = None
     free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
-    free_expiry: Literal["never", "pace"] | None = None
+    free_token_expiry: Literal["never", "pace"] | None = None
     token_suppression: Literal["ignore", "until-data", "withhold"] | None = None
     wake_event: Literal["on-data", "on-clock"] | None = None
     padding: Literal["exact", "full"] | None = None
@@ -429,7 +429,7 @@ class Tcp(Transport):
     - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (cubic),
       derived (new-reno), 240 (reference).
-    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+    - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (cubic), false (new-reno), true (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
@@ -558,7 +558,7 @@ class Dctcp(Transport):
     - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (rfc8257),
       4000 (reference), 142 (ns-2).
-    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+    - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (rfc8257), true (reference), false (ns-2).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
@@ -702,7 +702,7 @@ class Pias(Transport):
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived
       (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
       (data-mining-0.8), 142 (reference).
-    - `count_packets`: True if `switch-queue-packets` and `mark-above` count packets of any length,
+    - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
@@ -932,7 +932,7 @@ class Fastpod(Transport):
       parts per million; values: 0 to 1000; default: 0.0.
     - `clock_jitter_ns`: Error of a time stamp that guard bands allow for, in nanoseconds. Unit: ns;
       values: 0 to 1000000; default: 0.
-    - `stamp_jitter_ns`: Error of a time stamp at each end, either way, in nanoseconds. Guard bands
+    - `timestamp_error_ns`: Error of a time stamp at each end, either way, in nanoseconds. Guard bands
       allow for `clock-jitter-ns`; without an error simulated clocks are read exactly. Unit: ns;
       values: 0 to 1000000; default: 0.
     - `padding`: Charged length of last cells. Values: `exact`, `full`; default: `full`.
@@ -968,7 +968,7 @@ class Fastpod(Transport):
     compute_us: float | str | None = None
     clock_drift_ppm: float | None = None
     clock_jitter_ns: int | str | None = None
-    stamp_jitter_ns: int | str | None = None
+    timestamp_error_ns: int | str | None = None
     padding: Literal["exact", "full"] | None = None
     packing: bool | None = None
     payload_bytes: int | str | None = None

@@ -52,7 +52,7 @@ README: Final = ROOT / "README.md"
 NODES: Final = ROOT / "docs/reference/rampd.md"
 PLANS: Final = ROOT / "docs/plans"
 
-SYMBOLS: Final = {"dcpim": {"r": "rounds", "k": "channels"}}
+SYMBOLS: Final = {"dcpim": {"r": "matching-rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
 
 ROUNDS: Final = ("pattern", "start-us", "rounds", "period-us", "flows", "until-us")

@@ -79,7 +79,7 @@ DERIVED: Final = (
     "header-queue-bytes",
     "hysteresis-bytes",
     "headroom-bytes",
-    "mode",
+    "threshold",
     "classes",
 )
 """Keys whose default follows from others, as their documentation states."""
@@ -154,6 +154,8 @@ def key_default(key: str, properties: Mapping[str, Any]) -> str:
         return f"`{value}`"
     if value is not None and value != []:
         return literal(value).removesuffix(".0")
+    if about.get("type") == "boolean":
+        return "false"
     written = re.search(r"by default (\d+)\.$", meaning)
     return written[1] if written else "all" if "All if left" in meaning else "none"
 
@@ -162,7 +164,9 @@ def key_default(key: str, properties: Mapping[str, Any]) -> str:
 def _fabric_defaults(*, is_pfc: bool) -> Mapping[str, Any]:
     """Returns the values of the fabric's keys, or of its pauses', if no transport needs others."""
     if is_pfc:
-        pauses: Mapping[str, Any] = _fabric("dctcp", {**_SHARED, "pfc": {"mode": "dynamic"}})["pfc"]
+        pauses: Mapping[str, Any] = _fabric("dctcp", {**_SHARED, "pfc": {"threshold": "dynamic"}})[
+            "pfc"
+        ]
         return pauses
     plain, trims = _fabric("dcpim", {}), _fabric("ndp", {})
     of_trims = {key: trims[key] for key in plain if key.startswith(("trim-", "header-"))}

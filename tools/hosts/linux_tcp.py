@@ -41,7 +41,7 @@ LINUX: Final[Table] = {
     "slow-start-exit": "ack-train",
     "reno-catch-up": False,
     "probe-slack-us": 8_000,
-    "ack-every": 2,
+    "segments-per-ack": 2,
     "ack-delay-us": 40_000,
     "rto-min-us": 200_000,
     "rto-initial-us": 1_000_000,

@@ -102,7 +102,7 @@ const fn is_same(a: &str, b: &str) -> bool {
 /// The codes of all warnings with the names of their values, a subset of which each has. The
 /// package explains them in `explanations.toml`.
 pub const WARNINGS: [(&str, &[&str]); 47] = [
-    ("alike-batches", &[]),
+    ("correlated-batches", &[]),
     ("clock-drift", &["drift_ppm", "allowed_ppm", "transport"]),
     ("clock-offset", &["offset_us", "rtt_us", "transport"]),
     ("common-time", &["transport", "name", "shared_us", "fastest_us"]),
@@ -110,7 +110,7 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("deadlock", &["since_us", "ports", "circle"]),
     ("delayed-paths", &["from", "to", "shortest_us", "longest_us", "factor"]),
     ("drain-below-ideal", &["ideal_s", "drain_s"]),
-    ("far-hosts", &["shortest_us", "longest_us", "factor"]),
+    ("unequal-round-trips", &["shortest_us", "longest_us", "factor"]),
     ("few-flows", &["flows", "flows_min"]),
     ("few-samples", &["samples", "samples_min"]),
     (
@@ -153,7 +153,7 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("partial-pairs", &[]),
     ("pfc-memory", &["memory_bytes", "preferred_bytes", "headroom_bytes"]),
     ("retransmissions", &["retransmitted_percent"]),
-    ("risen-rates", &["link", "gbps", "at_us", "factor", "start_gbps", "transports"]),
+    ("increased-rates", &["link", "gbps", "at_us", "factor", "start_gbps", "transports"]),
     ("short-drain", &["drain_s", "flow_bytes", "from", "to", "ideal_s"]),
     ("short-run", &["delivered_percent"]),
     ("short-warm-up", &["flows"]),
@@ -162,7 +162,7 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
         &["from", "to", "gbps", "fastest_gbps", "link", "end", "packets_percent", "factor"],
     ),
     ("slow-recovery", &["preset", "transport", "timeout_us", "round_trips"]),
-    ("slow-returns", &["gbps", "from", "to", "transport", "data_gbps", "needed_gbps"]),
+    ("slow-reverse-links", &["gbps", "from", "to", "transport", "data_gbps", "needed_gbps"]),
     ("slower-than-slots", &["transport", "slot_gbps", "link", "gbps"]),
     ("topology-note", &[]),
     ("unequal-links", &["links", "slowest_gbps", "fastest_gbps", "transport"]),

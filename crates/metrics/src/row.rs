@@ -14,7 +14,7 @@ use crate::table::TableError;
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// Every byte was delivered.
-    Finished,
+    Delivered,
     /// The transport aborted it.
     Failed,
     /// The network did not accept it; none of it was sent.
@@ -29,7 +29,7 @@ impl Status {
     /// Returns its name in the table.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Finished => "finished",
+            Self::Delivered => "delivered",
             Self::Failed => "failed",
             Self::Rejected => "rejected",
             Self::Unfinished => "unfinished",
@@ -39,8 +39,10 @@ impl Status {
 
     /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
+        // Its name in results of earlier versions.
+        let name = if name == "finished" { "delivered" } else { name };
         let all =
-            [Self::Finished, Self::Failed, Self::Rejected, Self::Unfinished, Self::NotStarted];
+            [Self::Delivered, Self::Failed, Self::Rejected, Self::Unfinished, Self::NotStarted];
         all.into_iter().find(|status| status.name() == name)
     }
 }
@@ -59,7 +61,7 @@ impl Cell for Status {
     ) -> Result<(), TableError> {
         for (idx, name) in source.strings(column)?.iter().enumerate() {
             let status = name.and_then(Self::from_name).ok_or_else(|| {
-                let expected = "finished, failed, rejected, unfinished or not-started";
+                let expected = "delivered, failed, rejected, unfinished or not-started";
                 source.invalid_value(idx, column, expected, name.unwrap_or("null"))
             })?;
             into.push(status);
@@ -100,13 +102,13 @@ rows! {
         ["B"] duplicate_bytes: u64,
         /// Time from submission until the deadline of the application; null if there is none.
         ["ps"] deadline_ps: Option<u64>,
-        /// Time from submission until its sender knew its fate: delivered, failed or rejected.
-        ["ps"] fate_ps: Option<u64>,
-        /// Maximum of fate_ps that the transport promised; null if it promised none.
-        ["ps"] bound_ps: Option<u64>,
+        /// Time from submission until the sender received the outcome: delivered, failed or rejected.
+        ["ps"] outcome_ps: Option<u64>,
+        /// Upper bound of outcome_ps that the transport promised; null if it promised none.
+        ["ps"] delay_bound_ps: Option<u64>,
         /// Tenant of the flow.
         [""] tenant: u32,
-        /// Status at the end: finished, failed, rejected, unfinished or not-started. A flow that is
+        /// Status at the end: delivered, failed, rejected, unfinished or not-started. A flow that is
         /// not-started waited for others until the end of the run, which is then its arrival.
         [""] status: Status,
         /// Time from submission until the first of its bytes was at the receiver; null if none was.

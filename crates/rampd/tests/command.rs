@@ -147,7 +147,11 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("\"dcpim\"", "\"quic\"", "transport.name: expected one of dcpim, phost"),
     ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
     ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
-    ("\"dcpim\"", "\"dcpim\"\nrounds = 99", "transport.rounds: expected 1 to 32, got 99"),
+    (
+        "\"dcpim\"",
+        "\"dcpim\"\nmatching-rounds = 99",
+        "transport.matching-rounds: expected 1 to 32, got 99",
+    ),
     ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected no value"),
     (
         "\"dcpim\"",
@@ -176,7 +180,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ),
     (
         "\"dcpim\"",
-        "\"cosy\"\nbest-effort = { name = \"dcpim\", rounds = 99 }",
+        "\"cosy\"\nbest-effort = { name = \"dcpim\", matching-rounds = 99 }",
         "transport.best-effort.rounds: expected 1 to 32, got 99",
     ),
     (

@@ -37,7 +37,7 @@ TABLE: Final = {
 
 
 def hyline_threshold(sizes: Literal["web-search", "data-mining"], load: float) -> int:
-    """Returns the threshold in bytes for `rm.Hyline(threshold_bytes=...)`.
+    """Returns the threshold in bytes for `rm.Hyline(short_flow_bytes=...)`.
 
     `sizes` is one of the two workloads of which thresholds are published. `load` is that of hosts'
     links or that of the uplinks of racks, above 0 and up to 1. At tenths from 0.2 to 0.9 the result

@@ -27,19 +27,19 @@ class Probes:
     """Probes of one detector in the order of submission, one element for each."""
 
     sent_us: NDArray[np.float64]
-    fate_us: NDArray[np.float64]
+    outcome_us: NDArray[np.float64]
     """Time from sending each probe until its outcome was reported."""
-    bound_us: NDArray[np.float64]
+    delay_bound_us: NDArray[np.float64]
     """Upper bound of that time, as promised (delta)."""
 
     @classmethod
     def of(cls, run: Run) -> Probes:
         """Returns the probes of a run: the messages of its first tenant, or all if there is one."""
-        table = run.columns("arrival_ps", "fate_ps", "bound_ps", "tenant")
+        table = run.columns("arrival_ps", "outcome_ps", "delay_bound_ps", "tenant")
         is_probe = table["tenant"].to_numpy() == 0
         sent, fate, bound = (
             table[name].to_numpy()[is_probe].astype(np.float64) / 1e6
-            for name in ("arrival_ps", "fate_ps", "bound_ps")
+            for name in ("arrival_ps", "outcome_ps", "delay_bound_ps")
         )
         order = np.argsort(sent, kind="stable")
         # A probe without a recorded outcome has no answer.
@@ -49,13 +49,13 @@ class Probes:
     @property
     def answered(self) -> NDArray[np.bool_]:
         """Returns for each probe true if it was answered."""
-        answered: NDArray[np.bool_] = self.fate_us < self.bound_us
+        answered: NDArray[np.bool_] = self.outcome_us < self.delay_bound_us
         return answered
 
     @property
     def delta_us(self) -> float:
         """The longest bound."""
-        return float(self.bound_us.max(initial=0.0))
+        return float(self.delay_bound_us.max(initial=0.0))
 
     @property
     def period_us(self) -> float:
@@ -80,7 +80,7 @@ def outages(run: Run) -> list[Outage]:
 def suspicions_us(probes: Probes, misses: int = 1) -> NDArray[np.float64]:
     """Returns the instants, in microseconds, at which `misses` probes in a row were unanswered."""
     row = _are_all_unanswered(probes.answered, misses)
-    return (probes.sent_us + probes.fate_us)[misses - 1 :][row]
+    return (probes.sent_us + probes.outcome_us)[misses - 1 :][row]
 
 
 def detections_us(probes: Probes, crashes: list[Outage], misses: int = 1) -> NDArray[np.float64]:
@@ -106,7 +106,7 @@ def limit_us(probes: Probes, misses: int = 1) -> float:
 
 def false_suspicions(probes: Probes, crashes: list[Outage]) -> int:
     """Counts unanswered probes without an outage between submission and bound."""
-    end = probes.sent_us + probes.bound_us
+    end = probes.sent_us + probes.delay_bound_us
     met = np.zeros(probes.sent_us.size, dtype=np.bool_)
     for crash in crashes:
         met |= (probes.sent_us <= crash.until_us) & (end >= crash.from_us)

@@ -60,15 +60,15 @@ class Network:
 
     command_us: NDArray[np.float64]
     response_us: NDArray[np.float64]
-    bound_us: float = float("nan")
+    delay_bound_us: float = float("nan")
 
     @classmethod
     def of(cls, run: Run, command_bytes: int = 64, response_bytes: int = 4_096) -> Network:
         """Returns the latencies of the messages of these sizes from host 0 to host 1 and back."""
-        table = run.columns("src", "dst", "size_bytes", "fct_ps", "bound_ps")
+        table = run.columns("src", "dst", "size_bytes", "fct_ps", "delay_bound_ps")
         src, dst, size = (table[name].to_numpy() for name in ("src", "dst", "size_bytes"))
         took, bound = (
-            table[name].to_numpy().astype(float) / 1e6 for name in ("fct_ps", "bound_ps")
+            table[name].to_numpy().astype(float) / 1e6 for name in ("fct_ps", "delay_bound_ps")
         )
         commands = (src == 0) & (dst == 1) & (size == command_bytes)
         responses = (src == 1) & (dst == 0) & (size == response_bytes)
@@ -111,7 +111,7 @@ def simulate(
     """Runs a client until it has collected `reads` reads."""
     core = _Core(host, network, np.random.default_rng(seed))
     core.submit(host.depth)
-    if policy == "predictable" and not np.isfinite(network.bound_us):
+    if policy == "predictable" and not np.isfinite(network.delay_bound_us):
         raise ValueError("predictable: expected a network with a bound, got none")
     while len(core.latencies) < reads:
         match policy:
@@ -153,7 +153,7 @@ class _Core:
 
     @property
     def promised_us(self) -> float:
-        return self.network.bound_us + self.host.service_us
+        return self.network.delay_bound_us + self.host.service_us
 
     @property
     def wake_us(self) -> float:

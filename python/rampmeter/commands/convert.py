@@ -27,7 +27,7 @@ from rampmeter.text.locations import BAD_FILE, Location
 @click.option(
     "--vector-bytes", type=click.IntRange(1, 2**50), help="Vector of an MSCCL algorithm, in bytes."
 )
-@click.option("--groups", type=FILE, help="File with the groups of a Chakra trace.")
+@click.option("--groups-file", type=FILE, help="File with the groups of a Chakra trace.")
 @json_option
 def convert(
     source: Path,
@@ -37,7 +37,7 @@ def convert(
     sort: bool,
     topology: Path | None,
     vector_bytes: int | None,
-    groups: Path | None,
+    groups_file: Path | None,
     as_json: bool,
 ) -> None:
     """Convert a trace of another tool to a .csv, .csv.gz or .parquet file.
@@ -52,7 +52,7 @@ def convert(
     if format_ == "auto" and not source.exists():
         raise Location(source).error("No such file or directory", code=BAD_FILE)
     n_rows, notes = _core.convert(
-        str(source), format_, str(target), sort, topology, vector_bytes, groups
+        str(source), format_, str(target), sort, topology, vector_bytes, groups_file
     )
     is_topology = target.suffix == ".toml"
     kind = "links" if is_topology else "flows"

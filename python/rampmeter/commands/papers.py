@@ -45,7 +45,7 @@ REPORT = "report.html"
 """File name of the report of all figures, in that folder."""
 LEDGER = "ledger"
 """The folder of a figure that is drawn from the ledger."""
-NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
+NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --with-ledger"
 """Options that `--from-ledger` excludes."""
 
 
@@ -73,7 +73,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --beside-ledger"
     help="Draw and judge the full figure from the ledger, without runs.",
 )
 @click.option(
-    "--beside-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
+    "--with-ledger", is_flag=True, help="Also show the figure of the ledger after a reduced one."
 )
 @click.option("--dry-run", is_flag=True, help="Estimate runs and processor time, and run nothing.")
 @click.option("--status", is_flag=True, help="Show how many published values match, by figure.")
@@ -97,7 +97,7 @@ def papers(
     fill: float | None,
     *,
     from_ledger: bool,
-    beside_ledger: bool,
+    with_ledger: bool,
     status: bool,
     dry_run: bool,
     output: Output,
@@ -130,7 +130,7 @@ def papers(
     if status or output.is_json or fill is not None:
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
-    has_mode = quick or full or scale is not None or seeds is not None or beside_ledger
+    has_mode = quick or full or scale is not None or seeds is not None or with_ledger
     _check_scope(figure, has_mode=has_mode, from_ledger=from_ledger, everything=everything)
     if dry_run:
         _show_costs(root, paper, figure, mode, seeds)
@@ -152,7 +152,7 @@ def papers(
     made = out or folder / mode.label
     batch = _make(one, mode, seeds, made, jobs, output, force=force, quiet=quiet)
     exit_by_outcome(batch)
-    if beside_ledger:
+    if with_ledger:
         _show_beside(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
 

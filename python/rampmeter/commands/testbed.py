@@ -71,7 +71,7 @@ def testbed(
     \b
     Example: dcPIM compared with TCP and the simulator; with DCTCP with marks, and Cubic
       rampmeter testbed plan.toml --arms rampd,tcp,sim
-      rampmeter testbed plan.toml --arms rampd,rampd:dctcp:mark-above=20,tcp:cubic
+      rampmeter testbed plan.toml --arms rampd,rampd:dctcp:ecn-packets=20,tcp:cubic
     """
     ways = parse(arms)
     overrides = overrides_of(settings, seed)

@@ -33,7 +33,7 @@ def probes_of(run: Run) -> dict[str, Any]:
     probes = detector.Probes.of(run)
     return {
         "sent": probes.sent_us.tolist(),
-        "answered": (probes.sent_us + probes.fate_us)[probes.answered].tolist(),
+        "answered": (probes.sent_us + probes.outcome_us)[probes.answered].tolist(),
         "suspected": detector.suspicions_us(probes).tolist(),
         "crashes": [[one.from_us, one.until_us] for one in detector.outages(run)],
     }

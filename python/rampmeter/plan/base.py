@@ -118,7 +118,7 @@ class Transport(PlanTable):
     """
 
     SYMBOLS: ClassVar[Mapping[str, str]] = {}
-    """Abbreviated fields, such as the paper's `r` for `rounds`."""
+    """Abbreviated fields, such as the paper's `r` for `matching-rounds`."""
 
     name: str
     preset: str | None = None

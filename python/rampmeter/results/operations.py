@@ -35,8 +35,8 @@ COLLECTIVES: Final = (
     Column("rounds", "rounds"),
     Column("completed", "completed"),
     Column("completion_us", "time", "µs", 1),
-    Column("bound_us", "bound", "µs", 1),
-    Column("over_bound", "over\nbound"),
+    Column("lower_bound_us", "bound", "µs", 1),
+    Column("lower_bound_ratio", "over\nbound"),
     Column("bus_gbps", "bus", "Gbit/s", 2),
 )
 JOBS: Final = (
@@ -47,8 +47,8 @@ JOBS: Final = (
     Column("sent_bytes", "bytes", form="bytes"),
     Column("start_us", "start", "µs", 1),
     Column("makespan_us", "makespan", "µs", 1),
-    Column("bound_us", "bound", "µs", 1),
-    Column("over_bound", "over\nbound"),
+    Column("lower_bound_us", "bound", "µs", 1),
+    Column("lower_bound_ratio", "over\nbound"),
 )
 TIMES: Final = ("start", "makespan", "bound")
 PLACEMENT: Final = (
@@ -112,7 +112,7 @@ def _collectives(runs: Runs) -> Iterator[ResultTable]:
             every = [one for of_seed in seeds for one in of_seed]
             n_done = sum(one["completion_ps"] is not None for one in every)
             times = (_mean_of(seeds, f"{key}_ps", 1e6) for key in ("completion", "bound"))
-            rates = (_mean_of(seeds, key) for key in ("over_bound", "bus_gbps"))
+            rates = (_mean_of(seeds, key) for key in ("lower_bound_ratio", "bus_gbps"))
             rows.append((label, name, len(every), n_done, *times, *rates))
     if rows:
         table = ResultTable("collectives", "Collectives: mean of rounds", COLLECTIVES, rows)
@@ -157,7 +157,7 @@ def _jobs(runs: Runs) -> Iterator[ResultTable]:
     has_bound = any(isinstance(row[-1], Interval) and row[-1].n for row in rows)
     notes = (JOBS_NOTE, BOUND_NOTE) if has_bound else (JOBS_NOTE,)
     table = ResultTable("jobs", "Jobs", JOBS, rows, notes, shown_max=ROWS_MAX)
-    yield table if has_bound else without(table, "bound_us", "over_bound")
+    yield table if has_bound else without(table, "lower_bound_us", "lower_bound_ratio")
     hosts: list[Row] = [
         (job, _work(workload, job), len(of["hosts"]), _names(of["hosts"], first.host_names))
         for job, of in next(iter(found.values()))[0].items()

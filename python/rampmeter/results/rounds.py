@@ -15,8 +15,8 @@ ROUNDS: Final = (
     Column("flows", "flows"),
     Column("delivered", "delivered"),
     Column("completion_us", "time", "µs", 1),
-    Column("bound_us", "bound", "µs", 1),
-    Column("over_bound", "over\nbound"),
+    Column("lower_bound_us", "bound", "µs", 1),
+    Column("lower_bound_ratio", "over\nbound"),
     Column("algorithm_gbps", "algorithm,\nGbit/s", places=2),
     Column("bus_gbps", "bus,\nGbit/s", places=2),
 )
@@ -24,14 +24,14 @@ CALLS: Final = (
     Column("part", "part", form="name"),
     Column("calls", "calls"),
     Column("completed", "completed"),
-    Column("bound_mean_us", "bound", places=1),
+    Column("lower_bound_mean_us", "bound", places=1),
     Column("latency_mean_us", "mean", places=1),
     Column("latency_p50_us", "p50", places=1),
     Column("latency_p99_us", "p99", places=1),
     Column("latency_max_us", "max", places=1),
-    Column("over_bound", "over bound"),
+    Column("lower_bound_ratio", "over bound"),
 )
-TIMES: Final = ("bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
+TIMES: Final = ("lower_bound_mean", "latency_mean", "latency_p50", "latency_p99", "latency_max")
 
 
 def round_tables(summary: Mapping[str, Any]) -> Iterator[ResultTable]:
@@ -78,6 +78,6 @@ def us(ps: float | None) -> float | None:
 
 def _round(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     names = ("round", "bytes", "flows", "delivered")
-    times = (us(row["completion_ps"]), us(row["bound_ps"]))
-    rates = (row["over_bound"], row["algorithm_gbps"], row["bus_gbps"])
+    times = (us(row["completion_ps"]), us(row["lower_bound_ps"]))
+    rates = (row["lower_bound_ratio"], row["algorithm_gbps"], row["bus_gbps"])
     return (name_of(row), *(row[name] for name in names), *times, *rates)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.animation import Animation
-from rampmeter.on_demand import np, pa, pq
+from rampmeter.on_demand import np, pa, pc, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
@@ -56,6 +56,8 @@ COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
 FORMER_STATUSES = {"censored": "timed-out"}
 """Present names of statuses in results of earlier versions."""
+FORMER_COLUMNS = {"fate_ps": "outcome_ps", "bound_ps": "delay_bound_ps"}
+"""Present names of columns of flows in results of earlier versions."""
 
 IDEALS = {
     "delivered": ("fct_ps", "ideal_ps"),
@@ -291,15 +293,25 @@ class Run:
         if not file.is_file():
             raise Location(file).result_error(expected="a table of results", got="no such file")
         try:
-            if columns is not None:
-                known = pq.read_schema(file).names
-                for column in columns:
-                    choice_argument("names", column, known)
-            return pq.read_table(file, columns=columns)
+            by_name = {FORMER_COLUMNS.get(one, one): one for one in pq.read_schema(file).names}
+            for column in columns or []:
+                choice_argument("names", column, list(by_name))
+            names = list(by_name) if columns is None else columns
+            table = pq.read_table(file, columns=[by_name[one] for one in names])
+            return with_present_status(table.rename_columns(names))
         except PlanError:
             raise
         except (OSError, ValueError) as error:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
+
+
+def with_present_status(table: "pa.Table") -> "pa.Table":
+    """Returns a table in which flows that earlier versions called finished are delivered."""
+    index = table.schema.get_field_index("status")
+    if index < 0 or not pc.any(pc.equal(table["status"], "finished")).as_py():
+        return table
+    status = pc.replace_substring_regex(table["status"], "^finished$", "delivered")
+    return table.set_column(index, "status", status)
 
 
 def opened_run(folder: Path, kinds: str = "a run") -> Run:

@@ -25,7 +25,7 @@ def counted_until(manifest: Mapping[str, Any], arrivals: "NDArray[Any]") -> floa
     `arrivals` are those of all flows by their numbers.
     """
     measure = manifest.get("plan", {}).get("measure", {})
-    number = measure.get("finished-before-arrival")
+    number = measure.get("completed-before-flow")
     return math.inf if number is None or number > arrivals.size else float(arrivals[number - 1])
 
 

@@ -15,20 +15,22 @@ def convert(
     *,
     topology: str | PathLike[str] | None = None,
     vector_bytes: int | None = None,
-    groups: str | PathLike[str] | None = None,
+    groups_file: str | PathLike[str] | None = None,
 ) -> int:
     """Converts a trace of another tool, or of another form, into ours; returns its number of flows.
 
     The format `auto` is detected by the name or the contents of the source. A target that ends in
     `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source: a
-    topology or a plan. `vector_bytes` is the vector of an MSCCL algorithm, `groups` the file of a
+    topology or a plan. `vector_bytes` is the vector of an MSCCL algorithm, `groups_file` the file of a
     Chakra trace's groups. Each feature of the source that the target lacks is a warning of one
     sentence.
     """
     text_argument("format", format)
     path_argument("source", source)
     path_argument("target", target)
-    n_flows, notes = _core.convert(source, format, target, sort, topology, vector_bytes, groups)
+    n_flows, notes = _core.convert(
+        source, format, target, sort, topology, vector_bytes, groups_file
+    )
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return n_flows

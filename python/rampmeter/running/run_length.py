@@ -17,7 +17,7 @@ FLOWS_MAX: Final = 256_000
 """Maximum number of flows of runs whose length is chosen, unless there is another one."""
 GROWTH: Final = 2
 """Factor between the numbers of flows of pilots."""
-UNSURE: Final = TOO_SHORT | {"alike-batches"}
+UNSURE: Final = TOO_SHORT | {"correlated-batches"}
 """Codes of warnings of runs that are too short, or whose interval is too narrow."""
 
 

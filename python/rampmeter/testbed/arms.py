@@ -1,4 +1,4 @@
-"""Arms, i.e. systems that run a plan: `rampd,rampd:dctcp:mark-above=20,tcp:cubic,sim`.
+"""Arms, i.e. systems that run a plan: `rampd,rampd:dctcp:ecn-packets=20,tcp:cubic,sim`.
 
     arms = arm { "," arm }
     arm  = "rampd" [ ":" transport ]      hosts, over the plan's transport or another
@@ -50,8 +50,8 @@ class Arm:
     def text(self) -> str:
         """The arm in the command line's notation, or its label.
 
-        >>> parse("rampd:dctcp:mark-above=20")[0].text
-        'rampd:dctcp:mark-above=20'
+        >>> parse("rampd:dctcp:ecn-packets=20")[0].text
+        'rampd:dctcp:ecn-packets=20'
         """
         if self.choice is None:
             return self.kind
@@ -99,8 +99,8 @@ class Arm:
 def parse(text: str) -> list[Arm]:
     """Parses a list of arms.
 
-    >>> [arm.label for arm in parse("rampd,rampd:dctcp:gain=0.1,mark-above=20,sim")]
-    ['rampd', 'rampd:dctcp:gain=0.1,mark-above=20', 'sim']
+    >>> [arm.label for arm in parse("rampd,rampd:dctcp:gain=0.1,ecn-packets=20,sim")]
+    ['rampd', 'rampd:dctcp:gain=0.1,ecn-packets=20', 'sim']
     """
     groups: list[list[str]] = []
     for item in split(text, WHERE):

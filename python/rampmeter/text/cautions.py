@@ -21,9 +21,9 @@ ONE_SAMPLE: Final = "one-sample"
 class Caution(str):
     """A likely mistake in a plan, or a reason to doubt a result: a sentence with its parts.
 
-    >>> caution = Caution("topology: round trips differ", "far-hosts", {"factor": 4.0})
+    >>> caution = Caution("topology: round trips differ", "unequal-round-trips", {"factor": 4.0})
     >>> caution, caution.code, caution.values["factor"]
-    ('topology: round trips differ', 'far-hosts', 4.0)
+    ('topology: round trips differ', 'unequal-round-trips', 4.0)
     """
 
     __slots__ = ("code", "values")

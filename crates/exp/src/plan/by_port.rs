@@ -177,7 +177,11 @@ pub(crate) fn port_bytes(
             let entries = table.iter().map(entry).collect::<Result<Vec<_>, PlanError>>()?;
             let n_groups = entries.iter().map(|(group, _)| group).collect::<BTreeSet<_>>().len();
             if n_groups < entries.len() {
-                return Err(cx.unexpected(&key, "each rate once", "one in two spellings"));
+                return Err(cx.unexpected(
+                    &key,
+                    "each rate once",
+                    "a rate in two spellings, such as 25 and 25.0",
+                ));
             }
             if n_groups > GROUPS_MAX {
                 let expected = format!("at most {GROUPS_MAX} entries");
@@ -264,7 +268,7 @@ pub(crate) fn check(
         let above = fabric.mark_above_by_port.get(tier, *rate).or(fabric.mark_above);
         let all = fabric.mark_all_above_by_port.get(tier, *rate).or(fabric.mark_all_above);
         let (expected, got) = match (above, all) {
-            (None, Some(_)) => ("fabric.ecn-bytes with it".to_owned(), "this alone".to_owned()),
+            (None, Some(_)) => ("the key fabric.ecn-bytes too".to_owned(), "none".to_owned()),
             (Some(above), Some(all)) if all < above => {
                 (format!("at least ecn-bytes ({})", above.get()), all.get().to_string())
             }

@@ -21,11 +21,8 @@ pub(super) fn check(
     cx: &PlanOrigin<'_>,
 ) -> Result<Option<CaptureConfig>, PlanError> {
     let Some(file) = &spec.capture else {
-        if let Some(hosts) = &spec.capture_hosts {
-            let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
-            let hosts = hosts.join(", ");
-            let expected = "run.capture with it";
-            return Err(cx.unexpected("run.capture-hosts", expected, format!("[{hosts}] alone")));
+        if spec.capture_hosts.is_some() {
+            return Err(cx.unexpected("run.capture-hosts", "the key run.capture too", "none"));
         }
         return Ok(None);
     };

@@ -193,13 +193,13 @@ impl Plan {
 
     /// Checks the flows that statistics count and the deadlines.
     fn deadlines(&self, cx: &PlanOrigin<'_>) -> Result<Option<DeadlinesSpec>, PlanError> {
-        if self.measure.finished_before_arrival == Some(0) {
+        if self.measure.completed_before_flow == Some(0) {
             let expected = "a flow's number, from 1";
-            return Err(cx.unexpected("measure.finished-before-arrival", expected, "0"));
+            return Err(cx.unexpected("measure.completed-before-flow", expected, "0"));
         }
         if let Some(spec) = &self.deadlines {
             cx.range("deadlines.mean-us", spec.mean_us, 1e-3, 1e12)?;
-            cx.range("deadlines.at-least-ideals", spec.at_least_ideals, 0.0, 1e6)?;
+            cx.range("deadlines.ideal-factor-min", spec.ideal_factor_min, 0.0, 1e6)?;
         }
         Ok(self.deadlines.clone())
     }

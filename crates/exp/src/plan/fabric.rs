@@ -117,8 +117,8 @@ fn marks(
     let (mark_all_above, marks_all_above) =
         port_bytes("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
     if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
-        let expected = "fabric.ecn-max-bytes with it";
-        return Err(cx.unexpected("fabric.ecn-max-probability", expected, "this alone"));
+        let expected = "the key fabric.ecn-max-bytes too";
+        return Err(cx.unexpected("fabric.ecn-max-probability", expected, "none"));
     }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
     cx.range("fabric.ecn-max-probability", mark_share, 0.0, 1.0)?;
@@ -146,7 +146,7 @@ fn trim(
             None => Ok(None),
             Some((key, _)) => {
                 let why = "the transport does not understand trimmed packets";
-                let expected = format!("no such key, as {why}");
+                let expected = format!("no such key, because {why}");
                 Err(cx.unexpected(&format!("fabric.{key}"), expected, "a value"))
             }
         };

@@ -6,7 +6,7 @@ use rampmeter_types::fabric::{Buffer, FabricNeeds, Need, PfcClasses, PfcThreshol
 
 use super::context::PlanOrigin;
 use super::fabric_keys::FabricSpec;
-use super::tables::{PfcMode, PfcSpec};
+use super::tables::{PfcSpec, PfcThresholdKind};
 use crate::error::PlanError;
 use crate::text::words::spell;
 use crate::warning::{Warning, warning};
@@ -32,7 +32,8 @@ pub(crate) fn resolve(
     let threshold = threshold(&requested, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
     let Some(threshold) = threshold else {
         if spec.pfc.is_some() {
-            spec.pfc = Some(PfcSpec { mode: Some(PfcMode::Off), ..PfcSpec::default() });
+            spec.pfc =
+                Some(PfcSpec { threshold: Some(PfcThresholdKind::Off), ..PfcSpec::default() });
         }
         return Ok(None);
     };
@@ -70,12 +71,12 @@ pub(crate) fn resolve(
             headroom_bytes = least.get(),
         )
     });
-    let (mode, alpha, xoff_bytes) = match threshold {
-        PfcThreshold::Dynamic { alpha } => (PfcMode::Dynamic, Some(alpha), None),
-        PfcThreshold::Static(bytes) => (PfcMode::Static, None, Some(bytes.get())),
+    let (kind, alpha, xoff_bytes) = match threshold {
+        PfcThreshold::Dynamic { alpha } => (PfcThresholdKind::Dynamic, Some(alpha), None),
+        PfcThreshold::Static(bytes) => (PfcThresholdKind::Static, None, Some(bytes.get())),
     };
     spec.pfc = Some(PfcSpec {
-        mode: Some(mode),
+        threshold: Some(kind),
         alpha,
         xoff_bytes,
         hysteresis_bytes: Some(hysteresis.get()),
@@ -97,7 +98,7 @@ fn shared_memory(
     cx: &PlanOrigin<'_>,
 ) -> Result<Bytes, PlanError> {
     let Buffer::Shared { per_switch, .. } = fabric.buffer else {
-        let expected = "fabric.shared-buffer-bytes with it";
+        let expected = "the key fabric.shared-buffer-bytes too";
         return Err(cx.unexpected("fabric.pfc", expected, "memory of each port"));
     };
     if matches!(fabric.switching, Switching::Shaped { .. }) {
@@ -128,23 +129,25 @@ fn threshold(
     if !is_asked {
         return Ok(needed);
     }
-    let mode = match (requested.mode, requested.xoff_bytes, needed) {
-        (Some(mode), ..) => mode,
-        (None, Some(_), _) | (None, None, Some(PfcThreshold::Static(_))) => PfcMode::Static,
-        (None, None, _) => PfcMode::Dynamic,
+    let kind = match (requested.threshold, requested.xoff_bytes, needed) {
+        (Some(kind), ..) => kind,
+        (None, Some(_), _) | (None, None, Some(PfcThreshold::Static(_))) => {
+            PfcThresholdKind::Static
+        }
+        (None, None, _) => PfcThresholdKind::Dynamic,
     };
     let only = |key: &str, with: &str| {
-        cx.unexpected(key, format!("fabric.pfc.mode = {with} with it"), spell(mode))
+        cx.unexpected(key, format!("fabric.pfc.threshold = {with}"), spell(kind))
     };
-    if requested.alpha.is_some() && mode != PfcMode::Dynamic {
+    if requested.alpha.is_some() && kind != PfcThresholdKind::Dynamic {
         return Err(only("fabric.pfc.alpha", "\"dynamic\""));
     }
-    if requested.xoff_bytes.is_some() && mode != PfcMode::Static {
+    if requested.xoff_bytes.is_some() && kind != PfcThresholdKind::Static {
         return Err(only("fabric.pfc.xoff-bytes", "\"static\""));
     }
-    let threshold = match mode {
-        PfcMode::Off => None,
-        PfcMode::Dynamic => {
+    let threshold = match kind {
+        PfcThresholdKind::Off => None,
+        PfcThresholdKind::Dynamic => {
             let alpha = match needed {
                 Some(PfcThreshold::Dynamic { alpha }) => alpha,
                 _ => ALPHA,
@@ -153,13 +156,13 @@ fn threshold(
             let alpha = cx.range("fabric.pfc.alpha", alpha, 1e-3, 1e3)?;
             Some(PfcThreshold::Dynamic { alpha })
         }
-        PfcMode::Static => {
+        PfcThresholdKind::Static => {
             let needed = match needed {
                 Some(PfcThreshold::Static(bytes)) => Some(bytes.get()),
                 _ => None,
             };
             let Some(bytes) = requested.xoff_bytes.or(needed) else {
-                let expected = "bytes with mode = \"static\"";
+                let expected = "bytes with threshold = \"static\"";
                 return Err(cx.unexpected("fabric.pfc.xoff-bytes", expected, "none"));
             };
             cx.range("fabric.pfc.xoff-bytes", bytes as f64, 0.0, 4e9)?;
@@ -168,12 +171,14 @@ fn threshold(
     };
     match (needs.pfc, threshold) {
         (Need::Require(Some(_)), None) => {
-            let expected = "on, as the transport needs networks that do not drop";
-            Err(cx.unexpected("fabric.pfc.mode", expected, "off"))
+            let expected = "on, because the transport needs ports that do not drop";
+            Err(cx.unexpected("fabric.pfc.threshold", expected, "off"))
         }
-        (Need::Require(None), Some(_)) => {
-            Err(cx.unexpected("fabric.pfc.mode", "off, as the transport needs", "on"))
-        }
+        (Need::Require(None), Some(_)) => Err(cx.unexpected(
+            "fabric.pfc.threshold",
+            "off, because the transport needs ports that drop",
+            "on",
+        )),
         _ => Ok(threshold),
     }
 }
@@ -244,7 +249,7 @@ mod tests {
     #[test]
     fn pfc_is_off_unless_the_plan_or_the_transport_enables_it() {
         assert_eq!(resolved("", &FabricNeeds::default()).unwrap().1.pfc, None);
-        let off = resolved("pfc = { mode = 'off' }", &needs(Need::Prefer(HPCC))).unwrap();
+        let off = resolved("pfc = { threshold = 'off' }", &needs(Need::Prefer(HPCC))).unwrap();
         assert_eq!(off.1.pfc, None);
         let own = resolved("buffer-bytes = 500000", &needs(Need::Prefer(HPCC))).unwrap();
         assert_eq!(own.1.pfc, None, "a preferred one needs shared memory");
@@ -281,9 +286,15 @@ mod tests {
                 shared("pfc = { alpha = 0.0 }"),
                 "fabric.pfc.alpha: expected a number from 0.001 to 1000",
             ),
-            (shared("pfc = { mode = 'static' }"), "fabric.pfc.xoff-bytes: expected bytes with"),
-            (shared("pfc = { mode = 'static', alpha = 1.0 }"), "fabric.pfc.alpha: expected"),
-            (shared("pfc = { mode = 'off', xoff-bytes = 1 }"), "fabric.pfc.xoff-bytes: expected"),
+            (
+                shared("pfc = { threshold = 'static' }"),
+                "fabric.pfc.xoff-bytes: expected bytes with",
+            ),
+            (shared("pfc = { threshold = 'static', alpha = 1.0 }"), "fabric.pfc.alpha: expected"),
+            (
+                shared("pfc = { threshold = 'off', xoff-bytes = 1 }"),
+                "fabric.pfc.xoff-bytes: expected",
+            ),
             (shared("pfc = { classes = 'data' }"), "fabric.pfc.classes: expected all"),
             (shared("express-bytes = 64\npfc = {}"), "fabric.express-bytes: expected 0"),
             (shared("switching = 'shaped'\npfc = {}"), "fabric.switching: expected store"),
@@ -293,8 +304,8 @@ mod tests {
             assert!(error.contains(expected), "{plan}: {error}");
         }
         let only = needs(Need::Require(HPCC));
-        let error = resolved("pfc = { mode = 'off' }", &only).unwrap_err();
-        assert!(error.contains("fabric.pfc.mode: expected on"), "{error}");
+        let error = resolved("pfc = { threshold = 'off' }", &only).unwrap_err();
+        assert!(error.contains("fabric.pfc.threshold: expected on"), "{error}");
     }
 
     /// Four ports at 100 Gbit/s, 650 ns away and back: 16 250 bytes on the way, and two packets.

@@ -12,7 +12,7 @@ use crate::topology::names::NodeName;
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcSpec {
     /// Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`.
-    pub mode: Option<PfcMode>,
+    pub threshold: Option<PfcThresholdKind>,
     /// Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %).
     pub alpha: Option<f64>,
     /// Static threshold.
@@ -31,7 +31,7 @@ pub struct PfcSpec {
 /// The threshold of priority flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PfcMode {
+pub enum PfcThresholdKind {
     /// A multiple of the shared memory that is free.
     Dynamic,
     /// A fixed number of bytes.
@@ -135,8 +135,9 @@ impl Default for RunSpec {
 pub struct MeasureSpec {
     /// Number of first flows that the summary leaves out, `mser-5`, or `auto`.
     pub warmup_flows: WarmUp,
-    /// The summary counts only flows that finish before this arrival, from 1.
-    pub finished_before_arrival: Option<u64>,
+    /// Number N of a flow, from 1. The summary counts only flows that complete before flow N
+    /// arrives.
+    pub completed_before_flow: Option<u64>,
 }
 
 /// The `load` table: the full packets that loads count, whatever those of the transport are. With
@@ -229,19 +230,19 @@ impl std::fmt::Display for LinkName {
 pub struct LinkFaultSpec {
     /// The link: its ends, such as `h0-s3`, or its place in the topology.
     pub link: LinkName,
-    /// Probability that it loses a packet.
+    /// Probability that the link loses a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub loss: f64,
-    /// Probability that it delivers a packet twice.
+    /// Probability that the link duplicates a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub duplicate: f64,
-    /// Probability that it holds a packet back.
+    /// Probability that the link delays a packet.
     #[schemars(range(min = 0.0, max = 1.0))]
     #[serde(default)]
     pub reorder: f64,
-    /// Longest time that packets and twins are held back.
+    /// Maximum delay of delayed packets and duplicates.
     #[serde(default)]
     pub delay_us: f64,
 }

@@ -170,7 +170,7 @@ impl Recorder {
     ) {
         let all = ideals.all();
         match status {
-            Status::Finished => self.flow_samples.push(FlowSample {
+            Status::Delivered => self.flow_samples.push(FlowSample {
                 number: record.number,
                 arrival: record.arrival,
                 size: record.size.get(),
@@ -217,7 +217,7 @@ impl Probe for Recorder {
         let since = |end: Option<Time>| end.map(|end| (end - record.arrival).as_ps());
         let (fct_ps, acked_ps) = (since(record.delivered), since(record.completed));
         let status = match (record.delivered, record.failed, record.rejected) {
-            (Some(_), _, _) => Status::Finished,
+            (Some(_), _, _) => Status::Delivered,
             (None, Some(_), _) => Status::Failed,
             (None, None, Some(_)) => Status::Rejected,
             (None, None, None) => Status::Unfinished,
@@ -252,8 +252,8 @@ impl Probe for Recorder {
             ideal_is_bound: ideals.is_bound,
             duplicate_bytes: record.duplicate_bytes.get(),
             deadline_ps,
-            fate_ps: since(record.completed.or(record.failed).or(record.rejected)),
-            bound_ps: record.bound.map(Span::as_ps),
+            outcome_ps: since(record.completed.or(record.failed).or(record.rejected)),
+            delay_bound_ps: record.bound.map(Span::as_ps),
             tenant: record.tenant.get(),
             status,
             first_byte_ps: since(record.first_byte),
@@ -285,8 +285,8 @@ impl Probe for Recorder {
             ideal_is_bound: ideals.is_bound,
             duplicate_bytes: 0,
             deadline_ps: None,
-            fate_ps: None,
-            bound_ps: None,
+            outcome_ps: None,
+            delay_bound_ps: None,
             tenant: arrival.tenant.get(),
             status: Status::NotStarted,
             first_byte_ps: None,

@@ -8,7 +8,7 @@ use rampmeter_types::{Bytes, Header, Span, SwitchProgram, Time};
 
 use crate::warning::{Warning, warning};
 
-/// More samples than this take longer, and more memory, than most flows.
+/// Maximum number of samples without a warning. More take more time and memory than most flows.
 const SAMPLES_MAX: u64 = 1_000_000;
 
 /// Returns a warning if there are many samples until the last arrival of a trace.
@@ -19,9 +19,9 @@ pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -
         let us = |span: Span| span.as_ps() as f64 / 1e6;
         warning!(
             "many-samples",
-            "run.sample-us: {samples} samples at intervals of {interval_us} us, as the last flow \
-             arrives at {last_us} us; they stay in memory. {enough_us} us gives {SAMPLES_MAX}, \
-             and 0 none",
+            "run.sample-us: {samples} samples are kept in memory: one each {interval_us} us until the \
+             last flow arrives at {last_us} us. Use {enough_us} us for {SAMPLES_MAX} samples, or 0 \
+             for none",
             samples = n,
             interval_us = us(interval),
             last_us = us(last),
@@ -30,7 +30,7 @@ pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -
     })
 }
 
-/// Bytes carried by an instant.
+/// Bytes delivered and sent until an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct CumulativeSample {
     pub(crate) at: Time,
@@ -75,7 +75,7 @@ pub(crate) struct Samples {
     last: Time,
     sent_by_tier: Vec<u64>,
     sent_by_port: Vec<u64>,
-    /// The packets that had entered the fabric at the last sample, if none was in it.
+    /// Packets that had entered the fabric by the last sample; `None` if it held packets then.
     idle: Option<u64>,
     /// Ports of each tier whose queues are sampled.
     ports_by_tier: Vec<u64>,

@@ -35,7 +35,7 @@ pub struct Slowdown {
     pub decades: Vec<BinStats>,
     /// Statistics by deciles of the flows counted.
     pub deciles: Vec<BinStats>,
-    /// Statistics by classes of packets.
+    /// Statistics by size in packets, in classes that grow by a factor of seven.
     pub classes: Vec<BinStats>,
 }
 

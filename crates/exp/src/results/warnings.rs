@@ -225,8 +225,8 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if half > WIDE * overall.mean {
         warnings.push(warning!(
             "wide-interval",
-            "the mean slowdown is known to {ci_percent:.0} % only; simulate more flows, or more \
-             seeds",
+            "the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, or \
+             more seeds",
             ci_percent = 100.0 * half / overall.mean,
         ));
     }
@@ -234,9 +234,9 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     let series: Vec<f64> = slowdowns.collect();
     if correlation_of_batches(&series).is_some_and(|c| c > correlation_max()) {
         warnings.push(warning!(
-            "alike-batches",
-            "neighbouring batches of flows are alike, so the intervals are too narrow; simulate \
-             more flows, or more seeds",
+            "correlated-batches",
+            "the means of successive batches of flows are correlated, so the intervals are too \
+             narrow; simulate more flows, or more seeds",
         ));
     }
 }

@@ -68,7 +68,7 @@ fn file_recorder(plan: &ValidPlan, out: &Path) -> Result<Recorder, RunError> {
 }
 
 pub(crate) fn recorder(plan: &ValidPlan, writer: Option<FlowWriter>) -> Recorder {
-    let finished_before = plan.plan().measure.finished_before_arrival;
+    let finished_before = plan.plan().measure.completed_before_flow;
     let ideals = plan.segmentations.iter().map(|&one| Ideals::new(&plan.sim, one)).collect();
     Recorder::new(ideals, writer, plan.plan().run.links, finished_before)
 }

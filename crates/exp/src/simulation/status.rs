@@ -16,7 +16,7 @@ use crate::traffic::rpc::RpcSummary;
 pub enum RunStatus {
     /// Every flow was delivered.
     Finished,
-    /// The run reached its end, but flows failed or were rejected.
+    /// The run reached its end, but flows failed, were rejected or never started.
     Incomplete,
     /// Flows were in flight when the drain time was over.
     TimedOut,

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use rampmeter_proto::keys::{
-    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey,
+    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey, table_and_key,
 };
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -104,11 +104,8 @@ impl Migration<'_> {
     /// Returns the former name, the present name and the divisor of values of a key at `path`,
     /// whose last part may be a path itself, as in the grid of a sweep.
     fn renamed(&self, path: &str) -> Option<(&'static str, &'static str, u32)> {
-        let (table, name) = path.rsplit_once('.')?;
-        let table = table.rsplit_once('.').map_or(table, |(_, last)| last);
-        // Tables in lists have numbers, as in `transports[1]`.
-        let table = table.split('[').next().unwrap_or(table);
-        if matches!(table, "transport" | "transports") {
+        let (table, name) = table_and_key(path)?;
+        if matches!(table, "transport" | "transports" | "best-effort") {
             let of_transport = |key: &&RenamedKey| key.old == name;
             let &RenamedKey { old, new, parts } = RENAMED_KEYS.iter().find(of_transport)?;
             return Some((old, new, parts));

@@ -6,7 +6,7 @@
 //! error. It descends into that key's value until no part of it makes a difference. This costs a
 //! read for each key on the path, and only texts with an error pay it.
 
-use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey};
+use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey, table_and_key};
 use rampmeter_types::TypeError;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
@@ -70,7 +70,8 @@ pub(crate) fn is_unknown(message: &str) -> bool {
 /// Returns the problem of a former key, which names the present one.
 fn renamed(path: &Path) -> Option<Problem> {
     let path = path.to_string();
-    let is_former = |key: &&RenamedTableKey| path == format!("{}.{}", key.table, key.old);
+    let (table, name) = table_and_key(&path)?;
+    let is_former = |key: &&RenamedTableKey| key.table == table && key.old == name;
     let (expected, got) = RENAMED_PLAN_KEYS.iter().find(is_former)?.expected_and_got();
     Some(Problem::Unexpected { expected, got })
 }

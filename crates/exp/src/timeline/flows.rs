@@ -33,7 +33,7 @@ impl Flows {
         tracks: &mut Tracks<W>,
     ) -> io::Result<()> {
         let (end, status) = match (record.delivered, record.failed, record.rejected) {
-            (Some(at), _, _) => (at, Status::Finished),
+            (Some(at), _, _) => (at, Status::Delivered),
             (None, Some(at), _) => (at, Status::Failed),
             (None, None, Some(at)) => (at, Status::Rejected),
             (None, None, None) => {
@@ -81,7 +81,7 @@ impl Flows {
             // Packets have the place of their flow in the order of submission.
             args.push(("number", Value::Count(record.number.into())));
         }
-        if status == Status::Finished {
+        if status == Status::Delivered {
             let ideal = self.ideals.flow(src, dst, size).delivered;
             let slowdown = (end - arrival).as_ps() as f64 / ideal.as_ps() as f64;
             args.push(("slowdown", Value::Ratio(slowdown)));

@@ -45,9 +45,9 @@ pub struct CollectiveRound {
     pub bus_gbps: Option<f64>,
     /// Minimum of `completion_ps`: each flow takes its ideal, and hosts' links carry
     /// what is theirs.
-    pub bound_ps: u64,
-    /// `completion_ps` over `bound_ps`.
-    pub over_bound: Option<f64>,
+    pub lower_bound_ps: u64,
+    /// `completion_ps` divided by `lower_bound_ps`.
+    pub lower_bound_ratio: Option<f64>,
 }
 
 /// The rounds of a run in progress.
@@ -105,7 +105,7 @@ impl Rounds {
             let gbps = |ps: u64| round.bytes.get() as f64 * 8e3 / ps as f64;
             let algorithm_gbps = took.filter(|&ps| ps > 0).map(gbps);
             let began = (*start < Time::NEVER).then_some(*start);
-            let bound_ps = bound(graph, round, network, began).as_ps();
+            let lower_bound_ps = bound(graph, round, network, began).as_ps();
             CollectiveRound {
                 operation: round.operation.name(),
                 algorithm: round.algorithm.name(),
@@ -122,8 +122,10 @@ impl Rounds {
                 algorithm_gbps,
                 bus_gbps: algorithm_gbps
                     .map(|g| g * round.operation.bus_factor(round.hosts.count())),
-                bound_ps,
-                over_bound: took.filter(|_| bound_ps > 0).map(|ps| ps as f64 / bound_ps as f64),
+                lower_bound_ps,
+                lower_bound_ratio: took
+                    .filter(|_| lower_bound_ps > 0)
+                    .map(|ps| ps as f64 / lower_bound_ps as f64),
             }
         };
         self.0.iter().map(of).collect()

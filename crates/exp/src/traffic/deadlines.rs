@@ -14,11 +14,11 @@ pub struct DeadlinesSpec {
     /// Mean time from submission to deadline.
     pub mean_us: f64,
     /// No deadline is shorter than this times the flow's ideal (`delivered`).
-    #[serde(default = "at_least_ideals")]
-    pub at_least_ideals: f64,
+    #[serde(default = "ideal_factor_min")]
+    pub ideal_factor_min: f64,
 }
 
-fn at_least_ideals() -> f64 {
+fn ideal_factor_min() -> f64 {
     1.25
 }
 
@@ -73,7 +73,7 @@ impl DeadlineGenerator {
     fn after(&mut self, flow: &Flow, exponential: f64) -> Time {
         let ideal = self.ideals.flow(flow.src, flow.dst, flow.size).delivered;
         let drawn = self.spec.mean_us * 1e6 * exponential;
-        let least = self.spec.at_least_ideals * ideal.as_ps() as f64;
+        let least = self.spec.ideal_factor_min * ideal.as_ps() as f64;
         flow.arrival.saturating_add(Span::from_ps(drawn.max(least).round() as u64))
     }
 }

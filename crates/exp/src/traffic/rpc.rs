@@ -32,7 +32,7 @@ pub struct RpcSummary {
     pub latency_max_ps: Option<u64>,
     /// Mean of the bounds of these calls from below: request, service and response of the slowest
     /// server of each, with all messages alone in the network.
-    pub bound_mean_ps: Option<u64>,
+    pub lower_bound_mean_ps: Option<u64>,
     /// Mean of latency over bound.
     pub slowdown_mean: Option<f64>,
 }
@@ -129,7 +129,7 @@ fn summary(tenant: u32, calls: u64, mut ended: Vec<(Span, Span)>) -> RpcSummary 
         latency_p99_ps: quantile(0.99),
         latency_p999_ps: quantile(0.999),
         latency_max_ps: quantile(1.0),
-        bound_mean_ps: mean(&|(_, bound)| bound.as_ps() as f64).map(|ps| ps.round() as u64),
+        lower_bound_mean_ps: mean(&|(_, bound)| bound.as_ps() as f64).map(|ps| ps.round() as u64),
         slowdown_mean: mean(&|(took, bound)| took.as_ps() as f64 / bound.as_ps() as f64),
     }
 }

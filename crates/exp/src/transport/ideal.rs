@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_proto::TransportRules;
-use rampmeter_proto::ideal::{CoreCapacity, IdealConfig, Reach};
+use rampmeter_proto::ideal::{CoreCapacity, CoreModel, IdealConfig};
 use rampmeter_proto::keys::{BadKey, TransportTable, key_infos, values};
 use rampmeter_proto::registered::{Deployment, DerivedValue, Network, Site};
 use rampmeter_types::Segmentation;
@@ -34,7 +34,7 @@ fn about() -> TransportInfo {
         keys: key_infos::<IdealConfig>(),
         stages: Vec::new(),
         rules: TransportRules {
-            decided_by: "a scheduler that knows all flows; a bound, not a protocol",
+            decided_by: "a scheduler that knows all flows; a reference, not a protocol",
             host_state: "none",
             switch_functions: "none",
             after_loss: "there are no packets, so no losses",
@@ -81,8 +81,8 @@ impl ErasedKeys for IdealKeys {
     }
 
     fn configure(&self, site: &Site) -> Result<Arc<dyn RunnableTransport>, BadKey> {
-        let core = match (self.config.reach, &site.deployment) {
-            (Reach::Core, Deployment::Network(network)) => Some(core_of(network, &site.facts)?),
+        let core = match (self.config.core_model, &site.deployment) {
+            (CoreModel::Core, Deployment::Network(network)) => Some(core_of(network, &site.facts)?),
             _ => None,
         };
         Ok(Arc::new(Scheduler { core }))

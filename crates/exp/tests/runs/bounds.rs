@@ -148,7 +148,10 @@ fn no_flow_is_faster_than_its_ideal() {
                 assert!(fct >= ideal, "{name}: flow {flow}: {fct} ps, ideal {ideal} ps\n{text}");
             }
             for round in &summary.collectives {
-                assert!(round.over_bound.is_none_or(|over| over >= 1.0), "{round:?}\n{text}");
+                assert!(
+                    round.lower_bound_ratio.is_none_or(|over| over >= 1.0),
+                    "{round:?}\n{text}"
+                );
             }
         }
     });

@@ -59,7 +59,7 @@ fn a_ring_of_64_hosts_takes_the_ideal_as_long_as_its_bound() {
     let (summary, ..) = results(&plan(4, 16, "ideal", RING, ""));
     let [round] = &summary.collectives[..] else { panic!("{:?}", summary.collectives) };
     assert_eq!((round.flows, round.delivered, round.bytes), (8_064, 8_064, 64_000_000));
-    let over = round.over_bound.unwrap();
+    let over = round.lower_bound_ratio.unwrap();
     assert!((1.0..1.01).contains(&over), "{over}");
     // 126 steps of a million bytes: 685 packets at 100 Gbit/s, the last one of 1400 bytes. Each
     // step has two hops in a rack, or four between racks; 4 of 64 steps of a lap are between racks.
@@ -140,8 +140,11 @@ fn no_flow_starts_before_its_dependencies_arrive_and_are_computed() {
             assert!(lost == 0 || transport == "cosy", "{:?}\n{text}", summary.flows);
             assert_eq!(summary.collectives.len(), 2);
             for round in &summary.collectives {
-                assert_eq!(round.over_bound.is_some(), round.delivered == round.flows);
-                assert!(round.over_bound.is_none_or(|over| over >= 1.0), "{round:?}\n{text}");
+                assert_eq!(round.lower_bound_ratio.is_some(), round.delivered == round.flows);
+                assert!(
+                    round.lower_bound_ratio.is_none_or(|over| over >= 1.0),
+                    "{round:?}\n{text}"
+                );
             }
         }
     }
@@ -247,7 +250,7 @@ fn a_failed_flow_ends_the_run_and_its_dependents_are_reported() {
             for (number, _) in graph.flows() {
                 let mut waits = dependencies[number as usize].iter();
                 if status(number) == Some(Status::NotStarted) {
-                    let is_late = |&from: &u32| status(from) != Some(Status::Finished);
+                    let is_late = |&from: &u32| status(from) != Some(Status::Delivered);
                     assert!(waits.any(is_late), "{transport}: flow {number} waits for nothing");
                 } else {
                     let is_there = |&from: &u32| status(from) != Some(Status::NotStarted);
@@ -304,6 +307,6 @@ fn ideals_and_bounds_are_those_of_the_hosts_own_links() {
         assert_eq!(flows.ideal_ps[rows[&number]], ps, "flow {number}");
     }
     let round = &summary.collectives[0];
-    assert_eq!(round.bound_ps, expected.iter().sum::<u64>());
-    assert_eq!(round.completion_ps, Some(round.bound_ps));
+    assert_eq!(round.lower_bound_ps, expected.iter().sum::<u64>());
+    assert_eq!(round.completion_ps, Some(round.lower_bound_ps));
 }

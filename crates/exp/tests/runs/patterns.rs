@@ -59,9 +59,9 @@ fn groups_at_a_distance_are_each_at_their_bound_after_groups_of_neighbours() {
         let expected = if phase == 0 { (4 * group, Some(1)) } else { (group, Some(4)) };
         assert_eq!((round.first_host, round.host_step), expected);
         // S (n - 1) / n at 100 Gbit/s, with headers.
-        let bound = round.bound_ps as f64 / 1e6;
+        let bound = round.lower_bound_ps as f64 / 1e6;
         assert!((986.3..1000.0).contains(&bound), "{bound}");
-        let over = round.over_bound.unwrap();
+        let over = round.lower_bound_ratio.unwrap();
         assert!((1.0..1.05).contains(&over), "phase {phase}: {over}");
     }
     let received = |host: u32| {
@@ -123,7 +123,9 @@ fn latencies_of_calls_are_those_of_their_flows() {
     assert_eq!(calls.latency_max_ps, latencies.last().copied());
     let mean = latencies.iter().sum::<u64>() as f64 / 80.0;
     assert!((calls.latency_mean_ps.unwrap() as f64 - mean).abs() < 1.0);
-    assert!(calls.slowdown_mean.unwrap() >= 1.0 && calls.bound_mean_ps < calls.latency_mean_ps);
+    assert!(
+        calls.slowdown_mean.unwrap() >= 1.0 && calls.lower_bound_mean_ps < calls.latency_mean_ps
+    );
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn a_call_that_is_alone_takes_its_bound() {
     let workload = "pattern = \"rpc\"\nrequests = { fixed = 300 }\nresponses = { fixed = 90000 }\n\
                     calls = 5\nclients = [0]\nservers = [15]\nthink-us = 30\nservice-us = 2\n";
     let (summary, _) = results(&plan("ideal", workload));
-    assert_eq!(summary.rpcs[0].latency_max_ps, summary.rpcs[0].bound_mean_ps);
+    assert_eq!(summary.rpcs[0].latency_max_ps, summary.rpcs[0].lower_bound_mean_ps);
 }
 
 /// A workload of the patterns that flows of phases may be made of.
@@ -215,7 +217,7 @@ fn random_workloads_run_to_an_end_under_every_transport() {
         assert_eq!(numbers.len(), flows.flow.len(), "{text}");
         assert!(flows.fct_ps.iter().all(Option::is_some), "{transport}\n{text}");
         for round in &summary.collectives {
-            assert!(round.over_bound.is_none_or(|over| over >= 1.0), "{round:?}\n{text}");
+            assert!(round.lower_bound_ratio.is_none_or(|over| over >= 1.0), "{round:?}\n{text}");
         }
         for calls in &summary.rpcs {
             assert_eq!(calls.calls, calls.completed);

@@ -80,7 +80,7 @@ fn random_plans_are_refused_or_run_to_an_end() {
         assert!(flows.submitted + flows.not_started >= of_collectives, "{flows:?}\n{text}");
         for round in &summary.collectives {
             // No transport is faster than light; reordering links do not slow packets down.
-            let over = round.over_bound.unwrap_or(1.0);
+            let over = round.lower_bound_ratio.unwrap_or(1.0);
             assert!(over >= 1.0, "{round:?}\n{text}");
         }
         progress::check(&summary, out.path(), &text);

@@ -85,7 +85,7 @@ fn the_bound_of_a_ring_counts_only_links_that_lead_to_the_neighbour() {
     let ring = "pattern = \"collective\"\noperation = \"all-reduce\"\nvector-bytes = 8000000";
     for transport in ["ideal", "homa"] {
         let (summary, _) = results(&topology, transport, ring, "");
-        let over = summary.collectives[0].over_bound.unwrap();
+        let over = summary.collectives[0].lower_bound_ratio.unwrap();
         assert!((1.0..1.1).contains(&over), "{transport}: {over}");
     }
 }

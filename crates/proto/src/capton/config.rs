@@ -35,7 +35,7 @@ pub enum LinkSharing {
 pub struct CaptonConfig {
     /// Maximum length of messages that are sent at once, without a request, in segments (§IV.E).
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub threshold: u32,
+    pub short_flow_packets: u32,
     /// Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
     /// out.
     #[schemars(range(min = 1, max = 100_000))]
@@ -115,7 +115,7 @@ impl CaptonConfig {
     /// of the scheduler is the paper's in its network.
     pub fn paper() -> Self {
         Self {
-            threshold: 10,
+            short_flow_packets: 10,
             window: None,
             link_sharing: LinkSharing::Serial,
             share_min_milli: 100,
@@ -146,7 +146,7 @@ impl CaptonConfig {
             congestion_control: Algorithm::Cubic,
             loss_detection: LossDetection::RackTlp,
             rack_quarters: Some(rack_quarters),
-            rto: Timeout::Estimated,
+            rto_mode: Timeout::Estimated,
             handshake: false,
             rto_min_us,
             rto_initial_us: rto_min_us,
@@ -195,7 +195,7 @@ impl CaptonConfig {
         };
         let settings = Settings::new(
             tcp,
-            config.payload * u64::from(config.threshold),
+            config.payload * u64::from(config.short_flow_packets),
             Some(facts.access_rate),
             config.controllers,
             waits,

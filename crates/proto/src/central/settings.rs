@@ -111,7 +111,7 @@ impl Settings {
             DerivedValue::time("repeat", self.retransmit_after),
             DerivedValue::time("fallback", self.fallback),
             DerivedValue::time("refresh", self.refresh_interval),
-            DerivedValue::count("threshold-bytes", self.threshold.get()),
+            DerivedValue::count("short-flow-bytes", self.threshold.get()),
         ];
         derived.extend(self.tcp.describe());
         derived

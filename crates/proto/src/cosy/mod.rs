@@ -73,7 +73,7 @@ impl RegisteredTransport for CosyTransport {
     const WIRE: TransportId = TransportId(5);
     const STAGES: &'static [&'static Stage] = sender::STAGES;
     const RULES: TransportRules = TransportRules {
-        decided_by: "receivers and switches, which reserve slots of each link",
+        decided_by: "receivers and switches, which reserve a virtual link on each link",
         host_state: "messages, K slots in each direction, queued requests",
         switch_functions: "keep reservations",
         after_loss: "the message fails at once, as its bound is lost",

@@ -13,7 +13,7 @@ use crate::toolkit::{
 /// Number of stages from the start of a matching phase to that of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Phases {
+pub enum PhaseStages {
     /// 2r + 1 stages (§3.3, figure 2): data starts one stage after the last accept was sent.
     Paper,
     /// 2r stages: the last accept coincides with the next phase's first request, and data starts
@@ -37,7 +37,7 @@ pub enum Rounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IdleCapacity {
-    /// Nothing: a match serves in the data phase it was made for.
+    /// Idle capacity is not used: a match serves only the data phase that it was made for.
     Unused,
     /// A match may start at once on channels that the running data phase does not use, at the
     /// lowest token rank. The authors' simulator does this; the paper does not mention it.
@@ -106,8 +106,8 @@ pub enum TokenOrder {
 /// Reaction of a receiver to announced short flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ShortFlows {
-    /// Nothing: token clocking adapts to them (§3.2).
+pub enum ShortFlowPacing {
+    /// Tokens are sent as if there were no short flows: token clocking adapts to them (§3.2).
     Ignore,
     /// The receiver withholds as many tokens as the latest short flow has packets. The authors'
     /// simulator does this.
@@ -120,7 +120,7 @@ pub enum ShortFlows {
 pub struct DcpimConfig {
     /// Matching rounds, r.
     #[schemars(range(min = 1, max = 32))]
-    pub rounds: u8,
+    pub matching_rounds: u8,
     /// Channels of a host in each direction, k.
     #[schemars(range(min = 1, max = 64))]
     pub channels: u8,
@@ -139,14 +139,14 @@ pub struct DcpimConfig {
     #[serde(rename = "short-flow-packets")]
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
-    pub phases: Phases,
+    pub phase_stages: PhaseStages,
     /// Treatment of messages out of their round.
     pub stage_check: Rounds,
-    /// Use of idle capacity.
+    /// Use of the capacity of channels that no matching fills.
     pub idle_capacity: IdleCapacity,
     /// Demand from which requests are derived.
     pub demand: Demand,
-    /// Announcement and end.
+    /// Opening and end of flows: by packets of their own, or by the first and last data.
     pub handshake: Handshake,
     /// Charged length of last packets.
     pub padding: Padding,
@@ -157,7 +157,7 @@ pub struct DcpimConfig {
     /// Service at the sender.
     pub token_order: TokenOrder,
     /// Reaction to announced short flows.
-    pub short_flows: ShortFlows,
+    pub short_flow_pacing: ShortFlowPacing,
     /// Time for which tokens are valid after their phase, beyond half a control round trip, in full
     /// packet times per channel of a host.
     #[schemars(range(min = 0, max = 1000))]
@@ -192,13 +192,13 @@ impl DcpimConfig {
     /// The paper's design (§3) and parameters (§4.1): r = k = 4, beta = 1.3.
     pub fn paper() -> Self {
         Self {
-            rounds: 4,
+            matching_rounds: 4,
             channels: 4,
             beta_milli: 1300,
             channel_packets_min: 4,
             fct_round: true,
             short_flow_max: None,
-            phases: Phases::Paper,
+            phase_stages: PhaseStages::Paper,
             stage_check: Rounds::Local,
             idle_capacity: IdleCapacity::Unused,
             demand: Demand::Source,
@@ -207,7 +207,7 @@ impl DcpimConfig {
             data_priority: DataPriority::Token,
             token_window: TokenWindow::Outstanding,
             token_order: TokenOrder::Rank,
-            short_flows: ShortFlows::Ignore,
+            short_flow_pacing: ShortFlowPacing::Ignore,
             grace_packets: 0,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -219,7 +219,7 @@ impl DcpimConfig {
     pub fn reference() -> Self {
         Self {
             channel_packets_min: 1,
-            phases: Phases::Overlapped,
+            phase_stages: PhaseStages::Overlapped,
             stage_check: Rounds::Strict,
             idle_capacity: IdleCapacity::Prompt,
             demand: Demand::SmallestFlow,
@@ -228,7 +228,7 @@ impl DcpimConfig {
             data_priority: DataPriority::Size,
             token_window: TokenWindow::Number,
             token_order: TokenOrder::RankAndRemaining,
-            short_flows: ShortFlows::Withhold,
+            short_flow_pacing: ShortFlowPacing::Withhold,
             grace_packets: 1,
             ..Self::paper()
         }
@@ -314,9 +314,9 @@ const CONTROL_PACKETS_A_PEER: u64 = 4;
 impl DcpimConfig {
     /// Returns the stages of a phase.
     fn stages(&self) -> u32 {
-        match self.phases {
-            Phases::Paper => 2 * u32::from(self.rounds) + 1,
-            Phases::Overlapped => 2 * u32::from(self.rounds),
+        match self.phase_stages {
+            PhaseStages::Paper => 2 * u32::from(self.matching_rounds) + 1,
+            PhaseStages::Overlapped => 2 * u32::from(self.matching_rounds),
         }
     }
 

@@ -104,7 +104,7 @@ impl Schedule {
             (phase, 0) => (phase - 1, dcpim.stages - 1),
             (phase, stage) => (phase, stage - 1),
         };
-        let rounds = u32::from(dcpim.config.rounds);
+        let rounds = u32::from(dcpim.config.matching_rounds);
         let (name, round) = match stage {
             s if s % 2 == 1 => ("grant", s.div_ceil(2)),
             s if s == 2 * rounds => ("accept", rounds),
@@ -120,7 +120,7 @@ impl Schedule {
     /// Returns the duties of the stage that starts now, and advances to the next one.
     pub fn advance(&mut self, dcpim: &Dcpim) -> StageActions {
         let (phase, stage) = (self.phase, self.stage);
-        let rounds = u32::from(dcpim.config.rounds);
+        let rounds = u32::from(dcpim.config.matching_rounds);
         let round = (stage / 2) as u8;
         let is_receivers = stage.is_multiple_of(2);
         let accept = if !is_receivers {
@@ -128,7 +128,10 @@ impl Schedule {
         } else if stage > 0 {
             Some(MatchingRound { phase, round: round - 1 })
         } else if dcpim.stages == 2 * rounds && phase > 0 {
-            Some(MatchingRound { phase: phase.wrapping_sub(1), round: dcpim.config.rounds - 1 })
+            Some(MatchingRound {
+                phase: phase.wrapping_sub(1),
+                round: dcpim.config.matching_rounds - 1,
+            })
         } else {
             None
         };

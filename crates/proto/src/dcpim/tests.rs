@@ -88,7 +88,7 @@ mod schedule {
     #[test]
     fn every_round_has_a_request_a_grant_and_an_accept_one_stage_apart() {
         for config in [DcpimConfig::paper(), DcpimConfig::reference()] {
-            let rounds = config.rounds;
+            let rounds = config.matching_rounds;
             let duties = all_duties(config, 3);
             let stage = duties[1].0 - duties[0].0;
             let at = |what: &dyn Fn(&StageActions) -> bool| {
@@ -107,7 +107,7 @@ mod schedule {
     #[test]
     fn data_starts_a_stage_after_the_last_accept_or_with_it() {
         let last_accept_to_begin = |config: DcpimConfig| {
-            let last = MatchingRound { phase: 0, round: config.rounds - 1 };
+            let last = MatchingRound { phase: 0, round: config.matching_rounds - 1 };
             let duties = all_duties(config, 2);
             let accept = duties.iter().find(|(_, d)| d.accept == Some(last)).unwrap().0;
             duties.iter().find(|(_, d)| d.begin == Some(1)).unwrap().0 - accept

@@ -28,7 +28,7 @@ pub enum Model {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FastpassConfig {
-    /// Slots or epochs.
+    /// Unit of the allocation of links.
     pub model: Model,
     /// Arbiters: one, or one and its standby.
     #[schemars(range(min = 1, max = 2))]

@@ -19,7 +19,7 @@ use crate::toolkit::{
 /// Message to one destination that is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Order {
+pub enum MessageOrder {
     /// The one with the fewest remaining cells.
     Srpt,
     /// The one that was submitted first.
@@ -36,7 +36,7 @@ pub struct FastpodConfig {
     /// True if messages are sent before they are scheduled when nothing else waits (§3.3).
     pub optimistic: bool,
     /// Message to one destination that is sent first.
-    pub order: Order,
+    pub message_order: MessageOrder,
     /// Slots from one control packet without content to the next, in each direction of each host.
     #[schemars(range(min = 1, max = 65_536))]
     pub beacon_slots: u32,
@@ -55,7 +55,7 @@ pub struct FastpodConfig {
     /// Error of a time stamp at each end, either way, in nanoseconds. Guard bands allow for
     /// `clock-jitter-ns`; without an error simulated clocks are read exactly.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub stamp_jitter_ns: u32,
+    pub timestamp_error_ns: u32,
     /// Charged length of last cells.
     pub padding: Padding,
     /// True if short packets to one destination share a scheduled cell, in the order of the queue
@@ -77,7 +77,8 @@ pub struct FastpodConfig {
     /// they may not send more by it (§3.4).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub core_queue_cells: u32,
-    /// The same for cells to all pods together.
+    /// Cells for all pods together that a core switch holds before arbiters of other pods are
+    /// notified that they may not send more by it (§3.4).
     #[schemars(range(min = 1, max = 16_000_000))]
     pub core_buffer_cells: u32,
     /// Unanswered repetitions after which a flow is reported as failed.
@@ -102,12 +103,12 @@ impl FastpodConfig {
         Self {
             arbiters: 1,
             optimistic: true,
-            order: Order::Srpt,
+            message_order: MessageOrder::Srpt,
             beacon_slots: 64,
             compute: None,
             clock_ppb: 0,
             clock_jitter_ns: 0,
-            stamp_jitter_ns: 0,
+            timestamp_error_ns: 0,
             padding: Padding::Full,
             packing: false,
             payload: Bytes::new(1460),
@@ -362,7 +363,7 @@ impl Fastpod {
 
     /// Returns the time stamp of an SCHD that is sent at `now`, with the errors of both ends.
     pub(super) fn stamp(&self, now: Time, rng: &mut Rng) -> u64 {
-        let most = i64::from(self.config.stamp_jitter_ns) * 1_000;
+        let most = i64::from(self.config.timestamp_error_ns) * 1_000;
         if most == 0 {
             return now.as_ps();
         }

@@ -28,7 +28,7 @@ mod repair;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Fastpod, FastpodConfig, Order};
+pub use config::{Fastpod, FastpodConfig, MessageOrder};
 pub use fat_tree::core_switch::FastpodProgram;
 pub use pod::arbiter::FastpodArbiter;
 pub use pod::host::FastpodHost;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rampmeter_types::{Purpose, Rng, Span, Time};
 
-use super::{Fastpod, FastpodConfig, FastpodStats, Order};
+use super::{Fastpod, FastpodConfig, FastpodStats, MessageOrder};
 use pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod, pod};
 
 use crate::fastpod::topology::Pod;
@@ -83,8 +83,8 @@ proptest! {
         fifo in any::<bool>(),
         packing in any::<bool>(),
     ) {
-        let order = if fifo { Order::Fifo } else { Order::Srpt };
-        let config = FastpodConfig { optimistic, beacon_slots, order, packing, ..config() };
+        let order = if fifo { MessageOrder::Fifo } else { MessageOrder::Srpt };
+        let config = FastpodConfig { optimistic, beacon_slots, message_order: order, packing, ..config() };
         let fastpod = spread(config, racks, per_rack, spread_ns, seed);
         let mut run = Run::new(&fastpod, seed);
         fill(&mut run, fastpod.n_hosts, 150, 60, seed);

@@ -24,7 +24,7 @@ pub enum Grants {
 /// Treatment of unscheduled packets in switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FirstRound {
+pub enum UnscheduledTreatment {
     /// They are queued like others.
     Kept,
     /// Switches drop them above a small threshold. A probe and selective acknowledgements show
@@ -57,11 +57,11 @@ pub struct HomaConfig {
     /// Priorities of data packets; the first of them is the highest of the fabric.
     #[schemars(range(min = 2, max = 8))]
     pub priorities: u8,
-    /// Number of them for unscheduled packets.
+    /// Number of `priorities` that are for unscheduled packets.
     #[schemars(range(min = 1, max = 7))]
     pub unscheduled_priorities: u8,
-    /// Sizes up to which messages have the first, second, ... of these. Only as many count as there
-    /// are borders between them.
+    /// Largest messages of the first, second, ... priority for unscheduled packets. N priorities
+    /// use the first N - 1 of these sizes.
     #[serde(rename = "cutoffs-bytes")]
     #[schemars(inner(range(min = 0, max = 4_000_000_000_u64)))]
     pub cutoffs: Cutoffs,
@@ -71,8 +71,8 @@ pub struct HomaConfig {
     /// Amount of data that a grant allows.
     pub grants: Grants,
     /// Treatment of unscheduled packets in switches.
-    pub first_round: FirstRound,
-    /// Relation between messages.
+    pub unscheduled_treatment: UnscheduledTreatment,
+    /// Relation between messages: one-way messages, or remote procedure calls.
     pub exchange: Exchange,
     /// Messages that a host may await before its peers must send fewer unscheduled bytes; 0 for no
     /// incast control.
@@ -80,7 +80,7 @@ pub struct HomaConfig {
     pub incast_messages: u32,
     /// Number of unscheduled bytes that a message then has, in whole packets.
     #[schemars(range(min = 0, max = 1_000_000))]
-    pub incast_bytes: u32,
+    pub incast_unscheduled_bytes: u32,
     /// Timeout in control round trips, or in times of a full packet if these are longer. A receiver
     /// then requests missing packets, and a sender without a response probes.
     #[schemars(range(min = 2, max = 1_000_000))]
@@ -93,8 +93,8 @@ pub struct HomaConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long as others; that of others if left
-    /// out.
+    /// Payload of a full unscheduled packet, which is as long on the wire as others;
+    /// `payload-bytes` if left out.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,
@@ -133,11 +133,11 @@ impl HomaConfig {
             cutoffs: [0; Priority::COUNT - 1],
             overcommitment: None,
             grants: Grants::Window,
-            first_round: FirstRound::Kept,
+            unscheduled_treatment: UnscheduledTreatment::Kept,
             exchange: Exchange::Messages,
             // §3.6 has a threshold and "a few hundred bytes", which are less than a packet here.
             incast_messages: 25,
-            incast_bytes: 400,
+            incast_unscheduled_bytes: 400,
             // §3.7 has a few milliseconds: packets of the lowest priorities may be queued for long,
             // and are not lost.
             timeout_rtts: 64,
@@ -171,7 +171,11 @@ impl HomaConfig {
     /// The paper's design with Aeolus (Hu et al., SIGCOMM 2020).
     pub fn aeolus() -> Self {
         // A congested core drops probes of unscheduled packets too, in healthy networks.
-        Self { first_round: FirstRound::Droppable, attempts_max: 48, ..Self::paper() }
+        Self {
+            unscheduled_treatment: UnscheduledTreatment::Droppable,
+            attempts_max: 48,
+            ..Self::paper()
+        }
     }
 
     pub(crate) fn segmentation(&self) -> Segmentation {
@@ -251,7 +255,7 @@ impl HomaConfig {
             rate: facts.access_rate,
             window,
             unscheduled: segmentation.head_packets(),
-            unscheduled_in_incast: match self.incast_bytes {
+            unscheduled_in_incast: match self.incast_unscheduled_bytes {
                 0 => 0,
                 bytes => {
                     segmentation.packets(Bytes::new(bytes.into())).min(segmentation.head_packets())
@@ -317,7 +321,7 @@ impl Homa {
     /// Returns true if switches may drop unscheduled packets.
     #[inline]
     pub(super) fn is_droppable(&self) -> bool {
-        self.config.first_round == FirstRound::Droppable
+        self.config.unscheduled_treatment == UnscheduledTreatment::Droppable
     }
 
     pub(super) fn grant_bytes(&self) -> u16 {

@@ -42,12 +42,12 @@ pub struct HpccConfig {
     /// Recovery of lost packets.
     pub recovery: Recovery,
     /// Minimum retransmission timeout; 32 base round trips if left out.
-    #[serde(rename = "timeout-min-us", with = "crate::keys::micros")]
+    #[serde(rename = "rto-min-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub timeout_min: Option<Span>,
     /// Maximum retransmission timeout, and the one before a round trip is measured; 1024 base round
     /// trips if left out.
-    #[serde(rename = "timeout-max-us", with = "crate::keys::micros")]
+    #[serde(rename = "rto-max-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub timeout_max: Option<Span>,
     /// Payload of a full packet.
@@ -158,8 +158,8 @@ impl HpccConfig {
         let timeout_min = self.timeout_min.unwrap_or(rtt * 32);
         let timeout_max = self.timeout_max.unwrap_or((rtt * 1024).max(timeout_min));
         if timeout_max < timeout_min {
-            let expected = format!("at least {} (`timeout-min-us`)", timeout_min.as_us_f64());
-            return Err(BadKey::new("timeout-max-us", expected, timeout_max.as_us_f64()));
+            let expected = format!("at least {} (`rto-min-us`)", timeout_min.as_us_f64());
+            return Err(BadKey::new("rto-max-us", expected, timeout_max.as_us_f64()));
         }
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let forget_timeout =

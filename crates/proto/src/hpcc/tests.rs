@@ -73,7 +73,7 @@ mod derived {
             control_rtt: Span::from_us(1),
             abort_timeout_min: Span::ZERO,
         };
-        assert_eq!(keys.derive(&facts).unwrap_err().key, "timeout-max-us");
+        assert_eq!(keys.derive(&facts).unwrap_err().key, "rto-max-us");
     }
 }
 

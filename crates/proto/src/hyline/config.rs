@@ -22,7 +22,7 @@ use crate::toolkit::Padding;
 pub struct HylineConfig {
     /// Maximum length of messages that are sent at once, without a request, in bytes.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
-    pub threshold_bytes: u64,
+    pub short_flow_bytes: u64,
     /// First window of messages that are not scheduled, in packets. If left out, 25 in 72 of a
     /// bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
     #[schemars(range(min = 1, max = 100_000))]
@@ -34,9 +34,9 @@ pub struct HylineConfig {
     /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_granted: Option<u32>,
-    /// Classes of packets. With 2 those of scheduled messages are in the lower one.
+    /// Priorities of data packets. With 2, scheduled messages have the lower one.
     #[schemars(range(min = 1, max = 2))]
-    pub classes: u8,
+    pub priorities: u8,
     /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
@@ -95,11 +95,11 @@ impl HylineConfig {
     /// (table 4). Windows and times follow from the network, and are the paper's in its network.
     pub fn paper() -> Self {
         Self {
-            threshold_bytes: 4_470_000,
+            short_flow_bytes: 4_470_000,
             window_initial: None,
             window_max: None,
             window_granted: None,
-            classes: 1,
+            priorities: 1,
             controllers: 1,
             compute: None,
             repeat_us: None,
@@ -174,14 +174,14 @@ impl HylineConfig {
         };
         let mut settings = Settings::new(
             Arc::new(tcp),
-            Bytes::new(config.threshold_bytes),
+            Bytes::new(config.short_flow_bytes),
             None,
             config.controllers,
             waits,
             facts,
             site.shortest_data_rtt(),
         )?;
-        settings.scheduled_class = Priority::new(config.classes - 1);
+        settings.scheduled_class = Priority::new(config.priorities - 1);
         // Links are a flow's until it is done; the host of a late one is queried.
         settings.controller.grace = settings.retransmit_after;
         let (plan, core) = match &site.deployment {

@@ -81,7 +81,7 @@ impl RegisteredTransport for HylineTransport {
     fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
         let needs = needs(packet, keys.switch_queue_packets, keys.controllers, facts);
-        FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.classes, ..needs }
+        FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.priorities, ..needs }
     }
 
     fn configure(keys: HylineConfig, site: &Site) -> Result<Hyline, BadKey> {

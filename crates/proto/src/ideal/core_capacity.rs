@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Limits of flows in addition to access links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Reach {
-    /// Nothing: any number of flows fits between racks.
+pub enum CoreModel {
+    /// Links between racks do not limit flows.
     Wide,
     /// All links between two levels of switches, as one link each way.
     Core,

@@ -40,7 +40,7 @@ mod core_capacity;
 #[cfg(test)]
 mod tests;
 
-pub use self::core_capacity::{CoreCapacity, Reach};
+pub use self::core_capacity::{CoreCapacity, CoreModel};
 
 use rampmeter_types::{NodeId, Rate, Span, Time};
 use schemars::JsonSchema;
@@ -57,18 +57,18 @@ pub struct IdealConfig {
     /// Charged length of last packets.
     pub padding: Padding,
     /// Capacity of the network between racks.
-    pub reach: Reach,
+    pub core_model: CoreModel,
 }
 
 impl IdealConfig {
     /// Returns the packets of the `paper` presets of transports.
     pub fn paper() -> Self {
-        Self { padding: Padding::Exact, reach: Reach::Wide }
+        Self { padding: Padding::Exact, core_model: CoreModel::Wide }
     }
 
     /// Returns the packets of the `reference` presets of transports.
     pub fn reference() -> Self {
-        Self { padding: Padding::Full, reach: Reach::Wide }
+        Self { padding: Padding::Full, core_model: CoreModel::Wide }
     }
 }
 

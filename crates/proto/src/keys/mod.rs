@@ -12,7 +12,7 @@ use serde_json::Value;
 
 pub use info::{BadKey, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
 pub use renamed::{
-    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey,
+    RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey, table_and_key,
 };
 pub use table::{TransportTable, values};
 
@@ -130,8 +130,8 @@ mod tests {
 
     #[test]
     fn values_out_of_range_are_refused_with_their_key() {
-        let keys = PfabricConfig { starving_after: 0, ..PfabricConfig::paper() };
+        let keys = PfabricConfig { starvation_timeouts: 0, ..PfabricConfig::paper() };
         let error = check_ranges(&keys).unwrap_err();
-        assert_eq!(error.to_string(), "starving-after: expected 1 to 1000000, got 0");
+        assert_eq!(error.to_string(), "starvation-timeouts: expected 1 to 1000000, got 0");
     }
 }

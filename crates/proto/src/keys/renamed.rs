@@ -16,29 +16,55 @@ const fn renamed(old: &'static str, new: &'static str, parts: u32) -> RenamedKey
 }
 
 /// All renamed keys. Former names are unique among all transports.
-pub const RENAMED_KEYS: [RenamedKey; 24] = [
+pub const RENAMED_KEYS: [RenamedKey; 50] = [
+    renamed("ack-every", "segments-per-ack", 1),
+    renamed("alpha", "alpha-initial", 1),
     renamed("base-rtt-ns", "base-rtt-us", 1_000),
+    renamed("classes", "priorities", 1),
     renamed("clock-ppb", "clock-drift-ppm", 1_000),
     renamed("compute-ns", "compute-us", 1_000),
-    renamed("core-mbps", "uplinks-gbps", 1_000),
     renamed("control-milli", "control-share", 1_000),
+    renamed("core-mbps", "uplinks-gbps", 1_000),
     renamed("early-growth", "fast-initial-growth", 1),
     renamed("epoch-milli", "epoch-length", 1_000),
+    renamed("first-round", "unscheduled-treatment", 1),
     renamed("flows", "flows-per-link", 1),
+    renamed("free-expiry", "free-token-expiry", 1),
     renamed("free-for", "free-tokens-for", 1),
     renamed("free-hold", "token-suppression", 1),
+    renamed("free-repair", "free-token-repair", 1),
+    renamed("incast-bytes", "incast-unscheduled-bytes", 1),
     renamed("least-share-milli", "share-min", 1_000),
+    renamed("mark-above", "ecn-packets", 1),
     renamed("mode", "exchange", 1),
+    renamed("order", "message-order", 1),
     renamed("pace-percent", "credit-rate", 100),
+    renamed("phases", "phase-stages", 1),
     renamed("ports", "switch-ports", 1),
+    renamed("probe-rank", "probe-priority", 1),
     renamed("queue", "switch-queue-packets", 1),
     renamed("rack-quarters", "reordering-window-rtts", 4),
+    renamed("reach", "core-model", 1),
+    renamed("receive-buffer", "receive-buffer-bytes", 1),
+    renamed("reordering", "duplicate-acks", 1),
+    renamed("resend-packets", "retransmit-packets", 1),
+    renamed("round-trips", "rtt-resolution", 1),
     renamed("round-view", "stage-check", 1),
+    renamed("rounds", "matching-rounds", 1),
+    renamed("rto", "rto-mode", 1),
     renamed("rto-ns", "rto-us", 1_000),
     renamed("shares", "link-sharing", 1),
+    renamed("short-flows", "short-flow-pacing", 1),
     renamed("slot-milli", "slot-length", 1_000),
-    renamed("timeout-max-ns", "timeout-max-us", 1_000),
-    renamed("timeout-min-ns", "timeout-min-us", 1_000),
+    renamed("stamp-jitter-ns", "timestamp-error-ns", 1),
+    renamed("starving", "starvation-reaction", 1),
+    renamed("starving-after", "starvation-timeouts", 1),
+    renamed("threshold", "short-flow-packets", 1),
+    renamed("threshold-bytes", "short-flow-bytes", 1),
+    renamed("timeout-max-ns", "rto-max-us", 1_000),
+    renamed("timeout-max-us", "rto-max-us", 1),
+    renamed("timeout-min-ns", "rto-min-us", 1_000),
+    renamed("timeout-min-us", "rto-min-us", 1),
     renamed("token-life-milli", "token-lifetime", 1_000),
     renamed("wake", "wake-event", 1),
 ];
@@ -59,6 +85,14 @@ const fn renamed_in(table: &'static str, old: &'static str, new: &'static str) -
     RenamedTableKey { table, old, new }
 }
 
+/// Returns the table and the key of a path, such as `pfc` and `mode` of `fabric.pfc.mode`. Tables in
+/// lists have numbers, as in `transports[1]`, which are left out.
+pub fn table_and_key(path: &str) -> Option<(&str, &str)> {
+    let (table, key) = path.rsplit_once('.')?;
+    let table = table.rsplit_once('.').map_or(table, |(_, last)| last);
+    Some((table.split('[').next().unwrap_or(table), key))
+}
+
 impl RenamedTableKey {
     /// Returns the expected and the actual key, for the error of a former key.
     pub fn expected_and_got(&self) -> (String, String) {
@@ -68,14 +102,19 @@ impl RenamedTableKey {
 }
 
 /// All renamed keys of plans outside of `transport`.
-pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 7] = [
+pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 12] = [
+    renamed_in("deadlines", "at-least-ideals", "ideal-factor-min"),
     renamed_in("fabric", "slot-bytes", "buffer-cell-bytes"),
+    renamed_in("measure", "finished-before-arrival", "completed-before-flow"),
+    renamed_in("parts", "groups", "groups-file"),
+    renamed_in("pfc", "mode", "threshold"),
     renamed_in("run", "trace", "timeline"),
     renamed_in("run", "trace-events", "timeline-events"),
     renamed_in("run", "trace-from-us", "timeline-from-us"),
     renamed_in("run", "trace-hosts", "timeline-hosts"),
     renamed_in("run", "trace-switches", "timeline-switches"),
     renamed_in("run", "trace-until-us", "timeline-until-us"),
+    renamed_in("workload", "groups", "groups-file"),
 ];
 
 /// All renamed keys of hosts' configurations. A former name is unique in its table.

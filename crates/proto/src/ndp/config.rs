@@ -26,7 +26,7 @@ pub enum PathPenalty {
     /// A path with more than twice the mean share of packets trimmed or lost is not used for a
     /// while.
     Outliers,
-    /// Nothing. The published simulator does this.
+    /// Senders do not react. The published simulator does this.
     None,
 }
 

@@ -24,7 +24,7 @@ pub enum TimeoutReaction {
 /// Priority of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ProbeRank {
+pub enum ProbePriority {
     /// Priority of acknowledgements.
     First,
     /// Priority of the flow's data, so that a probe arrives when data would.
@@ -63,11 +63,11 @@ pub struct PfabricConfig {
     pub duplicate_acks: Option<u32>,
     /// Consecutive timeouts after which a flow starves.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub starving_after: u32,
+    pub starvation_timeouts: u32,
     /// Reaction of a starving flow.
-    pub starving: TimeoutReaction,
+    pub starvation_reaction: TimeoutReaction,
     /// The priority of its probes.
-    pub probe_rank: ProbeRank,
+    pub probe_priority: ProbePriority,
     /// Ports, paths and interfaces that it needs; keys of the fabric have precedence.
     pub network: Network,
     /// Charged length of last packets.
@@ -110,9 +110,9 @@ impl PfabricConfig {
             window_max: None,
             rto: None,
             duplicate_acks: None,
-            starving_after: 5,
-            starving: TimeoutReaction::Probe,
-            probe_rank: ProbeRank::First,
+            starvation_timeouts: 5,
+            starvation_reaction: TimeoutReaction::Probe,
+            probe_priority: ProbePriority::First,
             network: Network::Paper,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -130,7 +130,7 @@ impl PfabricConfig {
             window_max: Some(141),
             rto: Some(Span::from_ns(255_600)),
             duplicate_acks: Some(3),
-            probe_rank: ProbeRank::Flow,
+            probe_priority: ProbePriority::Flow,
             network: Network::Capton,
             padding: Padding::Full,
             ..Self::paper()
@@ -143,7 +143,7 @@ impl PfabricConfig {
             window: Some(12),
             window_max: Some(15),
             rto: Some(Span::from_us(45)),
-            starving: TimeoutReaction::Persist,
+            starvation_reaction: TimeoutReaction::Persist,
             network: Network::Phost,
             padding: Padding::Full,
             attempts_max: 50_000,

@@ -19,7 +19,7 @@
 //! So a later packet of a flow has a lower rank, and ports choose by flow to avoid reordering.
 //!
 //! Hazards: a probe must not be lost like data, or a starving flow would not know when to resume
-//! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbeRank::First`] it is answered
+//! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbePriority::First`] it is answered
 //! at once, and the flow sends a packet that may be dropped again. Each acknowledgement carries
 //! received packets, so a timeout retransmits only the rest
 //! (`a_timeout_does_not_retransmit_selectively_acknowledged_packets`). Long flows over a full
@@ -30,7 +30,7 @@ use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
 };
 
-use super::config::{Pfabric, ProbeRank, TimeoutReaction};
+use super::config::{Pfabric, ProbePriority, TimeoutReaction};
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::toolkit::{
@@ -82,7 +82,8 @@ fn sendable(flow: &TxFlow, pfabric: &Pfabric) -> Option<u32> {
 
 fn is_starving(flow: &TxFlow, pfabric: &Pfabric) -> bool {
     let timeouts = flow.retry.attempts();
-    timeouts >= pfabric.config.starving_after && pfabric.config.starving == TimeoutReaction::Probe
+    timeouts >= pfabric.config.starvation_timeouts
+        && pfabric.config.starvation_reaction == TimeoutReaction::Probe
 }
 
 pub(crate) const WINDOW: &Stage = &Stage {
@@ -318,9 +319,9 @@ impl Sender {
             let probe = PfabricHeader::Probe {
                 flow: flow.flow,
                 tx_slot: slot,
-                remaining: match pfabric.config.probe_rank {
-                    ProbeRank::First => 0,
-                    ProbeRank::Flow => flow.state.remaining(),
+                remaining: match pfabric.config.probe_priority {
+                    ProbePriority::First => 0,
+                    ProbePriority::Flow => flow.state.remaining(),
                 },
                 size: flow.size,
             };

@@ -91,10 +91,10 @@ mod sender {
         let (mut host, pfabric) = host();
         send_all(&mut host, Time::ZERO);
         let mut now = Time::ZERO;
-        for timeout in 1..=pfabric.config.starving_after + 1 {
+        for timeout in 1..=pfabric.config.starvation_timeouts + 1 {
             now = host.poll_timeout();
             host.handle_timeout(now);
-            if timeout < pfabric.config.starving_after {
+            if timeout < pfabric.config.starvation_timeouts {
                 assert_eq!(send_all(&mut host, now), [0]);
             } else {
                 let probe = host.poll_transmit(now).map(|packet| packet.header);

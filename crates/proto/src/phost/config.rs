@@ -56,22 +56,22 @@ pub enum Downgrading {
 /// Time for which a destination waits for packets of free tokens before it requests them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FreeRepair {
-    /// While packets arrive, the time that all packets of announced free tokens take. In any case
-    /// the time that those of the flow take, and the time that packets have lately taken to arrive
-    /// (RFC 6298). It waits that long for the data of a flow's last tokens too.
+pub enum FreeTokenRepair {
+    /// At least the time of the flow's own packets, and the measured delay of packets (RFC 6298).
+    /// While packets arrive, the time of all packets of announced free tokens. The wait for the
+    /// data of a flow's last tokens is as long.
     Measured,
     /// The time of the flow's own packets, and a round trip.
     RoundTrip,
-    /// Twice as long as they take, so that flows with nothing to repair are often sent twice. The
-    /// authors' simulator does this.
+    /// Twice the time of the flow's own packets, so that many flows without losses are sent twice.
+    /// The authors' simulator does this.
     TwicePace,
 }
 
 /// Expiry of free tokens that their source has not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FreeExpiry {
+pub enum FreeTokenExpiry {
     /// They do not expire: algorithm 1 gives a time to tokens of destinations alone.
     Never,
     /// After the time of the flow's free packets and the lifetime of a token, also while packets of
@@ -83,7 +83,7 @@ pub enum FreeExpiry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenSuppression {
-    /// Nothing.
+    /// Tokens are sent as if free tokens were not announced.
     Ignore,
     /// The destination sends a flow no tokens until its first free packet arrives, because its
     /// source serves other flows until then. If none arrives in the time that free packets take, it
@@ -131,15 +131,15 @@ pub struct PhostConfig {
     /// Time from a flow's last token to the next request for its missing packets, in full packet
     /// times. If left out, one more than free tokens.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub resend_packets: Option<u32>,
+    pub retransmit_packets: Option<u32>,
     /// Flow or tenant that both ends serve first.
     pub policy: Policy,
     /// Priorities of data packets.
     pub data_priority: DataPriority,
-    /// Repair of packets of free tokens.
-    pub free_repair: FreeRepair,
+    /// Time for which a destination waits for packets of free tokens before it requests them.
+    pub free_token_repair: FreeTokenRepair,
     /// Expiry of free tokens at their source. If left out, never, and between real hosts by pace.
-    pub free_expiry: Option<FreeExpiry>,
+    pub free_token_expiry: Option<FreeTokenExpiry>,
     /// Suppression of tokens by announced free tokens.
     pub token_suppression: TokenSuppression,
     /// Event that wakes a destination without a flow to serve.
@@ -185,11 +185,11 @@ impl PhostConfig {
             downgrade_on: Downgrading::Expired,
             downgrade_threshold: None,
             downgrade_packets: None,
-            resend_packets: None,
+            retransmit_packets: None,
             policy: Policy::Srpt,
             data_priority: DataPriority::Size,
-            free_repair: FreeRepair::Measured,
-            free_expiry: None,
+            free_token_repair: FreeTokenRepair::Measured,
+            free_token_expiry: None,
             token_suppression: TokenSuppression::UntilData,
             wake_event: WakeEvent::OnData,
             padding: Padding::Exact,
@@ -205,8 +205,8 @@ impl PhostConfig {
             free_tokens_for: FreeTokens::ShortFlows,
             downgrade_on: Downgrading::Unanswered,
             data_priority: DataPriority::Single,
-            free_repair: FreeRepair::TwicePace,
-            free_expiry: Some(FreeExpiry::Pace),
+            free_token_repair: FreeTokenRepair::TwicePace,
+            free_token_expiry: Some(FreeTokenExpiry::Pace),
             token_suppression: TokenSuppression::Withhold,
             wake_event: WakeEvent::OnClock,
             padding: Padding::Full,
@@ -308,7 +308,7 @@ impl PhostConfig {
         let bdp = facts.bdp_packets(self.payload + self.header);
         let free_tokens = self.free_tokens.unwrap_or(bdp + 1);
         let downgrade = self.downgrade_packets.unwrap_or(3 * free_tokens + 1);
-        let resend = self.resend_packets.unwrap_or(free_tokens + 1);
+        let resend = self.retransmit_packets.unwrap_or(free_tokens + 1);
         let lifetime_milli = self.token_lifetime_milli.unwrap_or(TOKEN_LIFETIME_MILLI);
         Pair {
             mtu_time,

@@ -45,7 +45,7 @@ use crate::registered::{
     Assumptions, Deployment, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
 };
 use crate::toolkit::{Segmentation, phost_study_buffer, transport};
-use config::{FreeExpiry, TOKEN_LIFETIME_MILLI};
+use config::{FreeTokenExpiry, TOKEN_LIFETIME_MILLI};
 
 transport! {
     /// The pHost transport.
@@ -92,7 +92,7 @@ impl RegisteredTransport for PhostTransport {
         let mut keys = PhostConfig { payload, header, ..keys };
         if matches!(site.deployment, Deployment::Hosts { .. }) {
             // Free packets of many messages would be sent to a program that does not read.
-            keys.free_expiry.get_or_insert(FreeExpiry::Pace);
+            keys.free_token_expiry.get_or_insert(FreeTokenExpiry::Pace);
         }
         if matches!(site.deployment, Deployment::Hosts { .. })
             && keys.token_lifetime_milli.is_none()

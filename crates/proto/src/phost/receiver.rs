@@ -31,7 +31,7 @@ mod announcements;
 
 use rampmeter_types::{MsgId, NodeId, Packet, Receipt, Time};
 
-use super::config::{FreeRepair, Phost, Policy, WakeEvent};
+use super::config::{FreeTokenRepair, Phost, Policy, WakeEvent};
 use super::flow_selector::FlowSelector;
 use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use super::stats::PhostStats;
@@ -265,13 +265,13 @@ impl Receiver {
         };
         let flow = &mut self.flows[slot];
         let pair = flow.state.pair;
-        let resend = match phost.config.free_repair {
-            FreeRepair::Measured => pair.resend_wait.max(self.delay.wait(pair.rtt)),
-            FreeRepair::RoundTrip | FreeRepair::TwicePace => pair.resend_wait,
+        let resend = match phost.config.free_token_repair {
+            FreeTokenRepair::Measured => pair.resend_wait.max(self.delay.wait(pair.rtt)),
+            FreeTokenRepair::RoundTrip | FreeTokenRepair::TwicePace => pair.resend_wait,
         };
         self.selector.on_token(now, flow, phost);
         let (seq, number) = flow.take_token(now, resend, phost, stats);
-        if phost.config.free_repair == FreeRepair::Measured {
+        if phost.config.free_token_repair == FreeTokenRepair::Measured {
             self.delay.on_token(now, (flow.announcement.src, flow.announcement.flow, number));
         }
         let (tx_slot, rx_slot, remaining) = (flow.announcement.tx_slot, slot, flow.remaining());

@@ -24,7 +24,7 @@
 
 use rampmeter_types::{Span, TenantId, Time};
 
-use super::config::{Downgrading, FreeRepair, Pair, Phost};
+use super::config::{Downgrading, FreeTokenRepair, Pair, Phost};
 use super::expiry::Expiry;
 use super::stats::PhostStats;
 use crate::toolkit::{ArrivingFlow, TokenCursor, UnscheduledTime};
@@ -217,9 +217,13 @@ impl RxFlow {
             state.expiry.push(now + state.pair.token_expiry(), number + 1);
         }
         if state.tokens.issued() >= state.goal {
-            state.repair_wait = Some(match phost.config.free_repair {
-                FreeRepair::Measured => Wait::AtLeast(now + state.pair.resend_wait, now + resend),
-                FreeRepair::RoundTrip | FreeRepair::TwicePace => Wait::Until(now + resend),
+            state.repair_wait = Some(match phost.config.free_token_repair {
+                FreeTokenRepair::Measured => {
+                    Wait::AtLeast(now + state.pair.resend_wait, now + resend)
+                }
+                FreeTokenRepair::RoundTrip | FreeTokenRepair::TwicePace => {
+                    Wait::Until(now + resend)
+                }
             });
         }
         (seq, number)

@@ -6,7 +6,7 @@ use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Span, Stage, TenantId, Time,
 };
 
-use super::config::{DataPriority, FreeExpiry, Phost, Policy};
+use super::config::{DataPriority, FreeTokenExpiry, Phost, Policy};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
 use crate::toolkit::{
@@ -161,9 +161,9 @@ impl Sender {
             is_short: packets <= pair.free_tokens,
             free_next: 0,
             free_end,
-            free_expires_at: match phost.config.free_expiry {
-                None | Some(FreeExpiry::Never) => Time::NEVER,
-                Some(FreeExpiry::Pace) => now + pair.free_lifetime(free_end),
+            free_expires_at: match phost.config.free_token_expiry {
+                None | Some(FreeTokenExpiry::Never) => Time::NEVER,
+                Some(FreeTokenExpiry::Pace) => now + pair.free_lifetime(free_end),
             },
             tokens: VecDeque::new(),
         };

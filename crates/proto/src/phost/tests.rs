@@ -29,7 +29,7 @@ mod wire {
 mod tokens {
     use std::sync::Arc;
 
-    use super::super::config::{Downgrading, FreeExpiry, TokenSuppression};
+    use super::super::config::{Downgrading, FreeTokenExpiry, TokenSuppression};
     use super::super::wire::PhostHeader;
     use super::super::{Phost, PhostConfig, PhostHost};
     use crate::test_packet::make_control;
@@ -278,8 +278,9 @@ mod tokens {
 
     #[test]
     fn free_tokens_wait_for_the_link_and_expire_in_the_authors_simulator_only() {
-        for (free_expiry, expires) in [(None, false), (Some(FreeExpiry::Pace), true)] {
-            let (mut host, phost) = host_with(PhostConfig { free_expiry, ..PhostConfig::paper() });
+        for (free_token_expiry, expires) in [(None, false), (Some(FreeTokenExpiry::Pace), true)] {
+            let (mut host, phost) =
+                host_with(PhostConfig { free_token_expiry, ..PhostConfig::paper() });
             host.submit(Time::ZERO, Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE)));
             host.poll_transmit(Time::ZERO).unwrap();
             let late = Time::ZERO + phost.rtt * 100;
@@ -293,7 +294,8 @@ mod tokens {
 
     #[test]
     fn tokens_expire_at_their_source_one_lifetime_after_arrival() {
-        let config = PhostConfig { free_expiry: Some(FreeExpiry::Pace), ..PhostConfig::paper() };
+        let config =
+            PhostConfig { free_token_expiry: Some(FreeTokenExpiry::Pace), ..PhostConfig::paper() };
         let (mut host, phost) = host_with(config);
         let message = Message::new(MsgId::new(7), NodeId::new(1), Bytes::new(SIZE));
         host.submit(Time::ZERO, message);

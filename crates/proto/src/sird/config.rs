@@ -97,8 +97,8 @@ pub struct SirdConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long as others; that of others if left
-    /// out.
+    /// Payload of a full unscheduled packet, which is as long on the wire as others;
+    /// `payload-bytes` if left out.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,

@@ -14,7 +14,7 @@ use crate::toolkit::{AttemptLimit, Padding, Segmentation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// None: each opens one and closes it.
+    /// Each message opens a connection, and closes it.
     PerMessage,
     /// All of a pair of hosts, one after the other.
     Persistent,
@@ -46,15 +46,15 @@ pub enum Timeout {
 /// Measurement of round trips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum RoundTrips {
-    /// Exactly.
+pub enum RttResolution {
+    /// Picoseconds.
     Exact,
     /// Timestamps in milliseconds, as ns-3 has them: a round trip within a millisecond counts as
     /// one microsecond. Congestion control is notified of smoothed round trips only.
     Milliseconds,
 }
 
-impl RoundTrips {
+impl RttResolution {
     /// Returns the measured value of a round trip of `rtt` that ends at `now`.
     pub(super) fn measure(self, now: Time, rtt: Span) -> Span {
         const MILLISECOND: u64 = 1_000_000_000;
@@ -78,8 +78,7 @@ pub struct TcpConfig {
     pub congestion_control: Algorithm,
     /// Messages that share a connection.
     pub connections: Connections,
-    /// True if connections are opened by a handshake. Otherwise they count as opened before the
-    /// run.
+    /// True if connections are opened by a handshake. Otherwise they are open when the run starts.
     pub handshake: bool,
     /// First window in segments.
     #[schemars(range(min = 1, max = 100_000))]
@@ -98,12 +97,12 @@ pub struct TcpConfig {
     /// before the loss (RFC 9438 §4.3). Linux has 9/17.
     pub reno_catch_up: bool,
     /// Measurement of round trips.
-    pub round_trips: RoundTrips,
+    pub rtt_resolution: RttResolution,
     /// Detection of losses.
     pub loss_detection: LossDetection,
     /// Segments that must have arrived above a missing one for it to be lost.
     #[schemars(range(min = 1, max = 1_000))]
-    pub reordering: u32,
+    pub duplicate_acks: u32,
     /// Reordering window of `rack-tlp`, in shortest round trips, rounded to quarters, regardless of
     /// earlier reordering. RFC 8985's if left out: none before segments overtook one another, then
     /// a quarter.
@@ -115,7 +114,7 @@ pub struct TcpConfig {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub probe_slack_us: u64,
     /// Time for which a sender waits for an acknowledgement.
-    pub rto: Timeout,
+    pub rto_mode: Timeout,
     /// Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left
     /// out.
     #[schemars(range(min = 1, max = 60_000_000))]
@@ -133,7 +132,7 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments for each acknowledgement.
     #[schemars(range(min = 1, max = 64))]
-    pub ack_every: u32,
+    pub segments_per_ack: u32,
     /// Longest time that an acknowledgement is delayed, in microseconds.
     #[schemars(range(min = 1, max = 500_000))]
     pub ack_delay_us: u64,
@@ -144,24 +143,24 @@ pub struct TcpConfig {
     /// Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
     /// products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
     #[schemars(range(min = 0, max = 100_000))]
-    pub mark_above: Option<u32>,
+    pub ecn_packets: Option<u32>,
     /// DCTCP's weight of a new measurement.
     #[schemars(range(min = 0, max = 1))]
     pub gain: f64,
     /// DCTCP's first estimate of the share of marked bytes.
     #[schemars(range(min = 0, max = 1))]
-    pub alpha: f64,
+    pub alpha_initial: f64,
     /// True if packets are paced evenly over a round trip: twice the window a round trip in slow
     /// start, 1.2 times the window afterwards.
     pub pacing: bool,
     /// Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out.
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
-    pub receive_buffer: Option<u64>,
+    pub receive_buffer_bytes: Option<u64>,
     /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
     /// if left out.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub switch_queue_packets: Option<u32>,
-    /// True if `switch-queue-packets` and `mark-above` count packets of any length, as in ns-3's
+    /// True if `switch-queue-packets` and `ecn-packets` count packets of any length, as in ns-3's
     /// queues. Otherwise they mean the bytes of that number of full packets, as in switches.
     pub count_packets: bool,
     /// Charged length of last packets.
@@ -222,25 +221,25 @@ impl TcpConfig {
             fast_initial_growth: true,
             reno_friendly: true,
             reno_catch_up: true,
-            round_trips: RoundTrips::Exact,
+            rtt_resolution: RttResolution::Exact,
             loss_detection: LossDetection::RackTlp,
-            reordering: 3,
+            duplicate_acks: 3,
             rack_quarters: None,
             probe_slack_us: 0,
-            rto: Timeout::Estimated,
+            rto_mode: Timeout::Estimated,
             rto_min_us: None,
             rto_max_us: None,
             rto_initial_us: None,
             idle_restart: true,
-            ack_every: 1,
+            segments_per_ack: 1,
             ack_delay_us: 1_000,
             ecn: false,
             ecn_control: false,
-            mark_above: None,
+            ecn_packets: None,
             gain: 0.0625,
-            alpha: 1.0,
+            alpha_initial: 1.0,
             pacing: false,
-            receive_buffer: None,
+            receive_buffer_bytes: None,
             switch_queue_packets: None,
             count_packets: false,
             padding: Padding::Exact,
@@ -260,7 +259,7 @@ impl TcpConfig {
         Self {
             slow_start_exit: SlowStartExit::AckTrain,
             reno_friendly: false,
-            round_trips: RoundTrips::Milliseconds,
+            rtt_resolution: RttResolution::Milliseconds,
             count_packets: true,
             loss_detection: LossDetection::DupAck,
             rto_min_us: Some(5_000),
@@ -285,7 +284,7 @@ impl TcpConfig {
             congestion_control: Algorithm::Dctcp,
             ecn: true,
             ecn_control: true,
-            mark_above: Some(65),
+            ecn_packets: Some(65),
             switch_queue_packets: Some(4_000),
             slow_start_exit: SlowStartExit::Never,
             ..Self::reference()
@@ -302,13 +301,13 @@ impl TcpConfig {
             window_initial: 70,
             window_max: 141,
             loss_detection: LossDetection::DupAck,
-            rto: Timeout::Fixed,
+            rto_mode: Timeout::Fixed,
             rto_min_us: Some(200_000),
             rto_initial_us: Some(200_000),
             rto_max_us: Some(1_000_000),
             ecn_control: true,
-            alpha: 0.0,
-            mark_above: Some(65),
+            alpha_initial: 0.0,
+            ecn_packets: Some(65),
             switch_queue_packets: Some(142),
             attempts_max: 60,
             ..Self::dctcp()
@@ -342,9 +341,9 @@ impl TcpConfig {
             reno_friendly: self.reno_friendly,
             reno_catch_up: self.reno_catch_up,
             gain: self.gain,
-            alpha: self.alpha,
+            alpha: self.alpha_initial,
         };
-        let longest = match self.rto {
+        let longest = match self.rto_mode {
             Timeout::Estimated => rto_max,
             Timeout::Fixed => rto_min,
         };
@@ -353,7 +352,7 @@ impl TcpConfig {
         let packet = self.payload + self.header;
         let window_probe_gap = facts.access_rate.tx_time(packet) * 16;
         let two_bdps = 2 * u64::from(facts.bdp_packets(packet)) * mss;
-        let receive_buffer = two_bdps.clamp(RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX);
+        let receive_buffer_bytes = two_bdps.clamp(RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX);
         Ok(Tcp {
             start,
             by_peer: None,
@@ -364,7 +363,7 @@ impl TcpConfig {
             forget_timeout,
             attempt_limit,
             window_probe_gap,
-            receive_buffer: self.receive_buffer.unwrap_or(receive_buffer),
+            receive_buffer_bytes: self.receive_buffer_bytes.unwrap_or(receive_buffer_bytes),
             thresholds,
             config: self,
         })
@@ -388,7 +387,7 @@ impl TcpConfig {
             return Err(BadKey::new("rto-max-us", expected, rto_max.as_us_f64()));
         }
         // Timeouts that do not grow end before the first answer, regardless of their number.
-        if self.rto == Timeout::Fixed && rto_min < facts.data_rtt {
+        if self.rto_mode == Timeout::Fixed && rto_min < facts.data_rtt {
             let round_trip = facts.data_rtt.as_us_f64();
             let expected = format!("a round trip ({round_trip:.1}) or more, as timeouts are fixed");
             return Err(BadKey::new("rto-min-us", expected, rto_min.as_us_f64()));
@@ -442,7 +441,7 @@ pub struct Tcp {
     /// closed. Probes then take a few percent of its link.
     pub window_probe_gap: Span,
     /// Room of a receiver in bytes: its window.
-    pub receive_buffer: u64,
+    pub receive_buffer_bytes: u64,
     /// PIAS: the bytes sent above which a message falls into the next lower class. Without any, all
     /// packets are of one class.
     pub thresholds: Vec<u64>,
@@ -492,9 +491,9 @@ mod tests {
     #[test]
     fn timestamps_see_the_milliseconds_that_a_round_trip_spans() {
         let now = Time::ZERO + Span::from_us(3_100);
-        let of = |us| RoundTrips::Milliseconds.measure(now, Span::from_us(us));
+        let of = |us| RttResolution::Milliseconds.measure(now, Span::from_us(us));
         assert_eq!([of(99), of(100), of(101)], [1, 1, 1_000].map(Span::from_us));
         assert_eq!(of(2_900), Span::from_us(3_000));
-        assert_eq!(RoundTrips::Exact.measure(now, Span::from_us(101)), Span::from_us(101));
+        assert_eq!(RttResolution::Exact.measure(now, Span::from_us(101)), Span::from_us(101));
     }
 }

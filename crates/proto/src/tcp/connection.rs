@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use rampmeter_types::{Bytes, MsgId, NodeId, Priority, Rate, Span, Time};
 
-use super::config::{Connections, RoundTrips, Tcp};
+use super::config::{Connections, RttResolution, Tcp};
 use super::control::{AckEffect, CongestionControl, Control};
 use super::prr::Prr;
 use super::rack::Rack;
@@ -32,7 +32,7 @@ impl TxMessage {
     }
 }
 
-/// Source of a connection's sending rate.
+/// Control of a connection's sending rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// Congestion control.
@@ -47,7 +47,7 @@ pub(crate) enum Grant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     None,
-    /// Recovery of losses that later segments revealed (RFC 6675 §5).
+    /// After losses that acknowledgements of later segments revealed (RFC 6675 §5).
     Fast(u64),
     /// Recovery after a timeout.
     Timeout(u64),
@@ -66,11 +66,11 @@ pub(super) struct NextSegment {
 /// Action of a connection when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerAction {
-    /// Nothing, or it may send more.
+    /// No action, except that the connection may send more.
     None,
     /// Retransmit the SYN.
     Syn,
-    /// The connection has waited too often.
+    /// Abort the connection: there were too many timeouts without an answer.
     Abort,
 }
 
@@ -208,10 +208,10 @@ impl Connection {
         }
     }
 
-    /// Opens it without a handshake: it was opened before.
+    /// Opens the connection without a handshake, as if it was opened before the run.
     pub(super) fn open_at_once(&mut self, tcp: &Tcp) {
         (self.is_open, self.has_ecn) = (true, tcp.config.ecn);
-        self.window_end = DATA_START + tcp.receive_buffer;
+        self.window_end = DATA_START + tcp.receive_buffer_bytes;
     }
 
     /// Adds a message to the stream.
@@ -231,8 +231,8 @@ impl Connection {
         self.board.next()
     }
 
-    /// Takes a message out of which nothing was sent, if it is the last behind others or after
-    /// them. Returns true if it was.
+    /// Removes an unsent message from the end of the stream. Returns false if it was sent in part,
+    /// or is not the last one.
     pub(super) fn withdraw(&mut self, msg: MsgId) -> bool {
         let is_last = |m: &&TxMessage| m.msg == msg && m.start >= self.board.next();
         let Some(&message) = self.messages.back().filter(is_last) else { return false };
@@ -289,8 +289,9 @@ impl Connection {
         }
         // A backed-off timeout stays until there is a sample (RFC 6298 §5.7).
         if self.timeouts == 0 {
-            self.rtt
-                .sample(tcp.config.round_trips.measure(now, now.saturating_since(self.last_sent)));
+            self.rtt.sample(
+                tcp.config.rtt_resolution.measure(now, now.saturating_since(self.last_sent)),
+            );
         }
         (self.is_open, self.has_ecn, self.rto_at) = (true, ecn && tcp.config.ecn, Time::NEVER);
         self.n_unanswered = 0;
@@ -337,8 +338,8 @@ impl Connection {
             // Segments that were sent before the receiver closed its window wait, except for the
             // probe.
             let is_beyond = segment.start >= self.window_end && segment.start < self.end;
-            let may_leave = self.is_urgent || !is_beyond && has_room(segment.len.into());
-            if !may_leave {
+            let may_send = self.is_urgent || !is_beyond && has_room(segment.len.into());
+            if !may_send {
                 self.limited_end = self.board.next();
                 return None;
             }
@@ -448,9 +449,9 @@ impl Connection {
             Some((unwrap(block.start, initial, ack)?, unwrap(block.end, initial, ack)?))
         });
         let report = self.board.on_ack(now, ack, offsets);
-        let round_trips = tcp.config.round_trips;
+        let rtt_resolution = tcp.config.rtt_resolution;
         if let Some(rtt) = report.rtt {
-            self.rtt.sample(round_trips.measure(now, rtt));
+            self.rtt.sample(rtt_resolution.measure(now, rtt));
             self.timeouts = 0;
         }
         if report.cumulative > 0 || self.is_window_closed() {
@@ -480,9 +481,9 @@ impl Connection {
             bytes: report.cumulative,
             una: ack,
             next: self.board.next(),
-            rtt: match round_trips {
-                RoundTrips::Exact => report.rtt,
-                RoundTrips::Milliseconds => self.rtt.smoothed_rtt(),
+            rtt: match rtt_resolution {
+                RttResolution::Exact => report.rtt,
+                RttResolution::Milliseconds => self.rtt.smoothed_rtt(),
             },
             smoothed: self.rtt.smoothed_rtt(),
             is_marked: received.ece,

@@ -121,7 +121,7 @@ impl Receiver {
         let syn_ack = TcpHeader::SynAck {
             conn,
             ack: wrap(1, incoming.initial),
-            window: tcp.receive_buffer as u32,
+            window: tcp.receive_buffer_bytes as u32,
             ecn: ecn && tcp.config.ecn,
         };
         out.send_class(src, msg, syn_ack, Priority::HIGHEST).marks = tcp.control_marks();
@@ -232,7 +232,7 @@ impl Receiver {
         incoming.pending += 1;
         // A segment that is out of order or fills a hole is acknowledged at once (RFC 5681 §4.2).
         let is_urgent = !was_in_order || !incoming.out_of_order.is_empty();
-        if is_urgent || incoming.pending >= tcp.config.ack_every {
+        if is_urgent || incoming.pending >= tcp.config.segments_per_ack {
             incoming.acknowledge(tcp, out);
         } else if incoming.ack_at == Time::NEVER {
             incoming.ack_at = now + Span::from_us(tcp.config.ack_delay_us);

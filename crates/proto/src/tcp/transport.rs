@@ -78,7 +78,7 @@ impl TcpConfig {
         let packet = self.payload + self.header;
         let bdp = u64::from(facts.bdp_packets(packet));
         let or = |packets: Option<u32>, derived: u64| packet * packets.map_or(derived, u64::from);
-        let mark_above = or(self.mark_above, (bdp * 78).div_ceil(100).max(MARK_ABOVE_MIN));
+        let mark_above = or(self.ecn_packets, (bdp * 78).div_ceil(100).max(MARK_ABOVE_MIN));
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(or(
                 self.switch_queue_packets,

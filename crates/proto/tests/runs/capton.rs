@@ -25,7 +25,7 @@ fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
     let size = 100_000;
     let took = |threshold| {
         let compute = Some(Span::from_us(10));
-        let keys = CaptonConfig { threshold, compute, ..CaptonConfig::paper() };
+        let keys = CaptonConfig { short_flow_packets: threshold, compute, ..CaptonConfig::paper() };
         delivered(&keys, vec![arrival(0, 0, 4, size)])[0]
     };
     let delay = took(10) - took(1_000);

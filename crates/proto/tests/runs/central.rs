@@ -48,7 +48,7 @@ fn no_message_is_lost_or_doubled_when_hylines_controller_crashes() {
         "no_message_is_lost_or_doubled_when_hylines_controller_crashes",
         |controllers| HylineConfig {
             controllers,
-            threshold_bytes: 20_000,
+            short_flow_bytes: 20_000,
             ..HylineConfig::paper()
         },
     );

@@ -128,7 +128,7 @@ mod matching {
     /// tokens in the third are those that it has matched.
     fn matched(n: u32, degree: u32, rounds: u8, seed: u64) -> usize {
         let one_channel = DcpimConfig { channels: 1, fct_round: false, ..DcpimConfig::paper() };
-        let config = DcpimConfig { rounds, ..one_channel };
+        let config = DcpimConfig { matching_rounds: rounds, ..one_channel };
         let spec = SimSpec { paranoid: false, ..spec(leaf_spine((n / 16).into(), 16, 4), seed) };
         let dcpim = Arc::new(config.derive(&facts(&spec.topology)).unwrap());
         let phase = dcpim.phase();

@@ -264,8 +264,8 @@ fn larger_time_stamp_errors_make_packets_collide() {
 
 /// Simulates a pod with wrong time stamps. The first number is the error that guard bands allow
 /// for, the second the actual error, in nanoseconds.
-fn simulate_with_wrong_stamps(seed: u64, clock_jitter_ns: u32, stamp_jitter_ns: u32) {
-    let config = FastpodConfig { clock_jitter_ns, stamp_jitter_ns, ..FastpodConfig::paper() };
+fn simulate_with_wrong_stamps(seed: u64, clock_jitter_ns: u32, timestamp_error_ns: u32) {
+    let config = FastpodConfig { clock_jitter_ns, timestamp_error_ns, ..FastpodConfig::paper() };
     let (topology, fastpod) = pod(config, 8, 300);
     simulate(fastpod, spec_of(topology, seed), arrivals(16, seed));
 }

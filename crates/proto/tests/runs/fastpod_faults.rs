@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rampmeter_proto::fastpod::{FastpodConfig, FastpodTransport, Order};
+use rampmeter_proto::fastpod::{FastpodConfig, FastpodTransport, MessageOrder};
 use rampmeter_sim::{
     Arrival, ClockSpec, LinkFault, Node, Outage, Sim, SimSpec, Status, Target, Topology,
     TopologySpec,
@@ -31,7 +31,7 @@ fn keys(rng: &mut Rng) -> FastpodConfig {
     FastpodConfig {
         arbiters: 1 + rng.uniform_below(2) as u32,
         optimistic: rng.bernoulli(0.7),
-        order: if rng.bernoulli(0.5) { Order::Srpt } else { Order::Fifo },
+        message_order: if rng.bernoulli(0.5) { MessageOrder::Srpt } else { MessageOrder::Fifo },
         beacon_slots: [1, 8, 64][rng.uniform_below(3)],
         compute,
         clock_ppb: [0, 50_000][rng.uniform_below(2)],

@@ -25,7 +25,7 @@ fn delivered(keys: &HylineConfig, arrivals: Vec<Arrival>) -> Vec<f64> {
 /// All messages send requests, and grants fill the pipe.
 fn all_scheduled() -> HylineConfig {
     HylineConfig {
-        threshold_bytes: 0,
+        short_flow_bytes: 0,
         window_granted: Some(1_000),
         compute: Some(Span::from_us(10)),
         ..HylineConfig::paper()
@@ -80,7 +80,7 @@ fn flows_have_a_path_each_and_the_longest_waits_for_one() {
 #[test]
 fn messages_up_to_the_threshold_do_not_wait() {
     let size = 1_000_000;
-    let keys = HylineConfig { threshold_bytes: size, ..HylineConfig::paper() };
+    let keys = HylineConfig { short_flow_bytes: size, ..HylineConfig::paper() };
     let alone = delivered(&keys, vec![arrival(0, 0, 4, size)])[0];
     let long = arrival(0, 0, 5, 20_000_000);
     let with_long_flow = delivered(&keys, vec![long, arrival(1_000_000_000, 0, 4, size)])[1];

@@ -32,7 +32,7 @@ pub struct TraceSpec {
     pub vector_bytes: Option<u64>,
     /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
     /// the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there is one.
-    pub groups: Option<PathBuf>,
+    pub groups_file: Option<PathBuf>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
     /// Stop before this instant.
@@ -62,7 +62,7 @@ impl Pattern for TraceSpec {
             hosts: checker.names().cloned(),
             columns: self.columns.clone(),
             vector_bytes: self.vector_bytes,
-            groups: self.groups.as_ref().map(|groups| checker.context().base_dir.join(groups)),
+            groups: self.groups_file.as_ref().map(|groups| checker.context().base_dir.join(groups)),
         };
         let check = TraceRequirements { n_hosts: checker.n(), order };
         let read = trace::read_with_notes(&file, format, check, &options);

@@ -19,20 +19,23 @@ const RECORDED: [&str; 2] = ["fct_ps", "ideal_ps"];
 
 /// Columns of results and of tables, which workloads do not use: a table of results is a trace of
 /// its flows.
-const UNUSED: [&str; 16] = [
+const UNUSED: [&str; 18] = [
     "delivered_ps",
     "acked_ps",
     "acked_ideal_ps",
     "figure_ideal_ps",
     "ideal_is_bound",
     "duplicate_bytes",
-    "fate_ps",
-    "bound_ps",
+    "outcome_ps",
+    "delay_bound_ps",
     "status",
     "first_byte_ps",
     "sent_bytes",
     "retransmitted_bytes",
     "delivered_bytes",
+    // Names of results of earlier versions.
+    "fate_ps",
+    "bound_ps",
     "__index_level_0__",
     "Unnamed: 0",
     "",
@@ -209,7 +212,8 @@ pub(super) fn note_of_results(
 ) -> Option<String> {
     let has = |name: &str| columns.iter().any(|column| column == name);
     // Other tables have a status, too.
-    let is_of_run = is_result(columns) && has("fate_ps") || n_not_started > 0;
+    let is_of_run =
+        is_result(columns) && (has("outcome_ps") || has("fate_ps")) || n_not_started > 0;
     if !is_of_run || has("after") {
         return None;
     }

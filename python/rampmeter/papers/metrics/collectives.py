@@ -14,7 +14,7 @@ def _rounds(run: Run) -> list[dict[str, Any]]:
 
 
 def _over_bound(run: Run) -> float:
-    return max((float(one["over_bound"]) for one in _rounds(run)), default=math.nan)
+    return max((float(one["lower_bound_ratio"]) for one in _rounds(run)), default=math.nan)
 
 
 def _bus_share(run: Run) -> float:
@@ -27,7 +27,7 @@ COLLECTIVES: dict[Metric, MetricSpec] = {
     "over-bound": MetricSpec(
         "Completion time over its bound",
         "slowest round of a collective: completion time over its lower bound "
-        "(`collectives[].over_bound`)",
+        "(`collectives[].lower_bound_ratio`)",
         of_run=_over_bound,
     ),
     "bus-share": MetricSpec(

@@ -21,18 +21,20 @@ def _late_share(run: Run) -> float:
 
     A message that failed or is unfinished has no such time, and is late.
     """
-    table = run.columns("acked_ps", "bound_ps", "status")
+    table = run.columns("acked_ps", "delay_bound_ps", "status")
     admitted = table["status"].to_numpy() != "rejected"
-    if table["bound_ps"].null_count or not admitted.any():
+    if table["delay_bound_ps"].null_count or not admitted.any():
         return math.nan
-    time, bound = (table[name].to_numpy().astype(np.float64) for name in ("acked_ps", "bound_ps"))
+    time, bound = (
+        table[name].to_numpy().astype(np.float64) for name in ("acked_ps", "delay_bound_ps")
+    )
     # Comparisons with NaN are false.
     return float(1.0 - (time <= bound)[admitted].mean())
 
 
 def _bound_us(run: Run) -> float:
     """Returns the maximum of the promised bounds on the time from submission to outcome."""
-    bounds = run.columns("bound_ps")["bound_ps"]
+    bounds = run.columns("delay_bound_ps")["delay_bound_ps"]
     return float(bounds.to_numpy().max()) / 1e6 if bounds.null_count == 0 else math.nan
 
 

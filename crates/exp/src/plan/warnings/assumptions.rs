@@ -95,8 +95,8 @@ pub(crate) fn narrow_core_of_windows(core: &NarrowestCore, transport: &str) -> O
     })
 }
 
-/// Returns a warning if a link between inner switches is slower than an uplink of a rack. Applies
-/// to transports that assume an unlimited core.
+/// Returns a warning if a link between inner switches is slower than one of a rack's switch. The
+/// transport assumes that links between inner switches are unlimited.
 pub(crate) fn inner_links(
     topology: &Topology,
     names: &NamesSpec,
@@ -113,8 +113,8 @@ pub(crate) fn inner_links(
     (slowest.rates().0 < least).then(|| {
         warning!(
             "narrow-inner-links",
-            "transport.name: the controller of {transport} takes links between inner switches for \
-             unlimited, and {from}-{to} carries {gbps} Gbit/s: expect losses there",
+            "transport.name: the controller of {transport} assumes unlimited links between inner \
+             switches, but {from}-{to} carries {gbps} Gbit/s: expect losses there",
             transport = transport,
             from = names.node(slowest.a),
             to = names.node(slowest.b),
@@ -123,15 +123,15 @@ pub(crate) fn inner_links(
     })
 }
 
-/// Returns a warning if hosts have several rates, but the slots of the transport assume the
-/// slowest, `slots`.
+/// Returns a warning if hosts have several rates. The transport assumes that all are as fast as the
+/// slowest: its slots have the rate `slots`.
 pub(crate) fn unequal_rates(topology: &Topology, slots: Rate, transport: &str) -> Option<Warning> {
     let most = topology.fastest_host();
     (slots < most).then(|| {
         warning!(
             "one-slot-rate",
-            "transport.name: {transport} takes all hosts for as fast as the slowest: hosts of up \
-             to {fastest_gbps} Gbit/s send at {slot_gbps}",
+            "transport.name: {transport} assumes that all hosts are as fast as the slowest: \
+             hosts of up to {fastest_gbps} Gbit/s send at {slot_gbps}",
             transport = transport,
             fastest_gbps = most.as_bps() as f64 / 1e9,
             slot_gbps = slots.as_bps() as f64 / 1e9,

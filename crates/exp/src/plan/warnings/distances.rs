@@ -26,7 +26,7 @@ pub(crate) fn far_hosts(
         format!(", that from {} to {} over {link}{more}", ends[0], ends[1])
     });
     Some(warning!(
-        "far-hosts",
+        "unequal-round-trips",
         "topology: round trips take {shortest_us:.3} to {longest_us:.3} us, {factor:.1} times the \
          shortest: memory and thresholds of ports{times} follow from the longest{on}",
         shortest_us = nearest.as_us_f64(),

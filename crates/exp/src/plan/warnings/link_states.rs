@@ -162,7 +162,7 @@ pub(crate) fn increased_rates(
         false => "its flows may use no more than these",
     };
     Some(warning!(
-        "risen-rates",
+        "increased-rates",
         "faults.changes: link {link} has {gbps} Gbit/s from {at_us} us on, {factor} times the \
          {start_gbps} Gbit/s at the start{others}: windows, pacing and slots of {transports} \
          follow from the rates at the start, so {consequence}",
@@ -301,7 +301,7 @@ mod tests {
         );
         let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
         let found = plan.check("plan", Path::new(".")).unwrap().warnings();
-        let found = found.into_iter().filter(|warning| warning.code == "risen-rates");
+        let found = found.into_iter().filter(|warning| warning.code == "increased-rates");
         found.map(|warning| warning.text).collect()
     }
 

@@ -90,7 +90,7 @@ pub(crate) fn slow_returns(
         n => format!(" ({} more links are too slow)", n - 1),
     };
     Some(warning!(
-        "slow-returns",
+        "slow-reverse-links",
         "topology: {which} {have} {gbps} Gbit/s from {from} to {to}, and the control packets of \
          {transport} for {data_gbps} Gbit/s of data in the other direction need \
          {needed_gbps:.3}: expect that data wait for them{others}",

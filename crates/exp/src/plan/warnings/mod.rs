@@ -183,7 +183,7 @@ impl PlanFacts<'_> {
         warnings.extend((has_faults && !self.transport.ready.has_packets()).then(|| {
             warning!(
                 "ignored-faults",
-                "transport.name: {transport} has no packets, and takes no notice of faults",
+                "transport.name: {transport} has no packets, and ignores faults",
                 transport = name,
             )
         }));

@@ -446,7 +446,7 @@ pub(super) fn random_plan(
     if draw.chance(0.1) {
         let mut measure = Table::new();
         draw.maybe(&mut measure, "warmup-flows", |d| d.int(0, 100).into());
-        draw.maybe(&mut measure, "finished-before-arrival", |d| d.int(0, 100).into());
+        draw.maybe(&mut measure, "completed-before-flow", |d| d.int(0, 100).into());
         plan.insert("measure".into(), measure.into());
     }
     (toml::to_string(&plan).unwrap(), has_faults)

@@ -17,7 +17,7 @@ pub(crate) fn check(summary: &Summary, out: &Path, text: &str) {
     for row in flows.rows() {
         assert!(row.delivered_bytes <= row.size_bytes, "{row:?}\n{text}");
         let is_whole = row.delivered_bytes == row.size_bytes;
-        assert!(is_whole || row.status != Status::Finished, "{row:?}\n{text}");
+        assert!(is_whole || row.status != Status::Delivered, "{row:?}\n{text}");
         assert!(row.fct_ps.is_none_or(|fct| fct >= row.ideal_ps), "{row:?}\n{text}");
         delivered.insert(row.flow, (row.delivered_bytes, row.sent_bytes));
     }

@@ -3,7 +3,7 @@
 use rampmeter_types::{Receipt, Time};
 
 use super::{Receiver, ack};
-use crate::dcpim::config::{Dcpim, Handshake, ShortFlows};
+use crate::dcpim::config::{Dcpim, Handshake, ShortFlowPacing};
 use crate::dcpim::rx_flow::Progress;
 use crate::dcpim::wire::DcpimHeader;
 use crate::toolkit::{FlowStatus, Output, SizedFlow};
@@ -35,7 +35,7 @@ impl Receiver {
         if is_short {
             self.backlog.announce(now, time);
         }
-        if is_short && dcpim.config.short_flows == ShortFlows::Withhold {
+        if is_short && dcpim.config.short_flow_pacing == ShortFlowPacing::Withhold {
             self.withheld = announcement.packets;
         }
         self.sources.insert(now, slot, &mut self.flows);

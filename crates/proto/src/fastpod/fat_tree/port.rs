@@ -6,7 +6,7 @@ use rampmeter_types::{Bytes, Packet, Span, Time};
 
 use super::routes;
 use super::stats::CoreStats;
-use crate::fastpod::config::{Fastpod, Order};
+use crate::fastpod::config::{Fastpod, MessageOrder};
 use crate::fastpod::packing::{CellTime, cells_of};
 use crate::fastpod::pod::backlog::Backlog;
 use crate::fastpod::pod::requests::{Grant, HostDemands, RetryAction, SchdAnswer};
@@ -170,8 +170,8 @@ impl PodPort {
         }
         self.advance(now, fastpod, core);
         let host = packet.dst.get() as u16;
-        let cells = match (fastpod.config.order, packet.header) {
-            (Order::Srpt, FastpodHeader::Cell { size, .. }) => {
+        let cells = match (fastpod.config.message_order, packet.header) {
+            (MessageOrder::Srpt, FastpodHeader::Cell { size, .. }) => {
                 fastpod.segmentation().packets(Bytes::new(size)).into()
             }
             _ => 0,

@@ -10,7 +10,7 @@ use rampmeter_types::collections::IdMap;
 use rampmeter_types::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
 use super::timing::Instant;
-use crate::fastpod::config::{Fastpod, Order};
+use crate::fastpod::config::{Fastpod, MessageOrder};
 use crate::fastpod::packing::{CellTime, cells_of};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
@@ -197,17 +197,17 @@ impl Queues {
         if fastpod.config.optimistic && is_alone {
             self.unscheduled.push_back((slot, message.id));
         }
-        self.enqueue(slot, fastpod.config.order);
+        self.enqueue(slot, fastpod.config.message_order);
     }
 
     /// Puts all cells of a message into its queue.
-    fn enqueue(&mut self, slot: u32, order: Order) {
+    fn enqueue(&mut self, slot: u32, order: MessageOrder) {
         let submitted = self.submitted;
         let flow = &mut self.flows[slot];
         flow.state.next = 0;
         flow.state.key = match order {
-            Order::Srpt => flow.packets.into(),
-            Order::Fifo => submitted,
+            MessageOrder::Srpt => flow.packets.into(),
+            MessageOrder::Fifo => submitted,
         };
         let queue = self.queues.entry(flow.state.target).or_default();
         queue.queued.insert((flow.state.key, slot));
@@ -272,7 +272,7 @@ impl Queues {
         queue.bytes -= u64::from(bytes);
         self.cells -= 1;
         let is_last = flow.state.next == flow.packets;
-        if is_last || fastpod.config.order == Order::Srpt {
+        if is_last || fastpod.config.message_order == MessageOrder::Srpt {
             queue.queued.remove(&(key, slot));
         }
         if is_last {
@@ -281,7 +281,7 @@ impl Queues {
             let wait = rto * (1 << flow.retry.attempts().min(BACKOFF_MAX));
             let wait = fastpod.attempt_limit.double_interval(wait, rto);
             self.flows.defer_timer(slot, now + wait);
-        } else if fastpod.config.order == Order::Srpt {
+        } else if fastpod.config.message_order == MessageOrder::Srpt {
             flow.state.key = (flow.packets - flow.state.next).into();
             queue.queued.insert((flow.state.key, slot));
         }
@@ -404,7 +404,7 @@ impl Queues {
             self.flows.start_timer(slot, pause);
             return None;
         }
-        self.enqueue(slot, fastpod.config.order);
+        self.enqueue(slot, fastpod.config.message_order);
         Some(self.flows[slot].state.target)
     }
 
@@ -435,7 +435,7 @@ impl Queues {
                 self.flows.defer_timer(slot, now + fastpod.paused_probe_interval);
                 self.probe_receiver(slot, out);
             } else {
-                self.enqueue(slot, fastpod.config.order);
+                self.enqueue(slot, fastpod.config.message_order);
             }
         } else if let Some(flow) = self.remove(slot) {
             out.push_event(Event::Failed { msg: flow.msg });

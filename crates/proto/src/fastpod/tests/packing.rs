@@ -7,7 +7,7 @@ use super::pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod};
 use super::{ONE_MS, alike, assert_all_fine, config, us};
 use crate::fastpod::packing::CellTime;
 use crate::fastpod::pod::queues::Queues;
-use crate::fastpod::{Fastpod, FastpodConfig, Order};
+use crate::fastpod::{Fastpod, FastpodConfig, MessageOrder};
 
 fn packed() -> FastpodConfig {
     FastpodConfig { packing: true, ..config() }
@@ -62,8 +62,8 @@ proptest! {
         fifo in any::<bool>(),
         clock_ppb in prop_oneof![Just(0u32), Just(100_000)],
     ) {
-        let order = if fifo { Order::Fifo } else { Order::Srpt };
-        let fastpod = alike(FastpodConfig { order, clock_ppb, ..packed() }, 2, 2);
+        let order = if fifo { MessageOrder::Fifo } else { MessageOrder::Srpt };
+        let fastpod = alike(FastpodConfig { message_order: order, clock_ppb, ..packed() }, 2, 2);
         let (n_cells, sent) = send_all(&fastpod, &sizes);
         let cells = sent.last().unwrap().0 + 1;
         // As many cells are requested as are used, or fewer if there are many messages.

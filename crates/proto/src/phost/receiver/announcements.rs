@@ -3,7 +3,7 @@
 use rampmeter_types::{Receipt, TenantId, Time};
 
 use super::Receiver;
-use crate::phost::config::{Downgrading, FreeRepair, Phost, Policy, TokenSuppression};
+use crate::phost::config::{Downgrading, FreeTokenRepair, Phost, Policy, TokenSuppression};
 use crate::phost::expiry::Expiry;
 use crate::phost::rx_flow::{PendingFlow, Wait};
 use crate::phost::wire::PhostHeader;
@@ -24,13 +24,13 @@ impl Receiver {
         let pair = phost.pair_from(announcement.src);
         let free = pair.free_packets(announcement.packets, phost.config.free_tokens_for);
         let free_time = pair.mtu_time * u64::from(free);
-        let wait = match phost.config.free_repair {
-            FreeRepair::Measured => {
+        let wait = match phost.config.free_token_repair {
+            FreeTokenRepair::Measured => {
                 let arrived = now + free_time;
                 Wait::AtLeast(arrived + pair.rtt, arrived + self.free_delay.wait(pair.rtt))
             }
-            FreeRepair::RoundTrip => Wait::Until(now + free_time + pair.rtt),
-            FreeRepair::TwicePace => Wait::Until(now + free_time * 2),
+            FreeTokenRepair::RoundTrip => Wait::Until(now + free_time + pair.rtt),
+            FreeTokenRepair::TwicePace => Wait::Until(now + free_time * 2),
         };
         let late = now + pair.free_lifetime(free) + pair.rtt;
         let has_more = free > 0 && free < announcement.packets;
@@ -147,7 +147,7 @@ impl Receiver {
                 }
             }
         };
-        if seq == 0 && phost.config.free_repair == FreeRepair::Measured {
+        if seq == 0 && phost.config.free_token_repair == FreeTokenRepair::Measured {
             // Longer than a round trip after the announcement it has waited at its source or at a
             // port, and so will others.
             let PendingFlow { announced, pair, .. } = &self.flows[slot].state;

@@ -9,7 +9,7 @@ use super::*;
 impl Connection {
     pub(super) fn find_losses(&mut self, now: Time, flight: u64, tcp: &Tcp, stats: &mut TcpStats) {
         let is_recovering = self.recovery != Recovery::None;
-        let reordering = tcp.config.reordering;
+        let reordering = tcp.config.duplicate_acks;
         let has_lost = match tcp.config.loss_detection {
             LossDetection::RackTlp => {
                 let is_urgent = is_recovering || self.board.n_sacked() >= reordering;

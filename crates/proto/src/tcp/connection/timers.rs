@@ -10,7 +10,7 @@ impl Connection {
     /// Returns the retransmission timeout (RFC 6298).
     pub(super) fn timeout(&self, tcp: &Tcp) -> Span {
         let config = &tcp.config;
-        match (config.rto, self.rtt.smoothed_rtt()) {
+        match (config.rto_mode, self.rtt.smoothed_rtt()) {
             (Timeout::Fixed, _) => tcp.rto_min,
             (Timeout::Estimated, Some(_)) => self.rtt.timeout(self.timeouts),
             (Timeout::Estimated, None) => {
@@ -29,7 +29,7 @@ impl Connection {
         self.probe_at = Time::NEVER;
         if is_wanted {
             let delay = Span::from_us(tcp.config.ack_delay_us);
-            let delay = if tcp.config.ack_every > 1 { delay } else { Span::ZERO };
+            let delay = if tcp.config.segments_per_ack > 1 { delay } else { Span::ZERO };
             let after = Rack::probe_after(self.rtt.smoothed_rtt(), self.board.len() == 1, delay)
                 + Span::from_us(tcp.config.probe_slack_us);
             let at = now.saturating_add(after);

@@ -112,7 +112,7 @@ impl IncomingConnection {
 
     /// Returns the bytes above `next` that are taken.
     pub(super) fn window(&self, tcp: &Tcp) -> u32 {
-        let buffer = tcp.receive_buffer;
+        let buffer = tcp.receive_buffer_bytes;
         match self.paused.first_key_value() {
             Some((first, _)) => first.saturating_sub(self.next).min(buffer) as u32,
             None => buffer as u32,

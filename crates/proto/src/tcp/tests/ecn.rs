@@ -82,7 +82,7 @@ fn dctcp_echoes_each_segments_mark() {
 /// With delayed acknowledgements a change is reported at once, with the state before.
 #[test]
 fn dctcp_reports_a_changed_mark_at_once() {
-    let mut script = Script::new(TcpConfig { ack_every: 2, ..dctcp() });
+    let mut script = Script::new(TcpConfig { segments_per_ack: 2, ..dctcp() });
     script.syn(0);
     script.data((1, 1_001), SIZE);
     script.segment(1_001, 2_001, SIZE, false, CE);

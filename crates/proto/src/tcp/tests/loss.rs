@@ -113,7 +113,7 @@ fn a_partial_acknowledgement_repairs_the_next_hole() {
 
 #[test]
 fn a_timeout_does_not_retransmit_acknowledged_ranges() {
-    let mut script = Script::open(TcpConfig { reordering: 100, ..ten() }, 10_000);
+    let mut script = Script::open(TcpConfig { duplicate_acks: 100, ..ten() }, 10_000);
     script.sent();
     script.at(200).ack(1, &[(after(2), after(9))]);
     script.at(5_000);

@@ -78,7 +78,7 @@ impl Script {
     fn new(config: TcpConfig) -> Self {
         let ecn = config.ecn;
         let tcp = Arc::new(config.derive(&facts(), Vec::new()).unwrap());
-        let window = tcp.receive_buffer as u32;
+        let window = tcp.receive_buffer_bytes as u32;
         let rng = Rng::new(1, 0, Purpose::Test);
         let host = TcpHost::new(tcp, HOST, rng, Time::ZERO);
         Self { host, now: Time::ZERO, initial: 0, conn: 0, window, ecn, next_msg: 0 }

@@ -70,7 +70,7 @@ fn a_duplicate_segment_above_a_hole_is_reported() {
 
 #[test]
 fn every_second_segment_is_acknowledged() {
-    let mut script = receiver(TcpConfig { ack_every: 2, ..config() });
+    let mut script = receiver(TcpConfig { segments_per_ack: 2, ..config() });
     script.data((1, 1_001), SIZE);
     assert!(script.sent().is_empty());
     script.data((1_001, 2_001), SIZE);
@@ -79,7 +79,7 @@ fn every_second_segment_is_acknowledged() {
 
 #[test]
 fn a_delayed_acknowledgement_is_sent_after_its_delay() {
-    let mut script = receiver(TcpConfig { ack_every: 2, ack_delay_us: 500, ..config() });
+    let mut script = receiver(TcpConfig { segments_per_ack: 2, ack_delay_us: 500, ..config() });
     script.at(1_000).data((1, 1_001), SIZE);
     assert!(script.at(1_499).sent().is_empty());
     assert_eq!(script.at(1_500).sent(), ["ack 1001"]);
@@ -88,7 +88,7 @@ fn a_delayed_acknowledgement_is_sent_after_its_delay() {
 /// RFC 5681 §4.2.
 #[test]
 fn segments_out_of_order_are_acknowledged_at_once() {
-    let mut script = receiver(TcpConfig { ack_every: 2, ..config() });
+    let mut script = receiver(TcpConfig { segments_per_ack: 2, ..config() });
     script.data((2_001, 3_001), SIZE);
     assert_eq!(script.sent(), ["ack 1 2001..3001"]);
     script.data((1, 1_001), SIZE);
@@ -99,7 +99,7 @@ fn segments_out_of_order_are_acknowledged_at_once() {
 
 #[test]
 fn segments_beyond_the_window_are_dropped() {
-    let mut script = receiver(TcpConfig { receive_buffer: Some(3_000), ..config() });
+    let mut script = receiver(TcpConfig { receive_buffer_bytes: Some(3_000), ..config() });
     assert_eq!(script.data((2_001, 3_001), SIZE), Receipt::Fresh);
     assert_eq!(script.data((3_001, 4_001), SIZE), Receipt::Ignored);
     assert_eq!(script.sent().pop().as_deref(), Some("ack 1 2001..3001"));

@@ -73,7 +73,7 @@ fn the_largest_timeout_holds() {
 
 #[test]
 fn a_fixed_timeout_is_never_doubled() {
-    let mut script = Script::open(TcpConfig { rto: Timeout::Fixed, ..config() }, 1_000);
+    let mut script = Script::open(TcpConfig { rto_mode: Timeout::Fixed, ..config() }, 1_000);
     script.sent();
     for n in 0..5 {
         assert!(script.at(1_099 + n * 1_000).sent().is_empty());

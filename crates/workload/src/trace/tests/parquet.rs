@@ -215,7 +215,7 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
     };
     let write = |statuses: [&str; 2]| {
         let mut all = columns("arrival_us", [1.0, 2.0]);
-        all.push(("fate_ps", Arc::new(Int64Array::from(vec![Some(1), None]))));
+        all.push(("outcome_ps", Arc::new(Int64Array::from(vec![Some(1), None]))));
         all.push(("status", Arc::new(StringArray::from(statuses.to_vec()))));
         let batch = RecordBatch::try_from_iter(all).unwrap();
         let out = File::create(dir.path().join("r.parquet")).unwrap();
@@ -224,7 +224,7 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
         writer.close().unwrap();
         let [first, second] = statuses;
         let csv = format!(
-            "arrival_us,src,dst,size_bytes,fate_ps,status\n1,0,2,9,1,{first}\n2,1,3,9,,{second}\n"
+            "arrival_us,src,dst,size_bytes,outcome_ps,status\n1,0,2,9,1,{first}\n2,1,3,9,,{second}\n"
         );
         fs::write(dir.path().join("r.csv"), csv).unwrap();
     };
@@ -232,9 +232,9 @@ fn unstarted_flows_of_results_are_omitted_with_a_note() {
                 times of that run";
     for name in ["r.parquet", "r.csv"] {
         let file = dir.path().join(name).display().to_string();
-        write(["finished", "unfinished"]);
+        write(["delivered", "unfinished"]);
         assert_eq!(notes_of(name).unwrap(), (2, format!("{file}: {note}")));
-        write(["finished", "not-started"]);
+        write(["delivered", "not-started"]);
         let left = format!("{file}: {note}, and 1 flow of status not-started is omitted");
         assert_eq!(notes_of(name).unwrap(), (1, left));
         write(["not-started", "not-started"]);
