@@ -72,12 +72,12 @@ class TestFailures:
         for seed in range(3):
             run = results(tmp_path, str(seed), 1.0, 2.0, 3.0, 4.0)
             own = ["2 of 4 flows were not delivered (2 failed)"]
-            own += [f"the mean is known to {10 + seed} % only"] if seed else []
+            own += [f"the interval of the mean is +- {10 + seed} %"] if seed else []
             run.summary["warnings"] = own
             run.summary["warning_codes"] = ["not-delivered", "wide-interval"][: len(own)]
             runs.append(run)
         assert Comparison({"a": runs}).warnings() == [
-            "a: the mean is known to 11 % only (2 of 3 seeds)"
+            "a: the interval of the mean is +- 11 % (2 of 3 seeds)"
         ]
 
     def test_every_count_is_in_the_table(self, two: dict[str, rm.Run]) -> None:

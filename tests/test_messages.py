@@ -71,7 +71,7 @@ BAD: Final = {
 """Bad lines, the good ones, and the message."""
 TABLES: Final = {
     '[fabric]\nspray = "rand"': "line 16, column 9: fabric.spray: .* did you mean random",
-    '[fabric.pfc]\nthreshold = "dyn"': "line 16, column 8: fabric.pfc.threshold: .* did you mean dynamic",
+    '[fabric.pfc]\nthreshold = "dyn"': "line 16, column 13: fabric.pfc.threshold: .* dynamic",
     "[fabric]\nbuffer-bytes = true": "line 16, column 16: fabric.buffer-bytes: .* got true",
     '[fabric]\npfc = "on"': "line 16, column 7: fabric.pfc: expected a table, got .on.",
     "[run]\nlinks = 1": "line 16, column 9: run.links: expected true or false, got 1",

@@ -312,7 +312,7 @@ def test_errors_name_the_file_and_the_expectation(rows: Rows, here: Path) -> Non
     assert "--plan: expected a plan, or keys by --set, got none" in error_line(file)
     assert "expected a file or one of " in error_line("none.csv")
     assert "expected a file, the name of a listed recording, or --all" in error_line()
-    assert "--enter: expected the name of a listed recording" in error_line(file, "--enter")
+    assert "--record: expected the name of a listed recording" in error_line(file, "--record")
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
     assert verdict(papers) == "not run"
     assert "1.0000" in ok("own", "--reference", "recordings")
     assert verdict(papers) == "not run"
-    ok("own", "--reference", "recordings", "--enter")
+    ok("own", "--reference", "recordings", "--record")
     assert verdict(papers) == "match"
     entry = json.loads((papers / "ledger" / "replays" / "own.json").read_text())
     assert entry["ratios"]["mean"] == 1.0
@@ -353,12 +353,12 @@ def test_a_listed_replay_is_entered_and_judged(papers: Path) -> None:
 
 
 def test_the_status_of_papers_has_replays(papers: Path) -> None:
-    ok("own", "--reference", "recordings", "--enter")
+    ok("own", "--reference", "recordings", "--record")
 
     def status(*arguments: str) -> str:
         return commands.ok("papers", *arguments).stdout
 
-    assert "Replays: ours over theirs" in status("--status")
+    assert "Replays: simulated over recorded" in status("--status")
     *_, item = json.loads(status("--json"))["figures"]
     assert (item["paper"], item["figure"]) == ("replays", "own")
     assert item["verdicts"] == {"match": 1}
@@ -392,7 +392,7 @@ def _set_results(papers: Path) -> None:
 def test_an_entry_is_stale_if_its_dependencies_have_changed(
     papers: Path, change: Callable[[Path], None]
 ) -> None:
-    ok("own", "--reference", "recordings", "--enter")
+    ok("own", "--reference", "recordings", "--record")
     assert verdict(papers) == "match"
     change(papers)
     assert verdict(papers) == "stale"
@@ -412,7 +412,7 @@ def test_an_entry_is_stale_if_its_dependencies_have_changed(
 def test_verdicts_are_of_the_mean_and_the_furthest_class(
     papers: Path, change: dict[str, float | None], expected: str
 ) -> None:
-    ok("own", "--reference", "recordings", "--enter")
+    ok("own", "--reference", "recordings", "--record")
     file = papers / "ledger" / "replays" / "own.json"
     entry = json.loads(file.read_text())
     entry["ratios"] |= change
@@ -437,7 +437,7 @@ def test_errors_of_listed_recordings(papers: Path) -> None:
     assert "--reference: expected a folder, got none" in error_line("own", "--reference", "none")
     known = ("own", "--reference", "recordings")
     assert "--ideal: expected a recording that is a file" in error_line(*known, "--ideal", "own")
-    changed = error_line(*known, "--enter", "--set", "transport.name=ndp")
+    changed = error_line(*known, "--record", "--set", "transport.name=ndp")
     assert "--set: expected a recording that is a file, got the listed recording own" in changed
     assert "--all: expected no recording, got own" in error_line(*known, "--all")
     assert "expected a file or one of own, got other" in error_line("other", *known[1:])

@@ -216,7 +216,7 @@ class Port:
         while not is_there():
             left = None if until is None else max(0.0, until - time.monotonic())
             if not self._read_one(left) and not is_there():
-                raise TimeoutError(f"nothing in {timeout} s")
+                raise TimeoutError(f"no message within {timeout} s")
 
     def _read_one(self, timeout: float | None) -> bool:
         """Reads a completion, or waits until another thread has; false if none arrives in time."""

@@ -110,8 +110,8 @@ def papers(
     """Make a figure of a paper and judge it by the published values.
 
     Without a figure, list all figures with their costs. An interrupted figure continues at its
-    missing runs. A run with fewer flows than the published value has the verdict "fewer flows".
-    A reduced figure is judged by values recorded from as many flows, if there are any. With --all
+    missing runs. A reduced figure is compared with values recorded from the same number of flows.
+    Without such values the verdict is "fewer flows". With --all
     the report of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and

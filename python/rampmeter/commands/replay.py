@@ -113,7 +113,7 @@ def recording_options(command: Command) -> Command:
 )
 @click.option("--reference", type=FOLDER, help=f"Folder of the recordings; also {VARIABLE}.")
 @click.option("--all", "everything", is_flag=True, help="Replay all recordings of papers/replays.")
-@click.option("--enter", is_flag=True, help="Enter the measured ratios in papers/ledger/replays.")
+@click.option("--record", is_flag=True, help="Store the measured ratios in papers/ledger/replays.")
 @output_options
 @result_options("results/<file>-replay or results/replays")
 def replay(
@@ -131,7 +131,7 @@ def replay(
     out: Path | None,
     *,
     everything: bool,
-    enter: bool,
+    record: bool,
     output: Output,
     force: bool,
     quiet: bool,
@@ -141,8 +141,8 @@ def replay(
     FILE is a .csv, .csv.gz or .parquet file with the columns of a trace (arrival_ps, src, dst,
     size_bytes) and a recorded time (fct_ps, delivered_ps or acked_ps); ideal_ps is optional.
     Network and transport are those of --plan or --set. The tables have the ratio of mean
-    slowdowns, ours over theirs, by size, the flows whose times differ most, and the first ones
-    that differ.
+    slowdowns by size, simulated divided by recorded, the flows whose times differ most, and the
+    first ones that differ.
 
     NAME is a recording listed in papers/replays. Its file is in the folder --reference.
 
@@ -150,13 +150,13 @@ def replay(
     Example: a custom recording, a listed one, and all listed ones
       rampmeter replay flows.csv --plan plan.toml --set transport.name=ndp
       rampmeter replay ndp --reference recordings
-      rampmeter replay --all --enter --reference recordings
+      rampmeter replay --all --record --reference recordings
     """
     overrides = overrides_of(settings, seed)
     request = Request(overrides, out, force, flows, tolerance, output, quiet)
     if recording is not None and not everything and Path(recording).is_file():
-        if enter:
-            raise Location(key="--enter").error(
+        if record:
+            raise Location(key="--record").error(
                 expected="the name of a listed recording", got="a file"
             )
         if plan is None and not settings:
@@ -167,7 +167,7 @@ def replay(
         return
     of_files: dict[str, object] = {"--plan": plan, "--column": columns, "--ends-at": ends_at}
     of_files |= {"--ideal": ideal, "--from-us": from_us}
-    if enter:
+    if record:
         of_files |= {"--set": settings, "--seed": seed}
     for option, value in of_files.items():
         if value not in (None, ()):
@@ -176,11 +176,11 @@ def replay(
     recordings, ledger = _find_setups(recording, everything=everything)
     folder = _reference_folder(reference)
     if everything:
-        rows = [_replay_listed(one, folder, ledger, request, enter=enter) for one in recordings]
+        rows = [_replay_listed(one, folder, ledger, request, record=record) for one in recordings]
         _show_all([(one, measured.ratios()) for one, measured in rows], ledger, output)
         return
     ((_, measured),) = (
-        _replay_listed(one, folder, ledger, request, enter=enter) for one in recordings
+        _replay_listed(one, folder, ledger, request, record=record) for one in recordings
     )
     _show(measured, request)
 
@@ -202,7 +202,7 @@ def _replay_file(
 
 
 def _replay_listed(
-    recording: ReplaySetup, folder: Path, ledger: ReplayLedger, request: Request, *, enter: bool
+    recording: ReplaySetup, folder: Path, ledger: ReplayLedger, request: Request, *, record: bool
 ) -> tuple[ReplaySetup, Replay]:
     """Replays a listed recording, and enters the measured values."""
     recorded = Recording.load(recording.file_in(folder))
@@ -210,7 +210,7 @@ def _replay_listed(
     name = folder_name(Path(recording.name), request.overrides)
     out = (request.out or Path("results") / "replays") / name
     replay = _run(base, recorded, recording.terms, recording.name, out, request)
-    if enter:
+    if record:
         ledger.add(recording, replay)
     return recording, replay
 
@@ -269,7 +269,7 @@ def _show_all(
         )
         for recording, ratios, entry in measured
     ]
-    table = ResultTable("replays", "Replays: ours over theirs", ALL, cells)
+    table = ResultTable("replays", "Replays: simulated over recorded", ALL, cells)
     output.print("replay", {"replays": replays}, [table])
 
 

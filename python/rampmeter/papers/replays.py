@@ -257,5 +257,5 @@ def status_tables(states: Sequence[ReplayState]) -> list[ResultTable]:
         Column("furthest_ratio", "furthest class"),
         Column("verdict", "verdict"),
     )
-    title = "Replays: ours over theirs"
+    title = "Replays: simulated over recorded"
     return [ResultTable("replays", title, columns, rows)] if rows else []

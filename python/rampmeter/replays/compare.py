@@ -30,7 +30,7 @@ CLASS_MIN: Final = 200
 """Minimum number of flows of the furthest class; smaller classes are only measured."""
 PERCENTILES: Final = (50, 99)
 
-OURS: Final[Mapping[End, tuple[str, str]]] = {
+SIMULATED: Final[Mapping[End, tuple[str, str]]] = {
     "acked": ("acked_ps", "acked_ideal_ps"),
     "delivered": ("fct_ps", "ideal_ps"),
 }
@@ -82,7 +82,7 @@ class ComparedTimes:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Ours over theirs, of all compared flows and by size class."""
+    """Simulated over recorded, of all compared flows and by size class."""
 
     flows: int
     mean: float | None
@@ -139,7 +139,7 @@ class Flow:
 
     @property
     def ratio(self) -> float:
-        """Our time over theirs."""
+        """Simulated time divided by the recorded one."""
         return self.ours_ps / self.theirs_ps
 
     def to_json(self) -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Replay:
     def __init__(self, run: Run, recording: Recording, terms: ComparedTimes) -> None:
         """Reads our run; raises `ResultError` if it is not of the recorded flows."""
         self.run, self.recording, self.terms = run, recording, terms
-        theirs = terms.recorded_time(recording)
+        recorded_time = terms.recorded_time(recording)
         table = run.flows.sort_by("flow")
         self.numbers: NDArray[np.int64] = table["flow"].to_numpy().astype(np.int64)
         if self.numbers.size and int(self.numbers[-1]) >= recording.n_rows:
@@ -174,8 +174,8 @@ class Replay:
         self._table = table
         self.sizes: NDArray[np.int64] = table["size_bytes"].to_numpy().astype(np.int64)
         self.arrivals: NDArray[np.int64] = table["arrival_ps"].to_numpy().astype(np.int64)
-        time, ideal = OURS[terms.ends_at]
-        self.ours = _floats(table[time])
+        time, ideal = SIMULATED[terms.ends_at]
+        self.simulated = _floats(table[time])
         at = recording.order[self.numbers]
         if not np.array_equal(recording.sizes[at], self.sizes):
             first = int(np.argmax(recording.sizes[at] != self.sizes))
@@ -183,37 +183,39 @@ class Replay:
                 expected=f"the flows of {recording.file}",
                 got=f"a flow {self.numbers[first]} of another size",
             )
-        self.theirs = recording.times[theirs][at]
-        self.our_ideals = _floats(table[ideal])
-        self.their_ideals: Floats | None = None
+        self.recorded = recording.times[recorded_time][at]
+        self.simulated_ideals = _floats(table[ideal])
+        self.recorded_ideals: Floats | None = None
         if "ideal" in recording.times:
-            self.their_ideals = recording.times["ideal"][at]
+            self.recorded_ideals = recording.times["ideal"][at]
         in_time = self.arrivals >= terms.from_us * 1e6
         if not in_time.any():
             raise argument_error("from_us", "a time at or before the last arrival", terms.from_us)
-        self._is_recorded: NDArray[np.bool_] = in_time & ~np.isnan(self.theirs)
-        if terms.ideal != "none" and self.their_ideals is not None:
-            self._is_recorded &= ~np.isnan(self.their_ideals)
+        self._is_recorded: NDArray[np.bool_] = in_time & ~np.isnan(self.recorded)
+        if terms.ideal != "none" and self.recorded_ideals is not None:
+            self._is_recorded &= ~np.isnan(self.recorded_ideals)
         self.n_unrecorded = int((in_time & ~self._is_recorded).sum())
         """Flows without a recorded time; they are omitted."""
-        self.compared: NDArray[np.bool_] = self._is_recorded & ~np.isnan(self.ours)
+        self.compared: NDArray[np.bool_] = self._is_recorded & ~np.isnan(self.simulated)
 
     def ratios(self) -> Ratios:
         """Returns ratios of mean slowdowns, and of two percentiles."""
-        ours, theirs = self.ours, self.theirs
-        if self.terms.ideal != "none" and self.their_ideals is not None:
+        simulated, recorded = self.simulated, self.recorded
+        if self.terms.ideal != "none" and self.recorded_ideals is not None:
             own = self.terms.ideal == "own"
-            ours = ours / (self.our_ideals if own else self.their_ideals)
-            theirs = theirs / self.their_ideals
+            simulated = simulated / (self.simulated_ideals if own else self.recorded_ideals)
+            recorded = recorded / self.recorded_ideals
         packets = -(-self.sizes // PACKET_BYTES)
 
         def mean_ratio(of: NDArray[np.bool_]) -> float | None:
-            return round(float(ours[of].mean() / theirs[of].mean()), 4) if of.any() else None
+            return round(float(simulated[of].mean() / recorded[of].mean()), 4) if of.any() else None
 
         def percentile(q: int) -> float | None:
             if not self.compared.any():
                 return None
-            ratio = np.percentile(ours[self.compared], q) / np.percentile(theirs[self.compared], q)
+            ratio = np.percentile(simulated[self.compared], q) / np.percentile(
+                recorded[self.compared], q
+            )
             return round(float(ratio), 4)
 
         members = [self.compared & (packets >= low) & (packets <= high) for low, high in CLASSES]
@@ -231,11 +233,11 @@ class Replay:
 
     @cached_property
     def time_ratios(self) -> Floats:
-        """Our times over theirs, NaN of flows that are not compared."""
-        return np.where(self.compared, self.ours / self.theirs, np.nan)
+        """Simulated times divided by recorded ones, NaN of flows that are not compared."""
+        return np.where(self.compared, self.simulated / self.recorded, np.nan)
 
     def n_within(self, tolerance: float) -> int:
-        """Returns the number of compared flows whose times differ by at most a share of theirs."""
+        """Returns the number of flows whose times differ by at most a share of the recorded one."""
         return int((np.abs(self.time_ratios[self.compared] - 1.0) <= tolerance).sum())
 
     def furthest_flows(self, n: int) -> list[Flow]:
@@ -246,21 +248,24 @@ class Replay:
         return self._flows(differing[order[:n]])
 
     def first_flows(self, n: int, tolerance: float) -> list[Flow]:
-        """Returns the earliest flows whose times differ by more than a share of theirs."""
+        """Returns the earliest flows whose times differ by more than that share."""
         differing = np.flatnonzero(np.nan_to_num(np.abs(self.time_ratios - 1.0)) > tolerance)
         order = np.argsort(self.arrivals[differing], kind="stable")
         return self._flows(differing[order[:n]])
 
     def unfinished(self) -> list[Flow]:
         """Returns the recorded flows that have no end in our run."""
-        return self._flows(np.flatnonzero(self._is_recorded & np.isnan(self.ours)))
+        return self._flows(np.flatnonzero(self._is_recorded & np.isnan(self.simulated)))
 
     def ideals(self) -> tuple[float, int] | None:
-        """Returns the mean ratio of ideal times, ours to recorded, and the number of equal ones."""
-        if self.their_ideals is None or not self.compared.any():
+        """Returns the mean ratio of simulated and recorded ideals, and the number of equal ones."""
+        if self.recorded_ideals is None or not self.compared.any():
             return None
-        ours, theirs = self.our_ideals[self.compared], self.their_ideals[self.compared]
-        return round(float(np.nanmean(ours / theirs)), 4), int((ours == theirs).sum())
+        simulated, recorded = (
+            self.simulated_ideals[self.compared],
+            self.recorded_ideals[self.compared],
+        )
+        return round(float(np.nanmean(simulated / recorded)), 4), int((simulated == recorded).sum())
 
     def _flows(self, at: NDArray[np.int64]) -> list[Flow]:
         return [self._flow(int(idx)) for idx in at]
@@ -272,8 +277,8 @@ class Replay:
             self._host("src", at),
             self._host("dst", at),
             int(self.sizes[at]),
-            float(self.theirs[at]),
-            float(self.ours[at]),
+            float(self.recorded[at]),
+            float(self.simulated[at]),
         )
 
     def _host(self, end: str, at: int) -> str:

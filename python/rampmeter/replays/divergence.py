@@ -113,13 +113,13 @@ class Divergence:
     @classmethod
     def of_replay(cls, replay: Replay, tolerance: float = 0.0) -> Divergence:
         """Compares a run with the recorded times of its flows, those that have one."""
-        is_recorded = ~np.isnan(replay.theirs)
+        is_recorded = ~np.isnan(replay.recorded)
         if not is_recorded.any():
             raise Location(replay.run.path).result_error(
                 expected="flows that both have", got="no recorded time of any flow"
             )
         numbers, arrivals = replay.numbers[is_recorded], replay.arrivals[is_recorded].astype(float)
-        times = replay.ours[is_recorded], replay.theirs[is_recorded]
+        times = replay.simulated[is_recorded], replay.recorded[is_recorded]
         found = cls(replay.run, numbers, times, (arrivals, arrivals), tolerance)
         found.n_alone = (int((~is_recorded).sum()), 0)
         return found

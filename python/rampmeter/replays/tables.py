@@ -31,8 +31,8 @@ FLOWS: Final = (
     Column("src", "from"),
     Column("dst", "to"),
     Column("size_bytes", "bytes"),
-    Column("theirs_us", "theirs", "µs"),
-    Column("ours_us", "ours", "µs"),
+    Column("recorded_us", "recorded", "µs"),
+    Column("simulated_us", "simulated", "µs"),
     Column("ratio", "ratio", places=4),
 )
 
@@ -55,7 +55,7 @@ def replay_tables(replay: Replay, n_flows: int, tolerance: float) -> Iterator[Re
 
 
 def ratio_table(replay: Replay, tolerance: float) -> ResultTable:
-    """Returns the mean slowdowns, ours over theirs, by size class."""
+    """Returns the mean slowdowns, simulated over recorded, by size class."""
     ratios = replay.ratios()
     rows: list[tuple[Cell, ...]] = [
         (name, n, ratio)
@@ -69,7 +69,7 @@ def ratio_table(replay: Replay, tolerance: float) -> ResultTable:
     ]
     return ResultTable(
         "ratios",
-        "Ours over theirs",
+        "Simulated over recorded",
         RATIOS,
         rows,
         notes=tuple(_notes(replay, tolerance)),

@@ -17,12 +17,13 @@ def convert(
     vector_bytes: int | None = None,
     groups_file: str | PathLike[str] | None = None,
 ) -> int:
-    """Converts a trace of another tool, or of another form, into ours; returns its number of flows.
+    """Converts a trace of another tool, or of another form, into a trace or a topology of a plan; returns its
+    number of flows.
 
     The format `auto` is detected by the name or the contents of the source. A target that ends in
     `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source: a
-    topology or a plan. `vector_bytes` is the vector of an MSCCL algorithm, `groups_file` the file of a
-    Chakra trace's groups. Each feature of the source that the target lacks is a warning of one
+    topology or a plan. `vector_bytes` is the length of the vector of an MSCCL algorithm, and
+    `groups_file` the file with the groups of a Chakra trace. Each feature of the source that the target lacks is a warning of one
     sentence.
     """
     text_argument("format", format)
