@@ -17,8 +17,7 @@ def convert(
     vector_bytes: int | None = None,
     groups_file: str | PathLike[str] | None = None,
 ) -> int:
-    """Converts a trace of another tool, or of another form, into a trace or a topology of a plan; returns its
-    number of flows.
+    """Converts a trace or a topology of another tool to the form of plans; returns its flows.
 
     The format `auto` is detected by the name or the contents of the source. A target that ends in
     `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source: a
