@@ -1,11 +1,8 @@
 """Animations: their data, the command, and the page in a browser."""
 
-import base64
-import gzip
 import json
 import re
 from collections import Counter
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from rampmeter.timeline import QUEUE
 
 from .commands import call, error_line, ok
 from .conftest import ROOT, SMALL, interrupted
+from .drawings import unpack
 
 PLAN = ROOT / "examples/plans/incast8.toml"
 TRANSPORTS = ("tcp", "dctcp", "ndp", "dcpim", "fastpass", "fastpod")
@@ -40,18 +38,6 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = ("--transports", ",".join(TRANSPORTS), "--out", out, "--quiet")
     command("compare", PLAN, *arguments)
     return out
-
-
-def unpack(text: str) -> dict[str, Any]:
-    """Returns the data of a page, as its script reads them."""
-    found = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', text)
-    assert found is not None
-    data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(found[1])))
-    for run in data["runs"]:
-        for table in (run["packets"], run["queues"], run["drops"], run["marks"], *run["phases"]):
-            for name in {"start", "at", "packet"} & set(table):
-                table[name] = list(accumulate(table[name]))
-    return data
 
 
 @pytest.fixture(scope="module")

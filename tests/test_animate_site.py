@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import ROOT, SMALL
-from .test_animate import unpack
+from .drawings import unpack
 
 SITE = """\
 # A page

@@ -279,7 +279,10 @@ class TestFigures:
         assert row.to_json()["measured"]["mean"] is None
 
     def test_points_beyond_the_axis_are_at_its_edge(self) -> None:
-        points = [plots.OperatingPoint("a", 0.5, 40.0), plots.OperatingPoint("b", 0.5, 3_000.0)]
+        points = [
+            plots.OperatingPoint("", 0.5, 40.0, series="a"),
+            plots.OperatingPoint("", 0.5, 3_000.0, series="b"),
+        ]
         axes = plots.operating_points(points).axes[0]
         shown = [y for line in axes.get_lines() for y in np.asarray(line.get_ydata())]
         assert shown == [40.0, 100.0]

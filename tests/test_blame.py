@@ -26,32 +26,9 @@ from rampmeter.results.table import choose
 from rampmeter.results.tables import run_tables
 from rampmeter.text.numbers import byte_size
 
+from .causes import BUSY, PLAN, PRESETS
 from .commands import call, error_line, ok
 from .conftest import ROOT, interrupted
-
-PLAN = """\
-seed = 3
-[topology]
-kind = "leaf-spine"
-racks = 2
-hosts-per-rack = 4
-spines = 2
-[transport]
-name = "{name}"
-preset = "{preset}"
-[workload]
-{workload}
-[run]
-blame = true
-"""
-BUSY = 'pattern = "all-to-all"\nsizes = "imc10"\nload = 0.7\nflows = {flows}\n'
-PRESETS = [
-    (str(about["name"]), preset)
-    for about in schema.transports()
-    if about["name"] not in ("ideal", "python")
-    for preset, _ in about["presets"]
-]
-"""Transports with packets, and their presets."""
 
 
 def run_of(name: str, preset: str, workload: str = BUSY.format(flows=150)) -> rm.Run:

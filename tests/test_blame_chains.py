@@ -9,8 +9,8 @@ import rampmeter as rm
 from rampmeter.results.chains import COMPUTATION, CONFIRMATION, Chain
 from rampmeter.results.run import blame_of
 
+from .causes import PLAN, PRESETS
 from .commands import error_line, ok
-from .test_blame import PLAN, PRESETS
 
 RING = """\
 pattern = "collective"

@@ -7,7 +7,7 @@ import pytest
 import rampmeter as rm
 from rampmeter.results.run import blame_of
 
-from .test_blame import BUSY, PLAN, PRESETS
+from .causes import BUSY, PLAN, PRESETS
 
 RACKS = {"kind": "leaf-spine", "racks": 2, "hosts-per-rack": 3, "spines": 2}
 

@@ -13,7 +13,7 @@ from rampmeter.testbed.experiment import run_testbed
 from rampmeter.text.toml import TomlValue
 
 from .commands import call, ok
-from .test_experiment import needs_namespaces
+from .namespaces import needs_namespaces
 
 PLAN = """
 seed = 1

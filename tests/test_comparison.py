@@ -251,7 +251,7 @@ def test_sizes_without_flows_have_no_column_for_readers(tmp_path: Path) -> None:
 def test_a_warning_of_several_transports_is_printed_once_with_their_names() -> None:
     cautions = [
         Caution("links fail", "outages"),
-        *(Caution(f"{of}: too short", "short", {"transport": of}) for of in ("dcpim", "homa")),
-        Caution("ndp: 3 too short", "short", {"transport": "ndp"}),
+        *(Caution("too short", "short").of_transport(of) for of in ("dcpim", "homa")),
+        Caution("3 too short", "short").of_transport("ndp"),
     ]
     assert join_transports(cautions) == ["links fail", "dcpim, homa: too short", "ndp: 3 too short"]

@@ -6,9 +6,9 @@ import pytest
 
 import rampmeter as rm
 
-from .test_dissector import FILTERS, PORT, TRANSPORTS, numbers, pytestmark, rows
+from .dissection import FILTERS, PORT, TRANSPORTS, needs_tshark, numbers, rows
 
-__all__ = ["pytestmark"]
+pytestmark = needs_tshark
 
 PLAN = """\
 [topology]

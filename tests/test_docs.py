@@ -2,12 +2,9 @@
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,8 @@ from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.table import sweep_of
 from rampmeter.text.toml import dumps
 from tests.conftest import ROOT, SMALL
+
+from .documents import BLOCK, blocks_of, check_output, commands_of, run_command
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 AT_ROOT = ("architecture", "contributing", "releasing", "security")
@@ -41,11 +40,6 @@ SOURCES = [
     for file in (ROOT / folder).rglob(f"*.{kind}")
 ]
 
-BLOCK = re.compile(
-    r"(?:^<!-- (?P<directive>[^\n]*) -->\n+)?^```(?P<language>\S*)[^\n]*\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
-
 
 HEADINGS = [
     "What it is",
@@ -58,49 +52,6 @@ HEADINGS = [
 ]
 """Sections of a transport's page, in order."""
 COLUMNS_OF_DIAGRAM = 78
-
-
-@dataclass(frozen=True)
-class Block:
-    """A block of code. A comment above it may name its file, or the reason why it is not run."""
-
-    language: str
-    text: str
-    line: int
-    file: str = ""
-    why_not: str = ""
-    is_output: bool = False
-    """True for lines that the block before prints."""
-
-
-def blocks_of(page: Path) -> Iterator[Block]:
-    text = page.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("language")) + 1
-        key, _, value = (found["directive"] or "").partition(": ")
-        file = value if key == "file" else ""
-        why_not = value if key == "not run" else ""
-        yield Block(found["language"], found["text"], line, file, why_not, key == "output")
-
-
-def run_command(line: str, where: str, exit_codes: Sequence[int] = (0,)) -> str:
-    """Runs a command of a page, and returns its output."""
-    words = shlex.split(line, comments=True)
-    assert words[0] == "rampmeter", f"{where}: run by nobody: {line}"
-    result = CliRunner().invoke(main, words[1:])
-    assert result.exit_code in exit_codes, f"{where}: {line}: {result.output}{result.exception}"
-    return result.output
-
-
-def commands_of(block: Block) -> list[str]:
-    lines = block.text.replace("\\\n", " ").splitlines()
-    return [line for line in lines if line.strip() and not line.startswith("#")]
-
-
-def check_output(block: Block, printed: str, where: str) -> None:
-    """Every line of the block is a line of the output."""
-    missing = set(trimmed(block.text)) - set(trimmed(printed))
-    assert not missing, f"{where}: not printed: {missing} of {printed}"
 
 
 def check_plan(text: str, folder: Path, where: str) -> None:
@@ -170,10 +121,6 @@ def test_every_block_runs_or_has_a_reason(
             check_plan(block.text, tmp_path, where)
         elif not block.file:
             printed = "".join(run_command(line, where) for line in commands_of(block))
-
-
-def trimmed(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines()]
 
 
 @pytest.mark.long

@@ -12,13 +12,12 @@ from rampmeter._core import PlanError
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
-from rampmeter.testbed import Delays, Fabric, Shape, TestbedError, is_privileged
+from rampmeter.testbed import Delays, Fabric, TestbedError, is_privileged
 from rampmeter.testbed.arms import parse, run_arms
 from rampmeter.testbed.experiment import (
     Follower,
     bed_of,
     drain_seconds,
-    find_rampd,
     run_testbed,
     with_delays,
 )
@@ -26,6 +25,7 @@ from rampmeter.testbed.marking import mark_above_max
 from rampmeter.text.toml import TomlValue
 
 from .commands import call, ok
+from .namespaces import needs_namespaces, shape
 
 PLAN = """
 seed = 3
@@ -48,28 +48,6 @@ flows = 60
 
 def plan(transport: str) -> Plan:
     return Plan(PLAN.format(transport=transport))
-
-
-def why_not() -> str | None:
-    """Returns the reason why the system cannot run the tests."""
-    if not is_privileged():
-        return "needs root"
-    try:
-        find_rampd()
-        with Fabric(shape()):
-            pass
-    except TestbedError as error:
-        return str(error)
-    return None
-
-
-def shape() -> Shape:
-    """Returns the smallest fabric."""
-    return Shape(racks=1, hosts_per_rack=2, spines=0, access_bps=50_000_000)
-
-
-REASON = why_not()
-needs_namespaces = pytest.mark.skipif(REASON is not None, reason=f"no testbed here: {REASON}")
 
 
 @needs_namespaces

@@ -14,7 +14,7 @@ from rampmeter.analysis.confidence import Interval
 from rampmeter.plots.colours import TRANSPORTS, looks
 
 from .conftest import ROOT
-from .test_docs import blocks_of, run_command
+from .documents import blocks_of, run_command
 
 
 def panels(n: int = 2) -> dict[str, list[plots.Series]]:

@@ -26,7 +26,7 @@ from rampmeter.text.locations import Location
 from rampmeter.text.strict_table import StrictTable
 
 from .conftest import ROOT
-from .test_plots import lines as lines_of
+from .drawings import lines as lines_of
 
 FIG4 = ROOT / "papers/cosy/fig4"
 SLOTS, HOLD, LOAD = "transport.slots", "transport.hold-us", "workload.load"

@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,19 @@ import pytest
 
 from rampmeter.hosts import Port
 from tests import nodes, wire
-from tests.nodes import SERVICE, TIMEOUT, Network, needs_rampd, needs_root, number_of, outcome, text
+from tests.nodes import (
+    SERVICE,
+    TICKS,
+    TIMEOUT,
+    Network,
+    connect,
+    needs_rampd,
+    needs_root,
+    number_of,
+    outcome,
+    say,
+    text,
+)
 from tests.wire import Flood, Forger, Frame, Lives, Recorder, envelope, protected
 from tools.hosts.soak import Sample, sample
 
@@ -30,13 +41,7 @@ pytestmark = [
 ]
 network_of = nodes.network_of
 Start = Callable[..., Network]
-TICKS: Final = os.sysconf("SC_CLK_TCK")
 NOBODY: Final = 65_534
-
-
-def say(text: str) -> None:
-    """Prints a number that no test judges."""
-    sys.stdout.write(f"{text}\n")
 
 
 class Bare(Network):
@@ -421,13 +426,6 @@ def as_nobody(act: Callable[[], None]) -> int:
             os._exit(254)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def connect(path: Path) -> socket.socket:
-    """Opens a connection to a node, and sends nothing."""
-    one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    one.connect(str(path))
-    return one
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")

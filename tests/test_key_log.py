@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .dissection import frame, infos, rows, tshark, write_capture
 from .nodes import RAMPD, TIMEOUT, Network, free_ports, needs_rampd, number_of, text
-from .test_dissector import frame, infos, rows, tshark, write_capture
 
 pytestmark = [
     needs_rampd,

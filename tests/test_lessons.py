@@ -10,8 +10,8 @@ import pytest
 import rampmeter as rm
 
 from .conftest import ROOT
+from .documents import blocks_of, check_output, commands_of, run_command
 from .lessons import FACTS
-from .test_docs import blocks_of, check_output, commands_of, run_command
 
 PAGES: Final = ROOT / "docs/lessons"
 PLANS: Final = ROOT / "examples/lessons"

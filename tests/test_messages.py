@@ -219,6 +219,27 @@ def test_an_error_about_a_listed_value_names_the_nearest_one() -> None:
             rm.Plan(GOOD).with_((key, value)).check()
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            'kind = "star"\nhost = 4\n',
+            "line 2, .*: host: .*, got host; did you mean hosts. [(]at: ",
+        ),
+        ('kind = "sta"\nhosts = 4\n', "line 1, .*: kind: .*, got sta; did you mean star. [(]at: "),
+        ("hosts = 4\n", "line 1, column 1: kind: expected this key, got none [(]at: hosts = 4[)]"),
+        ("kind = 5\nhosts = 4\n", "line 1, column 8: kind: expected a text, got 5 [(]at: kind = 5"),
+    ],
+)
+def test_errors_of_topology_files_name_the_nearest_name(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "network.toml").write_text(text)
+    network = '[topology]\nkind = "file"\nfile = "network.toml"\n'
+    whole = GOOD.replace('[topology]\nkind = "star"\nhosts = 4\n', network)
+    assert re.search(message, error_of("check", plan(tmp_path, whole)))
+
+
 def test_dates_and_exponents_of_options_are_as_in_files(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(

@@ -11,8 +11,20 @@ import pytest
 
 from rampmeter.hosts import Port
 from tests import nodes
-from tests.nodes import RAMPD, SERVICE, TIMEOUT, Network, needs_rampd, number_of, outcome, text
-from tests.test_hosts_review import TICKS, connect, say
+from tests.nodes import (
+    ARBITERS,
+    RAMPD,
+    SERVICE,
+    TICKS,
+    TIMEOUT,
+    Network,
+    connect,
+    needs_rampd,
+    number_of,
+    outcome,
+    say,
+    text,
+)
 from tools.hosts.soak import sample
 
 pytestmark = [
@@ -41,7 +53,6 @@ def test_idle_connections_do_not_block_attachment(network_of: Start) -> None:
     assert max(took) < 5.0
 
 
-ARBITERS: Final = {"fastpass": 2, "capton": 1, "hyline": 1, "fastpod": 1}
 HOLD_BACK: Final = (
     *("dcpim", "phost", "pfabric", "fastpass", "homa", "sird"),
     *("tcp", "dctcp", "pias", "hyline", "capton", "fastpod"),

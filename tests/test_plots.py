@@ -24,6 +24,7 @@ from rampmeter.plots.time import average_neighbours
 from rampmeter.results.slowdown import Group, series_of_groups, slowdown_groups
 
 from .conftest import FIG3, write_results
+from .drawings import lines
 
 
 @pytest.fixture(autouse=True)
@@ -42,13 +43,6 @@ def marks(figure: Figure) -> list[Line2D]:
 def heights(figure: Figure) -> dict[str, list[float]]:
     return {
         str(m.get_label()): [float(y) for y in np.asarray(m.get_ydata())] for m in marks(figure)
-    }
-
-
-def lines(figure: Figure) -> dict[str, list[tuple[float, float]]]:
-    return {
-        str(line.get_label()): [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
-        for line in figure.axes[0].get_lines()
     }
 
 
@@ -175,8 +169,8 @@ def test_lines_by_load_are_in_order_of_load() -> None:
 def test_points_without_a_verdict_are_grey_and_in_the_legend() -> None:
     points = [plots.Point(1, 0.8), plots.Point(2, 0.84, is_undecided=True)]
     series = plots.GroupSeries("measured", [1.5, 2.0], [None, None], undecided=frozenset([1]))
-    pair = plots.OperatingPoint("one, 2 us", 0.5, 20.0, is_undecided=True)
-    trade = plots.Tradeoff("one, two", 0.5, 20.0, is_undecided=True)
+    pair = plots.OperatingPoint("2 us", 0.5, 20.0, is_undecided=True, series="one")
+    trade = plots.Tradeoff("one", 0.5, 20.0, is_undecided=True, series="two")
     for figure in (
         plots.by_load([plots.Line("r = 4", points)], y_label="Load"),
         plots.curves([plots.Line("r = 4", points)], x_label="r", y_label="Load"),

@@ -7,8 +7,7 @@ import pytest
 
 from rampmeter.hosts import Port, Ticket
 from tests import nodes
-from tests.nodes import TIMEOUT, Network, Start, needs_rampd, number_of, outcome, text
-from tests.test_node_limits import ARBITERS
+from tests.nodes import ARBITERS, TIMEOUT, Network, Start, needs_rampd, number_of, outcome, text
 from tools.hosts.stress import TRANSPORTS
 
 pytestmark = [

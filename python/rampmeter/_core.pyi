@@ -83,6 +83,11 @@ class _LocatedError:
     column: int | None
     """The column in the line, from 1."""
     _source: str | None
+    _name: str | None
+    _names: list[str] | None
+    _missing: str | None
+    _before: str | None
+    _after: str | None
 
 class PlanError(_LocatedError, ValueError):
     """A plan, another input file, an option or an argument that cannot be used.

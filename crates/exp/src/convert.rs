@@ -12,6 +12,7 @@ use rampmeter_workload::trace::{
 };
 use thiserror::Error;
 
+use crate::error::Problem;
 use crate::topology::names::sample;
 use crate::topology::{self, ImportedTopology};
 
@@ -75,6 +76,12 @@ pub enum ConvertError {
     Target(String),
 }
 
+impl ConvertError {
+    fn of_topology(problem: Problem) -> Self {
+        Self::Topology(problem.to_string())
+    }
+}
+
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConvertedFile {
@@ -106,7 +113,7 @@ pub fn convert(
     }
     let mut options = options.clone();
     let imported =
-        topology.map(topology::read_or_plan).transpose().map_err(ConvertError::Topology)?;
+        topology.map(topology::read_or_plan).transpose().map_err(ConvertError::of_topology)?;
     if let Some(imported) = &imported {
         options.hosts = Some(imported.host_names());
     }
@@ -257,7 +264,7 @@ fn convert_topology(source: &Path, target: &Path) -> Result<ConvertedFile, Conve
                 format: format.name(),
                 target: target.display().to_string(),
             },
-            _ => ConvertError::Topology(error),
+            _ => ConvertError::of_topology(error),
         })?;
     built(source, &imported)?;
     let text = imported.to_toml().map_err(ConvertError::Topology)?;

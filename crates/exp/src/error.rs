@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use rampmeter_metrics::TableError;
-use rampmeter_proto::keys::BadKey;
+use rampmeter_proto::keys::{BadKey, Choice};
 use rampmeter_workload::size::NAMES;
 use rampmeter_workload::{SizeError, TraceError, WorkloadError};
 use thiserror::Error;
@@ -85,6 +85,17 @@ pub enum Problem {
     },
     /// A value of a file that the plan names.
     InFile(Box<FileProblem>),
+    /// A value that is none of a list of names.
+    Unlisted(Box<UnlistedName>),
+    /// A name that the decoder of TOML does not know, or a key that it lacks.
+    Decoder(Box<DecoderProblem>),
+    /// A message that contains an error of the operating system.
+    System {
+        /// The message.
+        message: String,
+        /// The message without the number of the error.
+        reason: String,
+    },
     /// A file that cannot be read, and why.
     Unreadable {
         /// The file.
@@ -107,7 +118,111 @@ pub struct FileProblem {
     pub got: String,
 }
 
+/// A value that is none of a list of names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnlistedName {
+    /// The names that are allowed.
+    pub names: Vec<String>,
+    /// The name that is there.
+    pub name: String,
+    /// The value that is there, as the plan has it: quoted if it is a text.
+    pub got: String,
+}
+
+impl UnlistedName {
+    /// Returns the values that are allowed.
+    pub fn expected(&self) -> String {
+        format!("one of {}", self.names.join(", "))
+    }
+}
+
+/// A problem that the decoder of TOML found, with the parts of its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecoderProblem {
+    /// The message of the decoder.
+    pub message: String,
+    /// The name that is unknown, or the key that is missing.
+    pub cause: DecoderCause,
+    /// The place in another file than the plan, with a colon and a space. May be empty.
+    pub before: String,
+    /// A note about that file, which begins with a space. May be empty.
+    pub after: String,
+}
+
+/// The name that the decoder rejected or lacked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DecoderCause {
+    /// A name that is not one of `names`. Without names, none is allowed.
+    Unknown {
+        /// The name that is there.
+        name: String,
+        /// The names that are allowed.
+        names: Vec<String>,
+    },
+    /// A key that its table lacks.
+    Missing {
+        /// The key.
+        key: String,
+    },
+}
+
+impl DecoderProblem {
+    /// Returns the values that are allowed, in the words of other errors.
+    pub fn expected(&self) -> String {
+        match &self.cause {
+            DecoderCause::Unknown { names, .. } if names.is_empty() => "no key".to_owned(),
+            DecoderCause::Unknown { names, .. } => format!("one of {}", names.join(", ")),
+            DecoderCause::Missing { .. } => "this key".to_owned(),
+        }
+    }
+
+    /// Returns the value that is there, in the words of other errors.
+    pub fn got(&self) -> &str {
+        match &self.cause {
+            DecoderCause::Unknown { name, .. } if name.is_empty() => "an empty name",
+            DecoderCause::Unknown { name, .. } => name,
+            DecoderCause::Missing { .. } => "none",
+        }
+    }
+}
+
 impl Problem {
+    /// Returns the problem of a message that may contain an error of the operating system.
+    pub(crate) fn system(message: String) -> Self {
+        let Some((before, rest)) = message.split_once(OS_ERROR) else {
+            return Self::Other(message);
+        };
+        let after = rest.split_once(')').map_or("", |(_, after)| after);
+        let reason = format!("{before}{after}");
+        Self::System { message, reason }
+    }
+
+    /// Returns the problem with its place in another file than the plan.
+    pub(crate) fn at(self, place: impl fmt::Display) -> Self {
+        match self {
+            Self::Decoder(mut problem) => {
+                problem.before = format!("{place}: {}", problem.before);
+                Self::Decoder(problem)
+            }
+            Self::System { message, reason } => {
+                let [message, reason] = [message, reason].map(|text| format!("{place}: {text}"));
+                Self::System { message, reason }
+            }
+            other => Self::Other(format!("{place}: {other}")),
+        }
+    }
+
+    /// Returns the problem with a note about the file at its end.
+    pub(crate) fn with_note(self, note: &str) -> Self {
+        match self {
+            Self::Decoder(mut problem) => {
+                problem.after += note;
+                Self::Decoder(problem)
+            }
+            other => Self::Other(format!("{other}{note}")),
+        }
+    }
+
     pub(crate) fn in_file(place: String, expected: impl ToString, got: impl ToString) -> Self {
         let (expected, got) = (expected.to_string(), got.to_string());
         Self::InFile(Box::new(FileProblem { place, expected, got }))
@@ -122,6 +237,8 @@ impl Problem {
                 let FileProblem { place, expected, got } = *problem;
                 Self::in_file(format!("{file}: {place}"), expected, got)
             }
+            Self::Unlisted(name) => Self::in_file(file.to_string(), name.expected(), name.got),
+            Self::Decoder(_) | Self::System { .. } => self.at(file),
             Self::Unreadable { .. } => self,
             Self::Other(message) => Self::Other(format!("{file}: {message}")),
         }
@@ -136,9 +253,29 @@ impl fmt::Display for Problem {
                 let FileProblem { place, expected, got } = &**problem;
                 write!(f, "{place}: expected {expected}, got {got}")
             }
+            Self::Unlisted(name) => {
+                write!(f, "expected {}, got {}", name.expected(), name.got)
+            }
+            Self::Decoder(problem) => {
+                let DecoderProblem { message, before, after, .. } = &**problem;
+                write!(f, "{before}{message}{after}")
+            }
+            Self::System { message, .. } => f.write_str(message),
             Self::Unreadable { file, got } => write!(f, "{file}: expected {READABLE}, got {got}"),
             Self::Other(message) => f.write_str(message),
         }
+    }
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Self {
+        Self::Other(message)
+    }
+}
+
+impl From<&str> for Problem {
+    fn from(message: &str) -> Self {
+        Self::Other(message.to_owned())
     }
 }
 
@@ -153,31 +290,53 @@ pub struct SourceLocation {
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.origin.is_empty() {
-            write!(f, "{}: ", self.origin)?;
-        }
-        match self.place.as_deref() {
-            Some(SourceLocation { line, column: Some((column, _)) }) => {
-                write!(f, "line {line}, column {column}: ")?;
-            }
-            Some(SourceLocation { line, column: None }) => write!(f, "line {line}: ")?,
-            None => {}
-        }
-        if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
-        }
-        write!(f, "{}", self.problem)?;
-        match self.place.as_deref() {
-            Some(SourceLocation { column: Some((_, text)), .. }) if !text.is_empty() => {
-                write!(f, " (at: {text})")?;
-            }
-            _ => {}
-        }
-        Ok(())
+        write!(f, "{}{}{}", self.before(), self.problem, self.after())
     }
 }
 
 impl PlanError {
+    /// Returns the place of the error, with a colon and a space; empty if it has none.
+    fn before(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.origin.is_empty() {
+            parts.push(self.origin.clone());
+        }
+        match self.place.as_deref() {
+            Some(SourceLocation { line, column: Some((column, _)) }) => {
+                parts.push(format!("line {line}, column {column}"));
+            }
+            Some(SourceLocation { line, column: None }) => parts.push(format!("line {line}")),
+            None => {}
+        }
+        if !self.key.is_empty() {
+            parts.push(self.key.clone());
+        }
+        parts.into_iter().map(|part| part + ": ").collect()
+    }
+
+    /// Returns the text of the line, if the error has it.
+    fn after(&self) -> String {
+        match self.place.as_deref() {
+            Some(SourceLocation { column: Some((_, text)), .. }) if !text.is_empty() => {
+                format!(" (at: {text})")
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the error of another file than the plan as a problem of the plan.
+    pub(crate) fn into_problem(self) -> Problem {
+        match self.problem {
+            Problem::Decoder(mut problem) => {
+                let error = Self { problem: Problem::Other(String::new()), ..self };
+                problem.before.insert_str(0, &error.before());
+                problem.after += &error.after();
+                Problem::Decoder(problem)
+            }
+            _ => Problem::Other(self.to_string()),
+        }
+    }
+
     /// Returns the error of a value of the plan `origin`.
     pub(crate) fn value(origin: &str, key: &str, problem: Problem) -> Self {
         let code = match problem {
@@ -189,8 +348,15 @@ impl PlanError {
 
     /// Returns the error of a key of the transport.
     pub(crate) fn of_transport(origin: &str, bad: BadKey) -> Self {
-        let BadKey { key, expected, got } = bad;
-        Self::value(origin, &key_of(&key), Problem::Unexpected { expected, got })
+        let BadKey { key, expected, got, choice } = bad;
+        let problem = match choice {
+            Some(choice) => {
+                let Choice { names, name } = *choice;
+                Problem::Unlisted(Box::new(UnlistedName { names, name, got }))
+            }
+            None => Problem::Unexpected { expected, got },
+        };
+        Self::value(origin, &key_of(&key), problem)
     }
 
     /// Returns the error of the plan's workload.
@@ -212,8 +378,9 @@ fn of_sizes(error: SizeError) -> Problem {
         SizeError::Point { place, expected, got } => Problem::in_file(place, expected, got),
         SizeError::Read { file, source } => unreadable(file, &source),
         SizeError::UnknownName { got } => {
-            let expected = format!("one of {}", NAMES.join(", "));
-            Problem::Unexpected { expected, got: format!("\"{got}\"") }
+            let names = NAMES.map(str::to_owned).to_vec();
+            let quoted = format!("\"{got}\"");
+            Problem::Unlisted(Box::new(UnlistedName { names, name: got, got: quoted }))
         }
         other => Problem::Other(other.to_string()),
     }
@@ -231,14 +398,17 @@ fn of_trace(error: TraceError) -> Problem {
         TraceError::Field { file, place, field, expected, got } => {
             Problem::in_file(format!("{file}:{place}: {field}"), expected, got)
         }
-        other => Problem::Other(other.to_string()),
+        other => Problem::system(other.to_string()),
     }
 }
+
+/// Begins the number of an error of the operating system, which the standard library appends.
+const OS_ERROR: &str = " (os error ";
 
 /// Returns the problem of a file that cannot be read.
 pub(crate) fn unreadable(file: String, error: &std::io::Error) -> Problem {
     let reason = error.to_string();
-    let got = reason.split_once(" (os error ").map_or(&*reason, |(text, _)| text);
+    let got = reason.split_once(OS_ERROR).map_or(&*reason, |(text, _)| text);
     Problem::Unreadable { file, got: got.to_owned() }
 }
 

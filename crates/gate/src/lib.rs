@@ -27,7 +27,7 @@ mod region;
 
 pub use gate::{close_gate, gate_pair, open_gate};
 pub use note::{ConnectionAddresses, NOTE_LEN, SlotNote};
-pub use region::{BurstOrder, BurstPermission, Region, SLOTS, Settings, Slot};
+pub use region::{Activity, BurstOrder, BurstPermission, Region, SLOTS, Settings, Slot};
 
 /// Default path of the agent's socket.
 pub const SOCKET: &str = "/run/rampd/capton.sock";

@@ -109,6 +109,15 @@ impl BurstOrder {
     }
 }
 
+/// Numbers that change whenever a program acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// Bytes that the kernel has accepted.
+    pub written_bytes: u64,
+    /// Calls of the program.
+    pub calls: u64,
+}
+
 /// State that a connection and its agent share.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<'a>(&'a [AtomicU64]);
@@ -270,8 +279,8 @@ impl Slot<'_> {
     }
 
     /// Returns numbers that change whenever the program acts: bytes written and calls made.
-    pub fn activity(&self) -> (u64, u64) {
-        (self.0[5].load(SeqCst), self.0[6].load(SeqCst))
+    pub fn activity(&self) -> Activity {
+        Activity { written_bytes: self.0[5].load(SeqCst), calls: self.0[6].load(SeqCst) }
     }
 
     /// Counts a call.

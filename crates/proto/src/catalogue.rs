@@ -155,9 +155,7 @@ pub fn unknown(name: &str, lower: Option<&str>, names: &[&str], lowers: &[&str])
         Some(lower) if names.contains(&name) => {
             BadKey::new("best-effort.name", lowers.join(" or "), format!("{lower:?}"))
         }
-        Some(_) | None => {
-            BadKey::new("name", format!("one of {}", names.join(", ")), format!("{name:?}"))
-        }
+        Some(_) | None => BadKey::unlisted("name", names, name, format!("{name:?}")),
     }
 }
 

@@ -8,11 +8,11 @@ use rampmeter_types::envelope::TransportId;
 use rampmeter_types::fabric::{FabricNeeds, Racks, RegularPaths};
 use rampmeter_types::wire::Formats;
 use rampmeter_types::{
-    Bytes, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Span, Stage, Transport, Wiring,
+    Bytes, DuplexRates, FabricFacts, NodeId, Pairs, Rate, RoundTrip, Segmentation, Span, Stage,
+    Transport, Wiring,
 };
 
 use crate::keys::{BadKey, Keys};
-use crate::toolkit::Segmentation;
 
 /// A transport: a [`Transport`] with a name in plans, results and documents.
 ///
@@ -382,13 +382,13 @@ impl Site {
     }
 
     /// Returns the rates at which a host sends and receives by all its links.
-    pub fn host_rates(&self, host: u32) -> (Rate, Rate) {
+    pub fn host_rates(&self, host: u32) -> DuplexRates {
         let host = NodeId::new(host);
         match &self.deployment {
             Deployment::Network(Network { pairs, .. }) => {
-                (pairs.tx_rate(host), pairs.rx_rate(host))
+                DuplexRates { tx: pairs.tx_rate(host), rx: pairs.rx_rate(host) }
             }
-            Deployment::Hosts { .. } => (self.facts.access_rate, self.facts.access_rate),
+            Deployment::Hosts { .. } => DuplexRates::equal(self.facts.access_rate),
         }
     }
 

@@ -14,13 +14,13 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyBaseException, PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE, RunError,
-    ValidPlan, Warning, catch_violation,
+    DecoderCause, InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE,
+    RunError, ValidPlan, Warning, catch_violation,
 };
 use rampmeter_metrics::SampleOrder;
 use rampmeter_types::quantity::Unit;
@@ -98,17 +98,18 @@ fn plan_error(error: impl ToString) -> PyErr {
 }
 
 /// The attributes of `PlanError` and `ResultError`; `None` if an error does not have one.
-const ATTRIBUTES: [&str; 9] =
-    ["code", "file", "key", "problem", "expected", "got", "line", "column", "_source"];
+const ATTRIBUTES: [&str; 14] = [
+    "code", "file", "key", "problem", "expected", "got", "line", "column", "_source", "_name",
+    "_names", "_missing", "_before", "_after",
+];
 
 /// Returns an error of Python that has the parts of a plan's error as attributes.
 fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
     let raised = PlanError::new_err(error.to_string());
-    let (expected, got) = match &error.problem {
-        Problem::Unexpected { expected, got } => (Some(&**expected), Some(&**got)),
-        Problem::InFile(problem) => (Some(&*problem.expected), Some(&*problem.got)),
-        Problem::Unreadable { got, .. } => (Some(READABLE), Some(&**got)),
-        Problem::Other(_) => (None, None),
+    let (expected, got) = expected_and_got(&error.problem).unzip();
+    let text = match &error.problem {
+        Problem::System { reason, .. } => reason.clone(),
+        problem => problem.to_string(),
     };
     let line = error.place.as_ref().map(|place| place.line);
     let column = error.place.as_ref().and_then(|place| place.column.as_ref());
@@ -116,14 +117,49 @@ fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
         let value = raised.value(py);
         value.setattr("code", error.code.name())?;
         value.setattr("key", &error.key)?;
-        value.setattr("problem", error.problem.to_string())?;
+        value.setattr("problem", text)?;
         value.setattr("expected", expected)?;
         value.setattr("got", got)?;
         value.setattr("line", line)?;
         value.setattr("column", column.map(|(column, _)| *column))?;
-        value.setattr("_source", column.map(|(_, text)| text))
+        value.setattr("_source", column.map(|(_, text)| text))?;
+        set_names(value, &error.problem)
     });
     set.map_or_else(|error| error, |()| raised)
+}
+
+/// Returns the values that are allowed and the one that is there.
+fn expected_and_got(problem: &Problem) -> Option<(String, &str)> {
+    match problem {
+        Problem::Unexpected { expected, got } => Some((expected.clone(), got)),
+        Problem::InFile(problem) => Some((problem.expected.clone(), &problem.got)),
+        Problem::Unreadable { got, .. } => Some((READABLE.to_owned(), got)),
+        Problem::Unlisted(name) => Some((name.expected(), &name.got)),
+        Problem::Decoder(problem) => Some((problem.expected(), problem.got())),
+        Problem::System { .. } | Problem::Other(_) => None,
+    }
+}
+
+/// Sets the attributes from which `rampmeter.text.decoder_errors` names the nearest name.
+fn set_names(error: &Bound<'_, PyBaseException>, problem: &Problem) -> PyResult<()> {
+    match problem {
+        Problem::Unlisted(unlisted) => {
+            error.setattr("_name", &unlisted.name)?;
+            error.setattr("_names", &unlisted.names)
+        }
+        Problem::Decoder(problem) => {
+            error.setattr("_before", &problem.before)?;
+            error.setattr("_after", &problem.after)?;
+            match &problem.cause {
+                DecoderCause::Unknown { name, names } => {
+                    error.setattr("_name", name)?;
+                    error.setattr("_names", names)
+                }
+                DecoderCause::Missing { key } => error.setattr("_missing", key),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {

@@ -9,7 +9,9 @@ use prometheus_client::metrics::counter::{ConstCounter, Counter};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::{Registry, Unit};
-use rampmeter_runtime::{Applications, Datapath, Node, PeerView, RailState, RailView, Setting};
+use rampmeter_runtime::{
+    Applications, Datapath, MessageCounts, Node, PeerView, RailState, RailView, Setting,
+};
 use rampmeter_types::{Endpoint, Span, Time};
 use tracing::{info, warn};
 
@@ -290,11 +292,11 @@ fn text(view: &NodeView, node: &str) -> String {
         let help = format!("Counted by the transport: {}", name.replace('_', " "));
         registry.register(format!("transport_{name}"), help, ConstCounter::new(value));
     }
-    let (sending, waiting, arriving) = view.messages;
+    let MessageCounts { sending, queued, receiving } = view.messages;
     let gauges = [
         ("messages_sending", "Messages being sent", sending),
-        ("messages_queued", "Messages queued for receivers that have not responded", waiting),
-        ("messages_receiving", "Messages being received", arriving),
+        ("messages_queued", "Messages queued for receivers that have not responded", queued),
+        ("messages_receiving", "Messages being received", receiving),
         ("peers_responsive", "Peers that have responded", view.peers_known),
     ];
     for (name, help, value) in gauges {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rampmeter_proto::Catalogue;
 use rampmeter_ring::Listener;
-use rampmeter_runtime::{PeerView, RailState, RailView};
+use rampmeter_runtime::{MessageCounts, PeerView, RailState, RailView};
 use rampmeter_types::Time;
 use rustix::net::SocketType;
 use serde::{Deserialize, Serialize};
@@ -224,7 +224,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
         |&(service, sending, receiving): &(u16, u32, u32)| Service { service, sending, receiving };
     let counters = stats.entries().map(|(name, _, value)| (name.to_owned(), value));
     let of_transport = view.transport.iter().map(|(name, n)| (format!("transport_{name}"), *n));
-    let (sending, queued, receiving) = view.messages;
+    let MessageCounts { sending, queued, receiving } = view.messages;
     Status {
         node: setup.id.get(),
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),

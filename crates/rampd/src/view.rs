@@ -1,6 +1,6 @@
 //! Snapshot of a node for its status and metrics.
 
-use rampmeter_runtime::{NodeStats, PeerView, RailView};
+use rampmeter_runtime::{MessageCounts, NodeStats, PeerView, RailView};
 use rampmeter_types::NodeId;
 
 /// Snapshot of a node.
@@ -9,7 +9,7 @@ pub(crate) struct NodeView {
     pub(crate) stats: NodeStats,
     /// Numbers of messages that are being sent, that are queued for their receivers, and that
     /// arrive.
-    pub(crate) messages: (usize, usize, usize),
+    pub(crate) messages: MessageCounts,
     pub(super) peers_known: usize,
     /// Counters of the transport, by name.
     pub(crate) transport: Vec<(&'static str, u64)>,

@@ -43,4 +43,4 @@ pub use liveness::{RailState, RailView};
 pub use node::{Node, NodeConfig};
 pub use peer::PeerView;
 pub use rampmeter_types::envelope as wire;
-pub use stats::NodeStats;
+pub use stats::{MessageCounts, NodeStats};

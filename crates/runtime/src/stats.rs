@@ -1,5 +1,16 @@
 //! Counters of a node.
 
+/// Numbers of messages of a node by their state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageCounts {
+    /// Messages that are being sent.
+    pub sending: usize,
+    /// Messages that are queued until their receivers respond.
+    pub queued: usize,
+    /// Messages that are arriving.
+    pub receiving: usize,
+}
+
 /// Counters of a node since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeStats {

@@ -7,7 +7,7 @@ use rampmeter_proto::registered::{self, Assumptions, Network, Site, SlowerLink};
 use rampmeter_sim::{FabricConfig, NetworkShape, Switching, Topology, TopologySpec, topologies};
 use rampmeter_types::fabric::{FabricNeeds, Forwarding, Need};
 use rampmeter_types::{
-    Bytes, FabricFacts, NodeId, Observation, Protocol, Purpose, Rate, Rng, Span, Time,
+    Bytes, FabricFacts, NodeId, Observation, Protocol, Purpose, Rate, RateRange, Rng, Span, Time,
 };
 
 /// Returns a leaf-spine network of hosts at 100 Gbit/s with the delays of the dcPIM study.
@@ -96,11 +96,11 @@ impl<T: RegisteredTransport> TestNetwork<T> {
         let slower = slower.map(|number| topology.links()[number as usize]);
         let slow_link = slower.map(|link| SlowerLink {
             name: format!("{}-{}", link.a, link.b),
-            rate: link.rates().0,
+            rate: link.rates().slowest,
         });
         let topology = topology.with_arbiters(&needs.arbiters);
         let is_narrow = topology.bisection_share() < 1.0;
-        let (slowest, fastest) = topology.arbiter_rates();
+        let RateRange { slowest, fastest } = topology.arbiter_rates();
         let (racks, paths) = (topology.rack_uplinks(), topology.regular_paths());
         let fabric = fabric(&needs);
         let cut_through = match fabric.switching {

@@ -24,6 +24,7 @@ pub mod id;
 pub mod packet;
 mod pairs;
 pub mod quantity;
+mod rates;
 pub mod rng;
 pub mod segmentation;
 mod source_route;
@@ -41,6 +42,7 @@ pub use endpoint::{
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};
 pub use pairs::{HostLink, Pairs, Planes, RoundTrip, RoundTrips};
+pub use rates::{DuplexRates, RateRange};
 pub use rng::{Purpose, Rng};
 pub use segmentation::{OutgoingMessage, Padding, Segmentation};
 pub use source_route::SourceRoute;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::NodeId;
+use crate::rates::DuplexRates;
 use crate::units::{Rate, Span};
 
 /// The link between a host and a switch.
@@ -219,7 +220,10 @@ impl Pairs {
             part_of_pairs.extend(reaching.iter().map(part));
             let rates = |links: &&Vec<usize>| {
                 let of = || links.iter().map(|&link| own[link]);
-                (sum(of().map(|link| link.tx_rate)), sum(of().map(|link| link.rx_rate)))
+                DuplexRates {
+                    tx: sum(of().map(|link| link.tx_rate)),
+                    rx: sum(of().map(|link| link.rx_rate)),
+                }
             };
             parts.push(distinct.iter().map(rates).collect());
             links.push(plane_of_link.iter().copied().zip(own.iter().copied()).collect());
@@ -253,7 +257,7 @@ pub struct Planes {
     /// The part of the plane of each pair of kinds, row by row; `None` if it is the whole plane.
     part_of_pairs: Vec<Option<u16>>,
     /// Rates at which hosts of each kind send and receive by their parts of planes.
-    parts: Vec<Vec<(Rate, Rate)>>,
+    parts: Vec<Vec<DuplexRates>>,
 }
 
 impl Planes {
@@ -263,7 +267,7 @@ impl Planes {
     }
 
     /// Returns the rates at which a host sends and receives by each part of its planes.
-    pub fn parts(&self, host: NodeId) -> &[(Rate, Rate)] {
+    pub fn parts(&self, host: NodeId) -> &[DuplexRates] {
         &self.parts[self.kind_of_host[host.idx()] as usize]
     }
 
@@ -296,12 +300,13 @@ impl Planes {
     }
 
     /// Returns the rates at which a host sends and receives by the links of a plane.
-    pub fn rates(&self, host: NodeId, plane: usize) -> (Rate, Rate) {
+    pub fn rates(&self, host: NodeId, plane: usize) -> DuplexRates {
         let of_plane = || {
             let links = self.links_of(host).iter();
             links.filter(move |(of, _)| usize::from(*of) == plane).map(|(_, link)| link)
         };
-        (sum(of_plane().map(|link| link.tx_rate)), sum(of_plane().map(|link| link.rx_rate)))
+        let tx = sum(of_plane().map(|link| link.tx_rate));
+        DuplexRates { tx, rx: sum(of_plane().map(|link| link.rx_rate)) }
     }
 
     fn links_of(&self, host: NodeId) -> &[(u8, HostLink)] {
@@ -380,7 +385,7 @@ mod tests {
             [Some(0), Some(1), None]
         );
         let fast = Rate::from_gbps(400);
-        assert_eq!(planes.rates(node(0), 0), (fast, fast));
+        assert_eq!(planes.rates(node(0), 0), DuplexRates::equal(fast));
     }
 
     /// A host at switches 0 and 1 reaches one peer by each, and a third by both.

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::rates::RateRange;
 use crate::units::{Rate, Span};
 
 /// One end of a link.
@@ -58,8 +59,9 @@ impl Link {
     }
 
     /// Returns the rates of the slower and of the faster direction.
-    pub fn rates(&self) -> (Rate, Rate) {
-        (self.rate.min(self.rate_back), self.rate.max(self.rate_back))
+    pub fn rates(&self) -> RateRange {
+        let (rate, back) = (self.rate, self.rate_back);
+        RateRange { slowest: rate.min(back), fastest: rate.max(back) }
     }
 
     /// Returns the link with its ends in order: hosts before arbiters before switches.
@@ -182,10 +184,10 @@ impl Wiring {
     ///
     /// # Panics
     /// If there is no link.
-    pub fn rates(&self) -> (Rate, Rate) {
+    pub fn rates(&self) -> RateRange {
         let rates = || self.links.iter().flat_map(|link| [link.rate, link.rate_back]);
-        let least = rates().min().expect("a network has links");
-        (least, rates().max().unwrap_or(least))
+        let slowest = rates().min().expect("a network has links");
+        RateRange { slowest, fastest: rates().max().unwrap_or(slowest) }
     }
 
     /// Returns the switch that `host` is attached to: its rack.

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from rampmeter import _core
 from rampmeter.text.numbers import NONE, number
+from rampmeter.text.text_table import joined
 
 LEVEL: Final = 0.95
 """Share of intervals that contain the true mean."""
@@ -45,9 +46,13 @@ class Interval(NamedTuple):
 
     def text(self, places: int = 3) -> str:
         """Returns the mean and its half width, or a dash if there is no mean."""
+        return joined(*self.texts(places))
+
+    def texts(self, places: int = 3) -> tuple[str, str]:
+        """Returns the mean, or a dash if there is none, and its half width, which may be empty."""
         if self.ci is None or math.isnan(self.mean):
-            return number(self.mean, places) if self.n else NONE
-        return f"{number(self.mean, places)} ± {number(self.ci, places)}"
+            return (number(self.mean, places) if self.n else NONE), ""
+        return number(self.mean, places), number(self.ci, places)
 
     @property
     def relative(self) -> float | None:

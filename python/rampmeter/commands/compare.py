@@ -138,8 +138,7 @@ def join_transports(cautions: Iterable[Caution]) -> list[Caution]:
     """Returns warnings for readers: one that several transports have once, with their names."""
     alike: dict[tuple[str, str], list[Caution]] = {}
     for caution in cautions:
-        text = caution.removeprefix(f"{caution.values.get('transport')}: ")
-        alike.setdefault((caution.code, text), []).append(caution)
+        alike.setdefault((caution.code, caution.sentence), []).append(caution)
     return [
         Caution(
             f"{', '.join(str(one.values['transport']) for one in of)}: {text}", code, of[0].values

@@ -34,6 +34,8 @@ SHOWN_OF_CHAIN: Final = 4
 """Causes of a chain that are named; `--json` has all."""
 SHOWN_BLOCKERS: Final = 3
 """Flows that used the link, named in a line; `--json` has all."""
+PERMISSION: Final = ("permission", "permission-in-flight")
+"""Causes that have a stage of the transport."""
 ALONE: Final = ("serialisation", "propagation", "switching")
 """Causes of the time of a flow that is alone in the network."""
 EXPLAINED_MIN: Final = 0.01
@@ -223,7 +225,7 @@ def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
         return
     delays: dict[tuple[str, str], float] = defaultdict(float)
     for part in avoidable:
-        stage = part.stage if part.cause.startswith("permission") else ""
+        stage = part.stage if part.cause in PERMISSION else ""
         delays[part.cause, stage] += part.time_us
     cause, stage = longest = max(delays, key=lambda delay: delays[delay])
     share = f"{delays[longest] / flow.fct_us:.0%}".replace("%", " %")
@@ -261,7 +263,7 @@ def _wait_for_flows(flow: FlowCauses, blame: Blame) -> Iterator[str]:
     )
     times: dict[str, float] = defaultdict(float)
     for (cause, stage, _), time in chain.parts.items():
-        times[cause_name(cause, stage if cause.startswith("permission") else "")] += time
+        times[cause_name(cause, stage if cause in PERMISSION else "")] += time
     shares = [
         f"{time / chain.time_us:.0%}".replace("%", f"{HARD_SPACE}% ") + name
         for name, time in sorted(times.items(), key=lambda item: -item[1])[:SHOWN_OF_CHAIN]

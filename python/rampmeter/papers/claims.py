@@ -44,6 +44,8 @@ class ClaimRow:
     """True if the values meet the claim, for any number of flows; `None` if a run is missing."""
     nearest: NearestRun | None = None
     """The run by which a claim about any of its runs is judged, if one has values of all seeds."""
+    lack: str = ""
+    """The flows of the first run with fewer than it needs, and those that it needs."""
 
     @property
     def n_seeds(self) -> int:
@@ -106,24 +108,28 @@ def claim_rows(figure: Figure, rows: Sequence[ValueRow], basis: Basis) -> list[C
         cells = tuple(measured.get(cell) for cell in claim.cells)
         by_seed = _by_seed(claim, cells)
         nearest = _nearest(claim, cells, basis.seeds)
-        is_met = None
+        is_met, lack = None, ""
         if any(cell.run in basis.left_out for cell in claim.cells):
             verdict, reason = _not_judged(basis.why_left_out())
         else:
             verdict, reason = judge_claim(claim, cells, basis.seeds)
             is_met = verdict == "match"
-            if lack := _fewer_flows(figure, claim, basis):
-                verdict, reason = FEWER_FLOWS, lack
-        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, is_met, nearest))
+            name, lack = _fewer_flows(figure, claim, basis)
+            if lack:
+                verdict, reason = FEWER_FLOWS, f"{name}: {lack}"
+        lines.append(ClaimRow(claim, cells, by_seed, verdict, reason, is_met, nearest, lack))
     return lines
 
 
-def _fewer_flows(figure: Figure, claim: Claim, basis: Basis) -> str:
-    """Describes the first run of a claim with fewer flows than published; empty without one."""
+def _fewer_flows(figure: Figure, claim: Claim, basis: Basis) -> tuple[str, str]:
+    """Returns the name of a claim's first run with fewer flows than published, and its flows.
+
+    Both are empty without such a run.
+    """
     for cell in claim.cells:
         if lack := basis.fewer_flows(figure, cell.run, claim.published_flows):
-            return f"{_name(cell)}: {lack}"
-    return ""
+            return _name(cell), lack
+    return "", ""
 
 
 def judge_claim(

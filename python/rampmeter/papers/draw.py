@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rampmeter import plots
 from rampmeter.papers.draw_series import draw_series
 from rampmeter.papers.figure import Figure, SubFigure
-from rampmeter.papers.label import load, workload
+from rampmeter.papers.label import load, name_parts, workload
 from rampmeter.papers.metrics import METRICS, Metric
 from rampmeter.papers.pareto import LeastBound
 from rampmeter.papers.series import Series
@@ -26,6 +26,8 @@ WHISKERS: dict[Metric, Metric] = {
 EXPECTED = "expected"
 MEASURED = "measured"
 VARIANT = "measured, paper preset"
+SHORT_NAMES = {EXPECTED: EXPECTED, MEASURED: "", VARIANT: "paper preset"}
+"""Names of values after the name of a run. Values without a name are measured."""
 
 
 def draw(
@@ -93,16 +95,15 @@ def _tradeoffs(
     figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]
 ) -> "list[plots.Tradeoff]":
     """Returns the sustained load and the bound of each run."""
-    return [
-        plots.Tradeoff(
-            workload(figure, row.cell.run),
-            load(figure, panel, row.cell.run),
-            row.measured.mean,
-            row.is_undecided,
-        )
-        for row in rows
-        if row.measured is not None
-    ]
+    points = []
+    for row in rows:
+        if row.measured is not None:
+            name, series = name_parts(figure, row.cell.run)
+            at = load(figure, panel, row.cell.run)
+            points.append(
+                plots.Tradeoff(name, at, row.measured.mean, row.is_undecided, series=series)
+            )
+    return points
 
 
 def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: str) -> "Drawing":
@@ -134,22 +135,25 @@ def _by_load(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow], title: 
 
 
 def _operating_points(figure: Figure, rows: Sequence[ValueRow]) -> "list[plots.OperatingPoint]":
-    """Returns the tail and the spinner's share of each run. Lines join runs that share the words
-    before a comma."""
+    """Returns the tail and the spinner's share of each run."""
     measured = {(r.cell.run, r.cell.metric): r.measured.mean for r in rows if r.measured}
     published = {r.cell.run: r.fact.expected for r in rows if r.fact}
     undecided = {r.cell.run for r in rows if r.is_undecided}
-    return [
-        plots.OperatingPoint(
-            workload(figure, run),
-            measured[run, "spinner-share"],
-            measured[run, "tail-us"],
-            published.get(run),
-            is_undecided=run in undecided,
-        )
-        for run in dict.fromkeys(row.cell.run for row in rows)
-        if (run, "spinner-share") in measured
-    ]
+    points = []
+    for run in dict.fromkeys(row.cell.run for row in rows):
+        if (run, "spinner-share") in measured:
+            series, name = name_parts(figure, run)
+            points.append(
+                plots.OperatingPoint(
+                    name,
+                    measured[run, "spinner-share"],
+                    measured[run, "tail-us"],
+                    published.get(run),
+                    is_undecided=run in undecided,
+                    series=series,
+                )
+            )
+    return points
 
 
 def _by_size(
@@ -161,9 +165,7 @@ def _by_size(
         for one in _series(rows, [(run, idx) for idx in range(len(panel.labels))]):
             name = one.name
             if len(panel.runs) > 1:
-                # Values are measured unless their name states otherwise.
-                what = one.name.removeprefix(MEASURED).removeprefix(", ")
-                name = ", ".join(filter(None, [workload(figure, run), what]))
+                name = ", ".join(filter(None, [workload(figure, run), SHORT_NAMES[one.name]]))
             sized.append(
                 plots.SizeSeries(
                     name,
@@ -239,13 +241,17 @@ def sustained(figure: Figure, panel: SubFigure, rows: Sequence[ValueRow]) -> lis
 
 
 def _curves(least: Sequence[LeastBound]) -> "list[plots.Curve]":
-    """Returns the curve of each label."""
+    """Returns the curve of each label. Those with equal words before a comma are a family."""
     curves: dict[str, list[plots.Tradeoff]] = {}
     for line in least:
         points = curves.setdefault(line.label, [])
         if line.least is not None:
             points.append(plots.Tradeoff(line.label, line.load, line.least.bound_us))
-    return [plots.Curve(label, points) for label, points in curves.items()]
+    found = []
+    for label, points in curves.items():
+        family, comma, _ = label.partition(",")
+        found.append(plots.Curve(label, points, family, is_variant=bool(comma)))
+    return found
 
 
 def _theorems(figure: Figure, panel: SubFigure) -> "list[plots.Tradeoff]":
@@ -256,7 +262,7 @@ def _theorems(figure: Figure, panel: SubFigure) -> "list[plots.Tradeoff]":
     for run in panel.runs:
         slots = figure.plan.with_(*figure.run(run).overrides).get("transport.slots")
         if isinstance(slots, int):
-            labels.setdefault(slots, workload(figure, run))
+            labels.setdefault(slots, name_parts(figure, run)[0])
     of = panel.theorems
     return [
         plots.Tradeoff(

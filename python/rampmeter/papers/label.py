@@ -17,6 +17,12 @@ def workload(figure: Figure, run_id: str) -> str:
     return WORKLOADS.get(sizes, str(sizes)) if isinstance(sizes, str) else "own sizes"
 
 
+def name_parts(figure: Figure, run_id: str) -> tuple[str, str]:
+    """Returns the name of a run as its parts before and after the first comma."""
+    first, _, second = workload(figure, run_id).partition(", ")
+    return first, second
+
+
 def load(figure: Figure, panel: SubFigure, run_id: str) -> float:
     """Returns a run's value on a panel's x axis: its load, or another key of its plan."""
     plan = figure.plan.with_(*figure.run(run_id).overrides)

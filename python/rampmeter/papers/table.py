@@ -164,7 +164,7 @@ def _caption(misses: Iterable[tuple[str, str]], rows: Sequence[ValueRow | ClaimR
     lines = [f"miss: {name}: {reason}" for name, reason in misses]
     fewer = [row for row in rows if row.verdict == FEWER_FLOWS]
     if fewer:
-        shown = {row.reason.rpartition(": ")[2] for row in fewer}
+        shown = {row.lack for row in fewer}
         lines.append(f"{FEWER_FLOWS}: {len(fewer)} ({', '.join(sorted(shown))})")
     reasons = Counter(row.reason for row in rows if row.verdict == "not judged" and row.reason)
     if reasons:

@@ -123,6 +123,8 @@ class ValueRow:
     """Flows of the run, if its workload has a number of them."""
     flows_needed: int = 0
     """Flows that the run needs for a verdict of match or miss; 0 for any number."""
+    lack: str = ""
+    """The flows of the run and those that it needs, if it has fewer."""
 
     @property
     def n_seeds(self) -> int:
@@ -193,7 +195,7 @@ def rows_of(figure: Figure, panel: SubFigure, runs: Results, basis: Basis) -> li
                 cell = CellId(panel.id, run_id, metric, idx)
                 measured = of_run.get((metric, idx))
                 fact = facts.get(cell)
-                needed = 0
+                needed, lack = 0, ""
                 if run_id in basis.left_out:
                     judged = _not_judged(basis.why_left_out())
                 elif is_quick and cell in reduced:
@@ -213,6 +215,7 @@ def rows_of(figure: Figure, panel: SubFigure, runs: Results, basis: Basis) -> li
                         *judged,
                         flows=flows,
                         flows_needed=needed,
+                        lack=lack,
                     )
                 )
     return rows

@@ -42,12 +42,14 @@ class OperatingPoint:
     """Throughput and tail latency of a storage client, and the spinner's share of its core."""
 
     name: str
-    """Name; points whose names have the same words before the comma are joined."""
+    """Its name in its series."""
     share: float
     tail_us: float
     published_tail_us: float | None = None
     is_undecided: bool = False
     """True if a value has no verdict yet; the point is grey."""
+    series: str = ""
+    """The name of its series in the legend; the points of a series are joined."""
 
 
 def probes(
@@ -117,7 +119,7 @@ def operating_points(
         figure, axes = new_figure(height=3.3)
         families: dict[str, list[OperatingPoint]] = {}
         for point in points:
-            families.setdefault(point.name.partition(", ")[0], []).append(point)
+            families.setdefault(point.series, []).append(point)
         for idx, (family, own) in enumerate(families.items()):
             colour, marker = PALETTE[idx % len(PALETTE)], MARKERS[idx % len(MARKERS)]
             x, y = [one.share for one in own], [min(one.tail_us, tail_max_us) for one in own]
@@ -216,8 +218,8 @@ def _shown(points: Sequence[Point], log: str) -> list[Point]:
 
 
 def _note(axes: Axes, point: OperatingPoint, tail_max_us: float) -> None:
-    """Annotates a point with its name after the comma, or with its value if it is too high."""
-    text = point.name.partition(", ")[2]
+    """Annotates a point with its name, or with its value if it is too high."""
+    text = point.name
     if point.tail_us > tail_max_us:
         text = f"{thousands(round(point.tail_us))} µs"
     axes.annotate(

@@ -41,6 +41,8 @@ class Tradeoff:
     bound_us: float
     is_undecided: bool = False
     """True if the value has no verdict yet; it is grey."""
+    series: str = ""
+    """The name of its series in the legend."""
 
 
 def spread(spreads: Sequence[SlowdownSpread], *, title: str = "") -> Figure:
@@ -86,12 +88,12 @@ def spread(spreads: Sequence[SlowdownSpread], *, title: str = "") -> Figure:
 
 
 def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
-    """Draws sustained load against the bound; series differ in the name after the comma."""
+    """Draws sustained load against the bound, with the name of each point."""
     with house_style():
         figure, axes = new_figure()
         families: dict[str, list[Tradeoff]] = {}
         for point in points:
-            families.setdefault(point.name.partition(", ")[2], []).append(point)
+            families.setdefault(point.series, []).append(point)
         for idx, (family, own) in enumerate(families.items()):
             colour, style = PALETTE[idx % len(PALETTE)], LINES[idx % len(LINES)]
             marker = MARKERS[idx % len(MARKERS)]
@@ -104,7 +106,7 @@ def tradeoff(points: Sequence[Tradeoff], *, title: str = "") -> Figure:
             draw_undecided(axes, *at, marker, 6)
             for one in own:
                 axes.annotate(
-                    one.name.partition(", ")[0],
+                    one.name,
                     (one.bound_us, one.load),
                     textcoords="offset points",
                     xytext=(4, -9),

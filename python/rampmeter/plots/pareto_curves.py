@@ -21,13 +21,14 @@ THEOREMS = "theorems 3.4, 3.5"
 
 @dataclass(frozen=True)
 class Curve:
-    """The least bounds of one setting, by load.
-
-    Curves whose names have the same words before the comma share a colour.
-    """
+    """The least bounds of one setting, by load."""
 
     name: str
     points: Sequence[Tradeoff]
+    family: str
+    """Curves of the same family share a colour. Theorems have the name of their family."""
+    is_variant: bool = False
+    """True for a variant of the family's curve; it is dashed."""
 
 
 def pareto(
@@ -35,18 +36,18 @@ def pareto(
 ) -> Figure:
     """Draws the maximum load sustained at each bound, as steps.
 
-    A theorem's point is a star in the colour of the curve of its name.
+    A theorem's point is a star in the colour of the family of its name.
     """
     with house_style():
         figure, axes = new_figure(4.6, 3.2)
-        families = list(dict.fromkeys(_family(curve.name) for curve in curves))
+        families = list(dict.fromkeys(curve.family for curve in curves))
         places = {family: idx for idx, family in enumerate(families)}
         bounds = [point.bound_us for curve in curves for point in curve.points]
         right_us = 1.25 * max(bounds, default=1e3)
         for idx, curve in enumerate(curves):
             offset_points = (idx - (len(curves) - 1) / 2) * APART_POINTS
             shift = offset_copy(axes.transData, figure, y=offset_points, units="points")
-            _steps(axes, curve, places[_family(curve.name)], shift, right_us)
+            _steps(axes, curve, places[curve.family], shift, right_us)
         _theorems(axes, theorems, places)
         axes.set_xscale("log")
         axes.set_xlim(right=right_us)
@@ -54,7 +55,7 @@ def pareto(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda us, _: thousands(us / 1e3)))
         axes.xaxis.set_minor_formatter(NullFormatter())
         loads = [one.load for curve in curves for one in curve.points]
-        loads += [one.load for one in theorems if _family(one.name) in places]
+        loads += [one.load for one in theorems if one.name in places]
         axes.set_ylim(min(loads, default=0.1) - 0.05, 1.0)
         axes.grid(axis="x")
         axes.set_xlabel("Bound on latency (ms)")
@@ -77,18 +78,17 @@ def _steps(axes: Axes, curve: Curve, place: int, shift: Transform, right_us: flo
     points = pareto_front(curve.points)
     x, y = [one.bound_us for one in points], [one.load for one in points]
     colour, marker = PALETTE[place % len(PALETTE)], MARKERS[place % len(MARKERS)]
-    is_variant = "," in curve.name
     axes.plot(
         [*x, right_us] if x else [],
         [*y, y[-1]] if x else [],
         color=colour,
         linewidth=0.9,
-        linestyle=(0, (3, 1.5)) if is_variant else "-",
+        linestyle=(0, (3, 1.5)) if curve.is_variant else "-",
         drawstyle="steps-post",
         marker=marker,
         markersize=3.6,
         markevery=range(len(x)),
-        markerfacecolor="white" if is_variant else colour,
+        markerfacecolor="white" if curve.is_variant else colour,
         label=curve.name,
         transform=shift,
         zorder=3,
@@ -97,7 +97,7 @@ def _steps(axes: Axes, curve: Curve, place: int, shift: Transform, right_us: flo
 
 def _theorems(axes: Axes, theorems: Sequence[Tradeoff], places: dict[str, int]) -> None:
     """Draws a star for each theorem of a drawn curve."""
-    shown = [one for one in theorems if _family(one.name) in places]
+    shown = [one for one in theorems if one.name in places]
     for one in shown:
         axes.plot(
             [one.bound_us],
@@ -105,12 +105,8 @@ def _theorems(axes: Axes, theorems: Sequence[Tradeoff], places: dict[str, int]) 
             linestyle="none",
             marker="*",
             markersize=8,
-            color=PALETTE[places[_family(one.name)] % len(PALETTE)],
+            color=PALETTE[places[one.name] % len(PALETTE)],
             zorder=4,
         )
     if shown:
         axes.plot([], [], linestyle="none", marker="*", markersize=8, color="k", label=THEOREMS)
-
-
-def _family(name: str) -> str:
-    return name.partition(",")[0]

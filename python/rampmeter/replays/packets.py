@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from rampmeter.apps.capture import capture_of, read_frames
 from rampmeter.results.run import Run
 from rampmeter.timeline import EVENTS, Timeline
 
-PacketEvent: TypeAlias = tuple[int, str, str]
-"""Time in picoseconds, place, and description."""
+
+class PacketEvent(NamedTuple):
+    """An event of a packet, in the order of time, place and description."""
+
+    at_ps: int
+    place: str
+    text: str
+    """The description; of captured packets the direction, `in` or `out`."""
+    data: bytes | None = None
+    """The bytes of a captured packet."""
+
+
 ARGUMENTS: Final = ("flow", "offset", "bytes", "reason")
 BYTES_SHOWN: Final = 16
 """Bytes that describe a captured packet, from the first one that differs."""
@@ -42,7 +52,7 @@ def first_packet(first: Run, second: Run) -> PacketDifference | None:
     if source == "timeline":
         windows = [_window(run) for run in (first, second)]
         start, end = max(of[0] for of in windows), min(of[1] for of in windows)
-        one, two = ([event for event in of if start <= event[0] <= end] for of in (one, two))
+        one, two = ([event for event in of if start <= event.at_ps <= end] for of in (one, two))
     return _first_difference(one, two, source)
 
 
@@ -60,31 +70,31 @@ def _first_difference(
 ) -> PacketDifference | None:
     for a, b in zip_longest(one, two):
         if a != b:
-            at = min(event[0] for event in (a, b) if event is not None)
-            same = 0
-            if source == "capture" and a is not None and b is not None:
-                same = _common_length(a[2], b[2])
-            return PacketDifference(source, at / 1e6, _text(a, same), _text(b, same))
+            at = min(event.at_ps for event in (a, b) if event is not None)
+            first = None
+            if a is not None and b is not None and a.text == b.text:
+                first = _common_length(a.data or b"", b.data or b"")
+            return PacketDifference(source, at / 1e6, _text(a, first), _text(b, first))
     return None
 
 
-def _common_length(one: str, two: str) -> int:
-    """Returns the number of first characters that are equal."""
+def _common_length(one: bytes, two: bytes) -> int:
+    """Returns the number of first bytes that are equal."""
     pairs = enumerate(zip(one, two, strict=False))
     return next((idx for idx, (a, b) in pairs if a != b), min(len(one), len(two)))
 
 
-def _text(event: PacketEvent | None, same: int) -> str | None:
+def _text(event: PacketEvent | None, first: int | None) -> str | None:
     """Returns time, place and description; of captured bytes those from the first that differs."""
     if event is None:
         return None
-    at, place, text = event
-    way, _, data = text.partition(" ")
-    if same > len(way):
-        first = (same - len(way) - 1) // 2
-        rest = data[2 * first : 2 * (first + BYTES_SHOWN)]
-        text = f"{way}, {len(data) // 2} bytes, from byte {first}: {rest}"
-    return f"{at / 1e6:.6f} us, {place}: {text}"
+    text, data = event.text, event.data
+    if data is not None and first is None:
+        text = f"{text} {data.hex()}"
+    elif data is not None and first is not None:
+        rest = data[first : first + BYTES_SHOWN].hex()
+        text = f"{text}, {len(data)} bytes, from byte {first}: {rest}"
+    return f"{event.at_ps / 1e6:.6f} us, {event.place}: {text}"
 
 
 def _events(run: Run, source: str) -> list[PacketEvent]:
@@ -94,7 +104,7 @@ def _events(run: Run, source: str) -> list[PacketEvent]:
     file = capture_of(run)
     assert file is not None
     return sorted(
-        (one.time_ps, one.interface, f"{'in' if one.is_arrival else 'out'} {one.data.hex()}")
+        PacketEvent(one.time_ps, one.interface, "in" if one.is_arrival else "out", one.data)
         for one in read_frames(file)
     )
 
@@ -107,12 +117,12 @@ def _window(run: Run) -> tuple[float, float]:
 
 def _of_timeline(timeline: Timeline) -> list[PacketEvent]:
     links = [
-        (one.at, track.name, f"{one.name} {_arguments(one.args)}".strip())
+        PacketEvent(one.at, track.name, f"{one.name} {_arguments(one.args)}".strip())
         for track in timeline.links
         for one in track.slices
     ]
     return links + [
-        (one.at, track.link, f"{one.name} {_arguments(one.args)}".strip())
+        PacketEvent(one.at, track.link, f"{one.name} {_arguments(one.args)}".strip())
         for track in timeline.at_ports(EVENTS)
         for one in track.instants
     ]

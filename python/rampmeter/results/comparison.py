@@ -255,10 +255,7 @@ class Comparison:
                 rejected = {"transport": one.label, "rejected": one.rejected}
                 cautions.append(Caution(text, NOT_DELIVERED, rejected))
         for label, runs in self.runs.items():
-            cautions += [
-                Caution(f"{label}: {line}", line.code, {**line.values, "transport": label})
-                for line in _distinct_warnings(runs)
-            ]
+            cautions += [line.of_transport(label) for line in _distinct_warnings(runs)]
         return cautions
 
     @cached_property

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from rampmeter.text.numbers import NONE, markdown
-from rampmeter.text.text_table import PLUS_MINUS
 
 LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -57,15 +56,17 @@ def markdown_text(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def latex_text(
-    head: Sequence[str], rows: Sequence[Sequence[str]], sections: Iterable[int] = ()
+    head: Sequence[str],
+    rows: Sequence[Sequence[tuple[str, str]]],
+    sections: Iterable[int] = (),
 ) -> str:
-    """Returns a `tabular` of the package booktabs.
+    """Returns a `tabular` of the package booktabs. Cells are values and half their intervals.
 
     A column with intervals is two: the value on the right of the first, so that decimal points are
     aligned, and the interval on the left of the second.
     """
-    has_interval = [any(PLUS_MINUS in row[idx] for row in rows) for idx in range(len(head))]
-    is_text = [idx == 0 or _is_text(row[idx] for row in rows) for idx in range(len(head))]
+    has_interval = [any(row[idx][1] for row in rows) for idx in range(len(head))]
+    is_text = [idx == 0 or _is_text(row[idx][0] for row in rows) for idx in range(len(head))]
     kinds = [
         "r@{}l" if interval else "l" if text else "r"
         for interval, text in zip(has_interval, is_text, strict=True)
@@ -79,8 +80,8 @@ def latex_text(
     ends = set(sections)
     for idx, row in enumerate(rows):
         cells = [
-            _latex_cell(single_line(cell), has_interval=interval)
-            for cell, interval in zip(row, has_interval, strict=True)
+            _latex_cell(single_line(value), half, has_interval=interval)
+            for (value, half), interval in zip(row, has_interval, strict=True)
         ]
         lines.append(_latex_row(cells))
         if idx in ends and idx + 1 < len(rows):
@@ -118,8 +119,7 @@ def _guarded(line: str) -> str:
     return f"{{}}{line}" if line[:1] in ("[", "*") else line
 
 
-def _latex_cell(text: str, *, has_interval: bool) -> str:
-    value, _, half = text.partition(PLUS_MINUS)
+def _latex_cell(value: str, half: str, *, has_interval: bool) -> str:
     cell = _latex_number(value)
     return rf"{cell} & ${{}}\pm{{}}${_latex_number(half)}" if half else cell + " &" * has_interval
 

@@ -66,7 +66,7 @@ def transport_name(label: str) -> str:
 
 def measure_name(name: str) -> str:
     """Returns the name of a measure with its unit."""
-    return MEASURES.get(name) or _with_unit(name.replace("_", "-"))
+    return MEASURES.get(name) or _in_parentheses(*_words_and_unit(name.replace("_", "-")))
 
 
 def key_name(key: str) -> str:
@@ -75,7 +75,7 @@ def key_name(key: str) -> str:
     >>> key_name("workload.load"), key_name("topology.access-gbps")
     ('Load', 'Access (Gbit/s)')
     """
-    return KEYS.get(key) or _with_unit(key.rpartition(".")[2])
+    return _in_parentheses(*_key_and_unit(key))
 
 
 def value_name(value: Any) -> str:
@@ -91,8 +91,8 @@ def setting_name(key: str, value: Any) -> str:
     """Returns a key with its value: `Load 0.7`; a workload is its name alone."""
     if key == "workload.sizes" and value in WORKLOADS:
         return WORKLOADS[value]
-    name, _, unit = key_name(key).partition(" (")
-    return f"{name} {value_name(value)}{f' {unit}'.removesuffix(')') if unit else ''}"
+    name, unit = _key_and_unit(key)
+    return " ".join(filter(None, (name, value_name(value), unit)))
 
 
 def size_ranges(labels: Sequence[str]) -> list[str]:
@@ -124,9 +124,19 @@ def interval_name(n_seeds: Sequence[int]) -> str:
     return f"95 % over {high} seeds" if low == high else f"95 % over {low} to {high} seeds"
 
 
-def _with_unit(name: str) -> str:
-    """Returns the words of a name, and the unit at its end in parentheses."""
+def _key_and_unit(key: str) -> tuple[str, str]:
+    """Returns the name of a key of a plan, and its unit, which may be empty."""
+    name = KEYS.get(key)
+    return (name, "") if name else _words_and_unit(key.rpartition(".")[2])
+
+
+def _words_and_unit(name: str) -> tuple[str, str]:
+    """Returns the words of a name, and the unit at its end, which may be empty."""
     *words, last = name.split("-")
     if words and last in UNITS:
-        return f"{' '.join(words).capitalize()} ({UNITS[last]})"
-    return " ".join([*words, last]).capitalize()
+        return " ".join(words).capitalize(), UNITS[last]
+    return " ".join([*words, last]).capitalize(), ""
+
+
+def _in_parentheses(name: str, unit: str) -> str:
+    return f"{name} ({unit})" if unit else name

@@ -18,7 +18,7 @@ from rampmeter.results import formats
 from rampmeter.results.names import size_ranges
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import NONE, byte_size, count, mega, number
-from rampmeter.text.text_table import LABEL_WIDTH, TextTable
+from rampmeter.text.text_table import LABEL_WIDTH, TextTable, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,12 @@ class Column:
     def title(self) -> str:
         """The heading with its unit."""
         return f"{self.heading},\n{self.unit}" if self.unit else self.heading
+
+    def texts(self, cell: Cell) -> tuple[str, str]:
+        """Returns the text of a value, and that of half its interval, which may be empty."""
+        if isinstance(cell, Interval) and self.form not in FORMS:
+            return cell.texts(self.places)
+        return self.text(cell), ""
 
     def text(self, cell: Cell) -> str:
         """Returns the text of a value."""
@@ -155,14 +161,18 @@ class ResultTable:
 
     def texts(self) -> list[list[str]]:
         """Returns the headings, and the texts of all rows."""
-        head = [column.title for column in self.columns]
+        return [[joined(*texts) for texts in line] for line in self._lines()]
+
+    def _lines(self) -> list[list[tuple[str, str]]]:
+        """Returns the headings, and the texts of all rows, each with that of half its interval."""
+        head = [(column.title, "") for column in self.columns]
         pairs = ([*zip(self.columns, row, strict=True)] for row in self.rows)
-        body = [[column.text(cell) for column, cell in row] for row in pairs]
+        body = [[column.texts(cell) for column, cell in row] for row in pairs]
         for idx, column in enumerate(self.columns):
             if column.key == SIZE:
-                sizes = size_ranges([line[idx] for line in body])
+                sizes = size_ranges([line[idx][0] for line in body])
                 for line, size in zip(body, sizes, strict=True):
-                    line[idx] = size
+                    line[idx] = size, ""
         if self.is_transposed:
             (row,) = self.rows
             lines = zip(self.columns, row, zip(head, *body, strict=True), strict=True)
@@ -252,8 +262,9 @@ class ResultTable:
 
         Decimal points are aligned, and so are the intervals.
         """
-        head, *body = self.texts()
-        return _written(formats.latex_text(head, body, self.sections), path)
+        head, *body = self._lines()
+        titles = [joined(*texts) for texts in head]
+        return _written(formats.latex_text(titles, body, self.sections), path)
 
     def to_markdown(self, path: str | PathLike[str] | None = None) -> str:
         """Returns a table in Markdown; also writes it to `path`."""

@@ -26,21 +26,37 @@ class Caution(str):
     ('topology: round trips differ', 'unequal-round-trips', 4.0)
     """
 
-    __slots__ = ("code", "values")
+    __slots__ = ("code", "sentence", "values")
     code: str
     """The kind, for programs; empty in results of earlier versions."""
+    sentence: str
+    """The sentence without the transport before it."""
     values: Mapping[str, Any]
     """The numbers and names in the sentence; empty in results of earlier versions."""
 
-    def __new__(cls, text: str, code: str, values: Mapping[str, Any] | None = None) -> "Caution":
+    def __new__(
+        cls,
+        text: str,
+        code: str,
+        values: Mapping[str, Any] | None = None,
+        sentence: str | None = None,
+    ) -> "Caution":
         """A sentence of a kind."""
         caution = super().__new__(cls, text)
         caution.code = code
         caution.values = dict(values or {})
+        caution.sentence = text if sentence is None else sentence
         return caution
 
-    def __getnewargs__(self) -> tuple[str, str, Mapping[str, Any]]:  # type: ignore[override]
-        return str(self), self.code, self.values
+    def __getnewargs__(  # type: ignore[override]
+        self,
+    ) -> tuple[str, str, Mapping[str, Any], str]:
+        return str(self), self.code, self.values, self.sentence
+
+    def of_transport(self, label: str) -> "Caution":
+        """Returns the warning of one of several transports, with its name before the sentence."""
+        values = {**self.values, "transport": label}
+        return Caution(f"{label}: {self}", self.code, values, str(self))
 
 
 def cautions_of(summary: Mapping[str, Any]) -> list[Caution]:

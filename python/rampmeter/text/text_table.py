@@ -27,6 +27,11 @@ NAMES_MAX: Final = 3
 """Maximum number of columns that name a row, and are repeated if a table continues."""
 
 
+def joined(value: str, half: str) -> str:
+    """Returns a value with half its interval, if there is one."""
+    return f"{value}{PLUS_MINUS}{half}" if half else value
+
+
 @dataclass(frozen=True)
 class TextTable:
     """A table with the names of rows in the first column, and numbers in the others."""

@@ -42,7 +42,7 @@ impl Plan {
         let has_packets = transport.ready.has_packets();
         let PlanNetwork { topology, imported, needs, .. } = &network;
         let facts = network.delays.facts();
-        let sending = topology.host_rates().into_iter().map(|(sends, _)| sends);
+        let sending = topology.host_rates().into_iter().map(|rates| rates.tx);
         let load_rate = sending.min().unwrap_or(facts.access_rate);
         let (payload, header) = match self.load {
             Some(spec) => load_packet(spec, &cx)?,

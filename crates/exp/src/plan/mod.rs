@@ -22,7 +22,7 @@ use rampmeter_workload::WorkloadSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PlanError, Problem};
+use crate::error::PlanError;
 use crate::text::parse::parse;
 use crate::topology;
 use crate::topology::names::NamesSpec;
@@ -108,8 +108,7 @@ impl<T> Plan<T, toml::Table> {
     fn with_links(mut self, text: &str, origin: &str) -> Result<Plan<T>, PlanError> {
         let table = std::mem::take(&mut self.topology);
         let read = topology::inline(table, text, self.names.clone());
-        let imported =
-            read.map_err(|message| PlanError::value(origin, "topology", Problem::Other(message)))?;
+        let imported = read.map_err(|problem| PlanError::value(origin, "topology", problem))?;
         self.names = imported.names;
         let fault = |(number, loss)| LinkFaultSpec {
             link: LinkName::Number(number),

@@ -8,7 +8,7 @@ use rampmeter_sim::{
     Delays, FabricConfig, NetworkShape, Switching, Target, Topology, TopologySpec, topologies,
 };
 use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace, FabricNeeds, Spray};
-use rampmeter_types::{Bytes, FabricFacts, Segmentation};
+use rampmeter_types::{Bytes, FabricFacts, RateRange, Segmentation};
 
 use super::Plan;
 use super::by_port::NeedsByRate;
@@ -88,9 +88,9 @@ impl PlanNetwork {
             topology.shape(delays);
         let slow_link = slower.map(|number| SlowerLink {
             name: imported.names.target(topology, Target::Link(number)),
-            rate: topology.links()[number as usize].rates().0,
+            rate: topology.links()[number as usize].rates().slowest,
         });
-        let (slowest, fastest) = topology.arbiter_rates();
+        let RateRange { slowest, fastest } = topology.arbiter_rates();
         // Paths are alike if links between switches have one rate.
         let paths = topology.regular_paths().filter(|_| topology.has_one_core_rate());
         let racks = topology.rack_uplinks();
@@ -158,7 +158,7 @@ fn topology(
             let (key, path) = ("topology.file", cx.path(file));
             std::fs::File::open(&path)
                 .map_err(|error| cx.problem(key, unreadable(path.display().to_string(), &error)))?;
-            let imported = topology::read(&path).map_err(|message| cx.bad(key, message))?;
+            let imported = topology::read(&path).map_err(|problem| cx.problem(key, problem))?;
             (imported.with_forwarding(*hosts_forward), key)
         }
         spec => (ImportedTopology::without_names(spec.clone()), "topology"),

@@ -313,7 +313,7 @@ impl ValidPlan {
         let links = topology.links().iter().filter_map(|link| {
             Some(DrawnLink {
                 ends: [place(link.a)?, place(link.b)?],
-                gbps: link.rates().1.as_bps() as f64 / 1e9,
+                gbps: link.rates().fastest.as_bps() as f64 / 1e9,
                 propagation_ns: link.propagation.as_ps() as f64 / 1e3,
             })
         });

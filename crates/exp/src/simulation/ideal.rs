@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rampmeter_proto::ideal::{CoreCapacity, IdealScheduler, Job};
 use rampmeter_sim::{Arrival, Counters, FlowRecord, Probe, Source};
-use rampmeter_types::{Bytes, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
+use rampmeter_types::{Bytes, DuplexRates, MsgId, NodeId, Pairs, Planes, Rate, Span, Time};
 
 use super::SimulationTask;
 use super::clock::ProgressTimer;
@@ -33,11 +33,11 @@ struct LinkNumbers {
     pairs: Pairs,
     planes: Option<Planes>,
     /// The rates at which hosts send and receive by each plane, by number.
-    rates: Vec<(Rate, Rate)>,
+    rates: Vec<DuplexRates>,
     /// The number of each host's first plane, and last the number of all.
     first_planes: Vec<u32>,
     /// The same of parts of planes.
-    part_rates: Vec<(Rate, Rate)>,
+    part_rates: Vec<DuplexRates>,
     first_parts: Vec<u32>,
 }
 
@@ -51,7 +51,7 @@ impl LinkNumbers {
             first_planes.push(first_planes[host as usize] + count(host));
         }
         let of_host = |host: NodeId| match &planes {
-            None => vec![(pairs.tx_rate(host), pairs.rx_rate(host))],
+            None => vec![DuplexRates { tx: pairs.tx_rate(host), rx: pairs.rx_rate(host) }],
             Some(all) => (0..all.count(host)).map(|plane| all.rates(host, plane)).collect(),
         };
         let rates = (0..pairs.n_hosts()).map(NodeId::new).flat_map(of_host).collect();
@@ -80,7 +80,7 @@ impl LinkNumbers {
     /// by the links that lead there.
     fn rate(&self, src: NodeId, dst: NodeId) -> Rate {
         let [from, to] = [(src, dst), (dst, src)].map(|(a, b)| self.of_pair(a, b) as usize);
-        let of_planes = self.rates[from].0.min(self.rates[to].1);
+        let of_planes = self.rates[from].tx.min(self.rates[to].rx);
         self.pairs.rate(src, dst).map_or(of_planes, |rate| rate.min(of_planes))
     }
 }

@@ -13,7 +13,7 @@ use toml::{Table, Value};
 
 use super::place::{Path, PathElement, at_path, place, syntax_error};
 use super::units::without_units;
-use crate::error::{PlanError, Problem};
+use crate::error::{DecoderCause, DecoderProblem, PlanError, Problem};
 
 /// Keys that select the form of a table. Without one of them every table has another error.
 const SELECTORS: [&str; 3] = ["kind", "pattern", "name"];
@@ -50,14 +50,14 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
 ///
 /// # Errors
 /// The path of the key and the fault.
-pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, String> {
+pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, Problem> {
     T::deserialize(table.clone()).map_err(|error| {
         let message = error.message();
         match find(table, message, |root| T::deserialize(root).err()) {
             Some(path) if !path.is_empty() && !is_unknown(message) => {
-                format!("{path}: {}", describe_type_error(message))
+                describe_type_error(message).at(path)
             }
-            _ => describe_type_error(message).to_string(),
+            _ => describe_type_error(message),
         }
     })
 }
@@ -80,9 +80,31 @@ fn renamed(path: &Path) -> Option<Problem> {
 pub(crate) fn describe_type_error(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
     match TypeError::parse(&message) {
+        Some(TypeError { expected, got }) if expected == "variant identifier" => {
+            Problem::Unexpected { expected: "a text".to_owned(), got }
+        }
         Some(TypeError { expected, got }) => Problem::Unexpected { expected, got },
-        None => Problem::Other(message),
+        None => match cause(&message) {
+            Some(cause) => {
+                let (before, after) = (String::new(), String::new());
+                Problem::Decoder(Box::new(DecoderProblem { message, cause, before, after }))
+            }
+            None => Problem::Other(message),
+        },
     }
+}
+
+/// Reads a message of serde about a name, such as ``unknown field `a`, expected `b` or `c` ``.
+fn cause(message: &str) -> Option<DecoderCause> {
+    if let Some(key) = message.strip_prefix("missing field `") {
+        return Some(DecoderCause::Missing { key: key.strip_suffix('`')?.to_owned() });
+    }
+    let rest =
+        ["unknown field `", "unknown variant `"].iter().find_map(|it| message.strip_prefix(it))?;
+    let (name, rest) = rest.split_once("`, ")?;
+    // Every second part between quotes is a name.
+    let names = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    Some(DecoderCause::Unknown { name: name.to_owned(), names })
 }
 
 /// Returns the offset in `text` of the place `at` of `plain`, which has the same lines. It is that

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
+use crate::error::Problem;
 use crate::text::units;
 
 /// The keys of a network, and those of the first versions.
@@ -42,7 +43,7 @@ struct Dimension {
     latency_ns: f64,
 }
 
-pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     let is_json = text.trim_start().starts_with('{');
     let value = if is_json {
         serde_json::from_str(text).map_err(|error| json_problem(&error))?
@@ -52,12 +53,12 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     if value.get("logical-dims").is_some() {
         let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's \
                         ns-3 is the file TOPOLOGY_FILE of its configuration";
-        return Err(expected.to_owned());
+        return Err(expected.into());
     }
     let mut draft = TopologyDraft::default();
     let dimensions = dimensions(&value, &mut draft.notes).map_err(|error| located(error, text))?;
     build(&dimensions, &mut draft)?;
-    draft.finish()
+    Ok(draft.finish()?)
 }
 
 /// A key and the problem with its value; the key is empty if there is none.

@@ -24,6 +24,7 @@
 
 use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
+use crate::error::Problem;
 use crate::text::units;
 
 /// Keys that only these files have.
@@ -61,7 +62,7 @@ struct Tier {
     oversubscribed: Option<u64>,
 }
 
-pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     let mut draft = TopologyDraft::default();
     let (mut nodes, mut n_tiers, mut pod) = (None, None, None);
     let mut lines = HostCountLines::default();
@@ -83,7 +84,9 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
             ("tier", _) => {
                 let tier = field.whole()? as usize;
                 if tier > 2 {
-                    return Err(format!("line {at}: expected a tier from 0 to 2, got {tier}"));
+                    return Err(
+                        format!("line {at}: expected a tier from 0 to 2, got {tier}").into()
+                    );
                 }
                 tiers[tier].line = at;
                 current = Some(tier);
@@ -91,7 +94,8 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
             (_, None) => {
                 return Err(format!(
                     "line {at}: expected Nodes, Tiers, Podsize or Tier, got {line:?}"
-                ));
+                )
+                .into());
             }
             ("queue_up" | "queue_down", Some(_)) => has_queues = true,
             (key, Some(tier)) => {
@@ -100,7 +104,8 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
                         "line {at}: expected Downlink_speed_Gbps, Downlink_Latency_ns, \
                          Switch_Latency_ns, Radix_Down, Radix_Up, Bundle, Oversubscribed, \
                          Queue_Up or Queue_Down, got {line:?}"
-                    ));
+                    )
+                    .into());
                 }
             }
         }
@@ -114,14 +119,14 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     };
     let (nodes, n_tiers) = (need(nodes, "Nodes")?, need(n_tiers, "Tiers")? as usize);
     if !(2..=3).contains(&n_tiers) {
-        return Err(format!("expected 2 or 3 Tiers, got {n_tiers}"));
+        return Err(format!("expected 2 or 3 Tiers, got {n_tiers}").into());
     }
     // All pods of two tiers share their spines, so that they may be one.
     let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
     let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
     let shape = NodeCounts::new(nodes, pod, lines, &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
-    draft.finish()
+    Ok(draft.finish()?)
 }
 
 /// Lines of numbers of hosts.

@@ -17,6 +17,7 @@ use toml::{Table, Value};
 use super::defaults::Defaults;
 use super::import::ImportedTopology;
 use super::names::{NamesSpec, sample};
+use crate::error::{DecoderCause, PlanError, Problem};
 use crate::text::parse::{of_table, parse};
 use crate::text::units::{self, DELAY, RATE};
 
@@ -52,29 +53,27 @@ pub(super) fn has_ends(header: &str) -> bool {
     has(&["from", "to", "gbps", "propagation-ns"]) && !has(&["src", "dst", "size-bytes"])
 }
 
-pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, String> {
-    let mut table: Table = parse(text, "").map_err(|error| error.to_string())?;
+pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, Problem> {
+    let mut table: Table = parse(text, "").map_err(PlanError::into_problem)?;
     if table.get("kind").and_then(Value::as_str) == Some("links") {
         return canonical(&mut table, &lines_of(text, &[]), NamesSpec::default());
     }
     // Other kinds have neither names nor single links.
-    let spec: TopologySpec = parse(text, "").map_err(|error| error.to_string())?;
+    let spec: TopologySpec = parse(text, "").map_err(PlanError::into_problem)?;
     if let TopologySpec::File(_) = spec {
-        return Err("expected a topology, got another file".to_owned());
+        return Err("expected a topology, got another file".into());
     }
     Ok(ImportedTopology::without_names(spec))
 }
 
-pub(super) fn read_json(text: &str) -> Result<ImportedTopology, String> {
+pub(super) fn read_json(text: &str) -> Result<ImportedTopology, Problem> {
     let value: serde_json::Value =
         serde_json::from_str(text).map_err(|error| json_problem(&error))?;
     if !value.is_object() {
-        return Err(
-            "expected a table with hosts, switches and links, got a list or a value".to_owned()
-        );
+        return Err("expected a table with hosts, switches and links, got a list or a value".into());
     }
     if let Some(path) = null_in(&value) {
-        return Err(format!("{path}: expected a value, got null"));
+        return Err(format!("{path}: expected a value, got null").into());
     }
     let mut table =
         Table::try_from(value).map_err(|error| format!("expected numbers and texts: {error}"))?;
@@ -116,7 +115,7 @@ fn null_in(value: &serde_json::Value) -> Option<String> {
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
 /// node that is never in `to` is a host, so that each link must be listed in one direction.
-pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, String> {
+pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, Problem> {
     let header = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
     let separator = separator(header.unwrap_or_default());
     let mut records = Records::separated(text.as_bytes(), Some(b'#'), separator);
@@ -137,7 +136,7 @@ pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, String> {
     if let Some((_, name)) =
         columns.iter().enumerate().find(|&(number, name)| first(name) != Some(number))
     {
-        return Err(format!("line {at}: expected each column once, got {name} twice"));
+        return Err(format!("line {at}: expected each column once, got {name} twice").into());
     }
     let (from, to) = (place("from")?, place("to")?);
     // Dataframes number their rows in a column without a name.
@@ -149,13 +148,13 @@ pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, String> {
     while let Some((at, fields)) = next_line()? {
         if fields.len() != columns.len() {
             let n = columns.len();
-            return Err(format!("line {at}: expected {n} fields, got {}", fields.len()));
+            return Err(format!("line {at}: expected {n} fields, got {}", fields.len()).into());
         }
         let mut link = Table::new();
         for (idx, (column, field)) in columns.iter().zip(&fields).enumerate() {
             if idx == from || idx == to {
                 if field.is_empty() {
-                    return Err(format!("line {at}: expected the name of a node, got none"));
+                    return Err(format!("line {at}: expected the name of a node, got none").into());
                 }
                 if !nodes.contains(field) {
                     nodes.push(field.clone());
@@ -296,7 +295,7 @@ pub(crate) fn inline(
     mut table: Table,
     text: &str,
     names: NamesSpec,
-) -> Result<ImportedTopology, String> {
+) -> Result<ImportedTopology, Problem> {
     canonical(&mut table, &lines_of(text, &["topology"]), names)
 }
 
@@ -335,7 +334,7 @@ fn canonical(
     table: &mut Table,
     lines: &[usize],
     names: NamesSpec,
-) -> Result<ImportedTopology, String> {
+) -> Result<ImportedTopology, Problem> {
     let names = NamesSpec {
         hosts: listed(table, "hosts", names.hosts)?,
         switches: listed(table, "switches", names.switches)?,
@@ -347,7 +346,7 @@ fn canonical(
     for (number, link) in links.into_iter().flatten().enumerate() {
         let line = lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
         let Some(link) = link.as_table_mut() else {
-            return Err(format!("{line}link {number}: expected a table, got {link}"));
+            return Err(format!("{line}link {number}: expected a table, got {link}").into());
         };
         let ends = |link: &Table| {
             let ends = link.get("between").and_then(Value::as_array);
@@ -357,8 +356,7 @@ fn canonical(
         let place = format!("{line}link {number} ({})", ends(link));
         let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
         losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
-        let spec =
-            of_table::<LinkSpec>(link).map_err(|error| format!("{place}: {}", of_link(&error)))?;
+        let spec = of_table::<LinkSpec>(link).map_err(|problem| of_link(problem).at(&place))?;
         defaults.count(link, &spec);
     }
     let spec = of_table(table)?;
@@ -481,10 +479,13 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
     loss.map(Some).ok_or_else(|| format!("loss: expected a probability from 0 to 1, got {value}"))
 }
 
-/// Returns a message about the keys of a link, with those that [`one_link`] takes out.
-fn of_link(message: &str) -> String {
-    match message.starts_with("unknown field") {
-        true => format!("{message}, `loss`"),
-        false => message.to_owned(),
+/// Returns a problem of the keys of a link, with those that [`one_link`] takes out.
+fn of_link(mut problem: Problem) -> Problem {
+    if let Problem::Decoder(decoder) = &mut problem
+        && let DecoderCause::Unknown { names, .. } = &mut decoder.cause
+    {
+        names.push("loss".to_owned());
+        decoder.message += ", `loss`";
     }
+    problem
 }

@@ -27,6 +27,7 @@ use rampmeter_workload::trace::without_mark;
 use serde::Deserialize;
 use toml::Table;
 
+use crate::error::{PlanError, Problem};
 use crate::text;
 use names::NamesSpec;
 
@@ -42,7 +43,7 @@ struct Reader {
     /// Returns true if a text that is recognised, right or wrong, is no trace of flows.
     is_topology: fn(first: &str, text: &str) -> bool,
     /// Reads a text. Errors begin with the line.
-    read: fn(text: &str) -> Result<ImportedTopology, String>,
+    read: fn(text: &str) -> Result<ImportedTopology, Problem>,
 }
 
 const READERS: &[Reader] = &[
@@ -88,9 +89,9 @@ const READERS: &[Reader] = &[
 ///
 /// # Errors
 /// The file's name, the line, and what was expected there.
-pub(crate) fn read(file: &Path) -> Result<ImportedTopology, String> {
+pub(crate) fn read(file: &Path) -> Result<ImportedTopology, Problem> {
     let name = file.display().to_string();
-    let mut imported = parse(&name, &text_of(file)?).map_err(|error| format!("{name}: {error}"))?;
+    let mut imported = parse(&name, &text_of(file)?).map_err(|problem| problem.at(&name))?;
     imported.notes.iter_mut().for_each(|note| *note = format!("{name}: {note}"));
     Ok(imported)
 }
@@ -99,14 +100,14 @@ pub(crate) fn read(file: &Path) -> Result<ImportedTopology, String> {
 ///
 /// # Errors
 /// The file's name, the line, and what was expected there.
-pub(crate) fn read_or_plan(file: &Path) -> Result<ImportedTopology, String> {
+pub(crate) fn read_or_plan(file: &Path) -> Result<ImportedTopology, Problem> {
     let name = file.display().to_string();
     let text = text_of(file)?;
     let plan = toml::from_str::<Table>(without_mark(&text)).ok();
     if plan.is_none_or(|plan| !plan.contains_key("topology")) {
         return read(file);
     }
-    of_plan(file, &text).map_err(|error| format!("{name}: {error}"))
+    of_plan(file, &text).map_err(|problem| problem.at(&name))
 }
 
 /// The tables of a plan that make its network.
@@ -118,15 +119,15 @@ struct NetworkTables<T> {
 }
 
 /// Reads the network of the plan `text` in `file`.
-fn of_plan(file: &Path, text: &str) -> Result<ImportedTopology, String> {
+fn of_plan(file: &Path, text: &str) -> Result<ImportedTopology, Problem> {
     let text = without_mark(text);
     if lists_links(text) {
         let tables: NetworkTables<Table> =
-            text::parse::parse(text, "").map_err(|error| error.to_string())?;
+            text::parse::parse(text, "").map_err(PlanError::into_problem)?;
         return inline(tables.topology, text, tables.names);
     }
     let tables: NetworkTables<TopologySpec> =
-        text::parse::parse(text, "").map_err(|error| error.to_string())?;
+        text::parse::parse(text, "").map_err(PlanError::into_problem)?;
     let mut imported = match &tables.topology {
         TopologySpec::File(topologies::File { file: inner, hosts_forward }) => {
             let base = file.parent().unwrap_or(Path::new(""));
@@ -148,11 +149,11 @@ pub(crate) fn format_of(file: &Path) -> Option<&'static str> {
     (reader.is_topology)(first, text).then_some(reader.name)
 }
 
-fn text_of(file: &Path) -> Result<String, String> {
+fn text_of(file: &Path) -> Result<String, Problem> {
     let name = file.display();
-    let bytes = std::fs::read(file).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = std::fs::read(file).map_err(|error| Problem::system(format!("{name}: {error}")))?;
     String::from_utf8(bytes)
-        .map_err(|_| format!("{name}: expected a topology as text, got a binary file"))
+        .map_err(|_| format!("{name}: expected a topology as text, got a binary file").into())
 }
 
 /// Returns the first line of a text that is neither empty nor a comment.
@@ -165,13 +166,13 @@ fn reader_of(name: &str, first: &str, text: &str) -> Option<&'static Reader> {
     READERS.iter().find(|reader| (reader.recognises)(name, first, text))
 }
 
-fn parse(name: &str, text: &str) -> Result<ImportedTopology, String> {
+fn parse(name: &str, text: &str) -> Result<ImportedTopology, Problem> {
     let text = without_mark(text);
     let first = first_line(text);
-    let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first)) };
+    let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first).into()) };
     (reader.read)(text).map_err(|error| match reader.name {
         "TOML" => error,
-        format => format!("{error} (read as a topology of {format})"),
+        format => error.with_note(&format!(" (read as a topology of {format})")),
     })
 }
 

@@ -24,6 +24,7 @@ use rampmeter_workload::import::count;
 
 use super::draft::{Link, TopologyDraft};
 use super::import::ImportedTopology;
+use crate::error::Problem;
 use crate::text::units::{self, DELAY};
 
 /// Returns true if the first line is of three, four or six integers, or of five and a word. If it
@@ -54,7 +55,7 @@ pub(super) fn has_links(_first: &str, text: &str) -> bool {
     text.lines().filter(|line| !line.trim().is_empty()).skip(2).any(is_link)
 }
 
-pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
+pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     let mut lines = (1..)
         .zip(text.lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -65,25 +66,28 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
         return Err(format!(
             "line {at}: expected at most {NODES_MAX} nodes and no more switches than nodes, got \
              {header:?}"
-        ));
+        )
+        .into());
     }
     let mut switches = BTreeSet::new();
     let mut at_switches = at;
     while (switches.len() as u64) < n_switches {
         let Some((at, line)) = lines.next() else {
             let got = switches.len();
-            return Err(counts(at_switches, n_switches, got));
+            return Err(counts(at_switches, n_switches, got).into());
         };
         at_switches = at;
         for field in line.split_whitespace() {
             let switch = node(at, field, n_nodes)?;
             if !switches.insert(switch) {
-                return Err(format!("line {at}: expected each switch once, got {switch} twice"));
+                return Err(
+                    format!("line {at}: expected each switch once, got {switch} twice").into()
+                );
             }
         }
     }
     if switches.len() as u64 > n_switches {
-        return Err(counts(at_switches, n_switches, switches.len()));
+        return Err(counts(at_switches, n_switches, switches.len()).into());
     }
     for node in 0..n_nodes {
         draft.add_numbered_node(node, switches.contains(&node));
@@ -97,7 +101,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
     }
     if found < n_links {
         let links = count(found as usize, "link");
-        return Err(format!("line {at}: expected {links}, as many as follow, got {n_links}"));
+        return Err(format!("line {at}: expected {links}, as many as follow, got {n_links}").into());
     }
     let n_left = lines.count();
     if n_left > 0 {
@@ -106,7 +110,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, String> {
         draft.notes.push(note);
     }
     draft.note_parallel();
-    draft.finish()
+    Ok(draft.finish()?)
 }
 
 /// Returns the numbers of nodes, of switches and of links in the first line, and adds notes of its

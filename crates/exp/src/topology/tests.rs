@@ -13,7 +13,7 @@ fn read(name: &str, text: &str) -> (Topology, ImportedTopology) {
 }
 
 fn error(name: &str, text: &str) -> String {
-    parse(name, text).map(|imported| imported.spec.build().err()).unwrap_err()
+    parse(name, text).map(|imported| imported.spec.build().err()).unwrap_err().to_string()
 }
 
 /// Returns the links as `h0-s0 gbps ns`.

@@ -182,7 +182,7 @@ mod tests {
             buffer: Need::Require(Buffer::PerPort(Bytes::new(9000))),
             ..FabricNeeds::default()
         };
-        let BadKey { key, expected, got } =
+        let BadKey { key, expected, got, .. } =
             merge([("first", none), ("second", some)].into_iter()).unwrap_err();
         assert_eq!(key, "name");
         assert_eq!(expected, "transports that work with one value of fabric.buffer-bytes");

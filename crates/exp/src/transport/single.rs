@@ -13,7 +13,7 @@ use rampmeter_types::envelope::TransportId;
 use rampmeter_types::fabric::{FabricNeeds, Spray};
 use rampmeter_types::wire::WireFormat;
 use rampmeter_types::{
-    Bytes, FabricFacts, NodeId, Queueing, Rate, SwitchProgram, Transport, Wiring,
+    Bytes, DuplexRates, FabricFacts, NodeId, Queueing, SwitchProgram, Transport, Wiring,
 };
 use toml::Table;
 
@@ -136,10 +136,10 @@ impl<T: RegisteredTransport> SingleKeys<T> {
         // Hosts of the same rates have the same peers, unless these depend on the positions of
         // hosts.
         let depends = pairs.has_partial_pairs() || pairs.has_round_trips();
-        let mut by_rates: BTreeMap<(Rate, Rate), Arc<T::Config>> = BTreeMap::new();
+        let mut by_rates: BTreeMap<DuplexRates, Arc<T::Config>> = BTreeMap::new();
         for host in (0..pairs.n_hosts()).map(NodeId::new) {
-            let rates @ (sends, receives) = (pairs.tx_rate(host), pairs.rx_rate(host));
-            if sends.max(receives) == slowest && !depends {
+            let rates = DuplexRates { tx: pairs.tx_rate(host), rx: pairs.rx_rate(host) };
+            if rates.tx.max(rates.rx) == slowest && !depends {
                 by_host.push(None);
                 continue;
             }
@@ -147,7 +147,7 @@ impl<T: RegisteredTransport> SingleKeys<T> {
                 by_host.push(Some(Arc::clone(own)));
                 continue;
             }
-            let facts = FabricFacts { access_rate: receives, ..site.facts };
+            let facts = FabricFacts { access_rate: rates.rx, ..site.facts };
             let own = T::configure(self.keys.clone(), &Site { facts, ..site.clone() })?;
             let peers = Peers::new(host, facts, Arc::clone(pairs));
             let own = Arc::new(T::adapt_to_peers(own, config, &peers));

@@ -240,8 +240,9 @@ impl CaptonConfig {
             Deployment::Network(network) => (network.paths.as_ref(), network.core),
         };
         let host = |host: u32, group| {
-            let (up, down) = site.host_rates(host);
-            let [up, down] = [up, down].map(|rate| Rate::from_bps(rate.as_bps().min(CAPACITY_MAX)));
+            let rates = site.host_rates(host);
+            let [up, down] =
+                [rates.tx, rates.rx].map(|rate| Rate::from_bps(rate.as_bps().min(CAPACITY_MAX)));
             LevelMember { group, up, down }
         };
         if let Some(rack_hosts) = self.rack_hosts {

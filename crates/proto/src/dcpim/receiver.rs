@@ -14,7 +14,9 @@ use super::schedule::MatchingRound;
 use super::sources::Sources;
 use super::stats::DcpimStats;
 use super::wire::{DcpimHeader, Match, Step};
-use crate::toolkit::{Announcement, ArrivingFlow, ArrivingFlows, Output, paused_probe_interval};
+use crate::toolkit::{
+    Announcement, ArrivingFlow, ArrivingFlows, IssuedToken, Output, paused_probe_interval,
+};
 
 /// Number of phases in which every flow is checked once for an unresponsive sender.
 const FORGET_PHASES: u32 = 256;
@@ -367,7 +369,7 @@ impl Receiver {
             return LinkTimer::Stalled(at);
         }
         let Pair { mtu_time, channels, .. } = flow.state.pair;
-        let (seq, number) = flow.take_token(now, held_up, dcpim, stats);
+        let IssuedToken { seq, number } = flow.take_token(now, held_up, dcpim, stats);
         self.backlog.on_token(now, (src, flow.announcement.flow, number));
         if flow.state.quiet_until > now {
             self.sources.update(now, slot, flow);

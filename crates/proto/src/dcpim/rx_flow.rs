@@ -33,7 +33,7 @@ use rampmeter_types::{Span, Time};
 
 use super::config::{Dcpim, Pair, TokenWindow};
 use super::stats::DcpimStats;
-use crate::toolkit::{ArrivingFlow, TokenCursor};
+use crate::toolkit::{ArrivingFlow, IssuedToken, TokenCursor};
 
 /// The flow state of dcPIM.
 #[derive(Clone, Debug)]
@@ -277,17 +277,17 @@ impl RxFlow {
         held_up: Span,
         dcpim: &Dcpim,
         stats: &mut DcpimStats,
-    ) -> (u32, u32) {
+    ) -> IssuedToken {
         stats.tokens_sent += 1;
         let number = self.state.tokens.issue(now);
         self.state.n_open_tokens += 1;
         if self.state.is_tail && dcpim.may_hold_up() {
             stats.tokens_reissued += 1;
-            return (self.take_probe(now, number, held_up), number);
+            return IssuedToken { seq: self.take_probe(now, number, held_up), number };
         }
         if let Some(seq) = self.take_expired(now, dcpim) {
             stats.tokens_reissued += 1;
-            return (seq, number);
+            return IssuedToken { seq, number };
         }
         let (state, packets) = (&mut self.state, self.announcement.packets);
         let (seq, is_again) = state.tokens.advance(&self.received, packets);
@@ -299,7 +299,7 @@ impl RxFlow {
             state.earlier_expire_at = Time::NEVER;
             (state.n_open_tokens, state.n_open_earlier) = (0, 0);
         }
-        (seq, number)
+        IssuedToken { seq, number }
     }
 
     /// Requests the first missing packet alone. The core may hold up all of them, and requests for

@@ -6,8 +6,8 @@ use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Rng, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::pod::slots::Slots;
-use super::pod::timing::{Instant, Timing, instant};
+use super::slots::Slots;
+use super::timing::{Instant, Timing, instant};
 use super::topology::{Pod, Pods};
 use super::wire::{POD_FLAG, REPORT_SLOTS};
 use crate::keys::{BadKey, Keys, Preset, check_ranges};

@@ -12,18 +12,28 @@
 //! * `packing`: an option by which packets share a cell (§3.2)
 //! * [`topology`]: recognition of pods in the wiring of a network (§3.1, §3.4)
 //! * [`config`]: parameters, the `paper` preset, derived values
+//! * [`slots`], [`timing`], `slot_grant`: places of packets in a slot, their instants, grants
+//! * `routes`, `core_routes`: source routes in a pod, and between pods
 //! * [`wire`]: the packets
+//!
+//! The parts import one another in one direction: `repair` is used by `pod`, and `pod` by
+//! `fat_tree`. The other files are below all three.
 //!
 //! `docs/protocols/fastpod.md` lists the packets and the deviations from the paper.
 
 pub mod config;
 pub mod pod;
+pub mod slots;
+pub mod timing;
 pub mod topology;
 pub mod wire;
 
+mod core_routes;
 mod fat_tree;
 mod packing;
 mod repair;
+mod routes;
+mod slot_grant;
 
 #[cfg(test)]
 mod tests;

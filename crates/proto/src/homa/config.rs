@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{
-    AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
+    Padding, Recovery, Segmentation, check_range, control_bytes, unscheduled_payload,
 };
 
 /// Amount of data that a grant allows.
@@ -203,20 +203,13 @@ pub struct Homa {
     pub peers: Option<Peers>,
     /// Senders that have grants at the same time.
     pub overcommitment: usize,
-    /// [`HomaConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
-    /// of a full packet.
-    pub timeout: Span,
+    /// Timeouts of messages, by [`HomaConfig::timeout_rtts`] and [`HomaConfig::attempts_max`].
+    pub recovery: Recovery,
     /// Time after a probe in which unscheduled packets may arrive: the additional round trip time
     /// of full packets over control packets.
     pub settle_time: Span,
     /// Time that a request waits for its answer before it is acknowledged separately.
     pub answer_timeout: Span,
-    /// Time without packets of its sender after which a receiver drops a message.
-    pub forget_timeout: Span,
-    /// Unanswered attempts after which a message fails.
-    pub attempt_limit: AttemptLimit,
-    /// Time between repetitions for two flows, if many are due.
-    pub retransmit_gap: Span,
 }
 
 impl HomaConfig {
@@ -226,7 +219,6 @@ impl HomaConfig {
     /// A parameter out of range, or payloads and headers that do not fit together.
     pub fn derive(self, facts: &FabricFacts) -> Result<Homa, BadKey> {
         check_ranges(&self)?;
-        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (priorities, unscheduled) = (self.priorities, self.unscheduled_priorities);
         check_range(
             "unscheduled-priorities",
@@ -235,20 +227,14 @@ impl HomaConfig {
             "fewer than priorities",
         )?;
         let full = self.payload + self.header;
-        let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
-        check_range(
-            "unscheduled-payload-bytes",
-            first,
-            1..=full.get() - 1,
-            "less than a full packet with its headers",
-        )?;
+        let first = unscheduled_payload(self.unscheduled_payload, self.payload, self.header)?;
         let bdp = facts.bdp_packets(full).max(1);
         let (bytes, window) = match self.rtt_bytes {
             Some(bytes) => (u64::from(bytes), u64::from(bytes)),
             None => (u64::from(bdp) * first, u64::from(bdp) * full.get()),
         };
         let segmentation = self.segmentation().with_head(first, bytes);
-        let timeout = timeout_of(facts, self.timeout_rtts, full);
+        let recovery = Recovery::new(facts, self.timeout_rtts, full, self.attempts_max);
         let overcommitment = self.overcommitment.unwrap_or(u32::from(priorities - unscheduled));
         Ok(Homa {
             segmentation,
@@ -263,12 +249,9 @@ impl HomaConfig {
             },
             peers: None,
             overcommitment: overcommitment as usize,
-            timeout,
+            recovery,
             settle_time: facts.data_rtt.saturating_sub(facts.control_rtt),
-            answer_timeout: timeout / 2,
-            forget_timeout: attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max)),
-            attempt_limit,
-            retransmit_gap: retransmit_gap(facts),
+            answer_timeout: recovery.timeout / 2,
             config: self,
         })
     }
@@ -286,9 +269,8 @@ impl Homa {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let (round_trips, full) = (self.config.timeout_rtts, self.segmentation.full_wire_bytes());
-        let of_pair = |peers: &Peers| peers.scale_timeout(self.timeout, round_trips, full, peer);
-        self.peers.as_ref().map_or(self.timeout, of_pair)
+        let full = self.segmentation.full_wire_bytes();
+        self.recovery.timeout_of(self.peers.as_ref(), full, peer)
     }
 
     /// Returns the bytes that may be in flight of a message from `src`.
@@ -325,10 +307,10 @@ impl Homa {
     }
 
     pub(super) fn grant_bytes(&self) -> u16 {
-        self.config.grant_bytes.unwrap_or(self.config.header.get() as u32) as u16
+        control_bytes(self.config.grant_bytes, self.config.header)
     }
 
     pub(super) fn ack_bytes(&self) -> u16 {
-        self.config.ack_bytes.unwrap_or(self.config.header.get() as u32) as u16
+        control_bytes(self.config.ack_bytes, self.config.header)
     }
 }

@@ -325,7 +325,7 @@ impl Receiver {
             if self
                 .flows
                 .get(slot)
-                .is_some_and(|f| self.flows.is_unresponsive(f, now, homa.forget_timeout))
+                .is_some_and(|f| self.flows.is_unresponsive(f, now, homa.recovery.forget_timeout))
             {
                 if let Some(flow) = self.flows.abandon(slot, out) {
                     self.grant_scheduler.remove(slot, &flow);

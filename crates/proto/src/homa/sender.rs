@@ -414,14 +414,16 @@ impl Sender {
             self.flows.queue_retransmit(slot);
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_retransmit(now, homa.retransmit_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, homa.recovery.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let (msg, dst, number) = (flow.msg, flow.dst, flow.flow);
-            if flow.retry.attempt(now, &homa.attempt_limit) {
+            if flow.retry.attempt(now, &homa.recovery.attempt_limit) {
                 out.send(dst, msg, make_probe(flow, slot));
-                let pause =
-                    homa.attempt_limit.interval(homa.timeout_of(dst), flow.retry.attempts());
+                let pause = homa
+                    .recovery
+                    .attempt_limit
+                    .interval(homa.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
@@ -430,7 +432,7 @@ impl Sender {
             }
         }
         if out.is_backlogged() {
-            self.flows.postpone_retransmits(now + homa.timeout);
+            self.flows.postpone_retransmits(now + homa.recovery.timeout);
         }
     }
 }

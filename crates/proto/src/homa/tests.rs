@@ -274,14 +274,14 @@ mod receiving {
             host.handle_packet(Time::ZERO, &first(&homa, 1, 0, 10_000, seq));
         }
         let at = host.poll_timeout();
-        assert_eq!(at, Time::ZERO + homa.timeout);
+        assert_eq!(at, Time::ZERO + homa.recovery.timeout);
         let before = Time::from_ps(at.as_ps() - 1);
         let busy = make_control(HomaHeader::Busy { rx_slot: 0 }, 0, 1, 0);
         host.handle_packet(before, &busy);
         host.handle_timeout(at);
         assert!(sent(&mut host, at).is_empty());
         let later = host.poll_timeout();
-        assert_eq!(later, before + homa.timeout);
+        assert_eq!(later, before + homa.recovery.timeout);
         host.handle_timeout(later);
         let sent_headers: Vec<HomaHeader> =
             sent(&mut host, later).iter().map(|p| p.header).collect();

@@ -106,8 +106,8 @@ impl Homa {
             DerivedValue::packets("unscheduled", self.unscheduled),
             DerivedValue::packets("unscheduled-in-incast", self.unscheduled_in_incast),
             DerivedValue::count("overcommitment", self.overcommitment as u64),
-            DerivedValue::time("timeout", self.timeout),
-            DerivedValue::time("forget", self.forget_timeout),
+            DerivedValue::time("timeout", self.recovery.timeout),
+            DerivedValue::time("forget", self.recovery.forget_timeout),
         ]
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_types::units::PS_PER_SECOND;
-use rampmeter_types::{Bytes, FabricFacts, Priority, Rate, Span};
+use rampmeter_types::{Bytes, DuplexRates, FabricFacts, Priority, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -189,7 +189,8 @@ impl HylineConfig {
             Deployment::Network(network) => (network.paths.clone(), network.core),
         };
         let hosts: Vec<_> = (0..facts.n_hosts).map(|host| site.host_rates(host)).collect();
-        let pace = |&(up, _): &_| config.pace(&FabricFacts { access_rate: up, ..*facts });
+        let pace =
+            |rates: &DuplexRates| config.pace(&FabricFacts { access_rate: rates.tx, ..*facts });
         let paces = hosts.iter().map(pace).collect();
         Ok(Hyline { settings, paths: Paths::new(hosts, core, plan), paces, config })
     }

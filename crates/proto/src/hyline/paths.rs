@@ -4,7 +4,7 @@
 //! switch above the rack and the core switch above that.
 
 use rampmeter_types::fabric::RegularPaths;
-use rampmeter_types::{NodeId, Rate};
+use rampmeter_types::{DuplexRates, NodeId, Rate};
 
 /// Links of a path at most: three up and three down.
 const LINKS_MAX: usize = 6;
@@ -13,7 +13,7 @@ const LINKS_MAX: usize = 6;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
     /// The rates at which each host sends and receives.
-    hosts: Vec<(Rate, Rate)>,
+    hosts: Vec<DuplexRates>,
     /// The rate of a link between switches.
     core: Rate,
     /// `None` if paths are not known. The core is then taken for as wide as it needs to be.
@@ -54,7 +54,7 @@ impl Links {
 impl Paths {
     /// Returns a network of hosts that send and receive at these rates and whose switches are
     /// joined by links of the rate `core`.
-    pub fn new(hosts: Vec<(Rate, Rate)>, core: Rate, plan: Option<RegularPaths>) -> Self {
+    pub fn new(hosts: Vec<DuplexRates>, core: Rate, plan: Option<RegularPaths>) -> Self {
         Self { hosts, core, plan }
     }
 
@@ -78,8 +78,8 @@ impl Paths {
     /// Returns the capacity of a link.
     pub fn capacity(&self, link: u32) -> Rate {
         match self.hosts.get(link as usize / 2) {
-            Some(&(up, _)) if link.is_multiple_of(2) => up,
-            Some(&(_, down)) => down,
+            Some(rates) if link.is_multiple_of(2) => rates.tx,
+            Some(rates) => rates.rx,
             None => self.core,
         }
     }

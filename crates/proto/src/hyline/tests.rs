@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rampmeter_types::fabric::RegularPaths;
-use rampmeter_types::{Bytes, NodeId, Rate, Span, Time};
+use rampmeter_types::{Bytes, DuplexRates, NodeId, Rate, Span, Time};
 
 use super::paths::Paths;
 use super::scheduler::PathScheduler;
@@ -30,7 +30,7 @@ fn plan(pods: u16, racks: u16, hosts: u16, (tor_uplinks, agg_uplinks): (u16, u16
 
 /// Two racks of four hosts and two core switches; `core` is in Gbit/s, hosts have 10.
 fn two_racks(core: u64) -> Paths {
-    Paths::new(vec![(gbps(10), gbps(10)); 8], gbps(core), Some(plan(1, 2, 4, (2, 1))))
+    Paths::new(vec![DuplexRates::equal(gbps(10)); 8], gbps(core), Some(plan(1, 2, 4, (2, 1))))
 }
 
 pub(crate) fn new(core: u64) -> PathScheduler {
@@ -49,7 +49,8 @@ fn as_paths(changes: &[Change<PathGrant>]) -> Vec<(u64, Option<Option<u16>>)> {
 
 #[test]
 fn a_flow_takes_its_access_links_and_those_of_its_path() {
-    let paths = Paths::new(vec![(gbps(10), gbps(10)); 8], gbps(10), Some(plan(2, 2, 2, (2, 3))));
+    let paths =
+        Paths::new(vec![DuplexRates::equal(gbps(10)); 8], gbps(10), Some(plan(2, 2, 2, (2, 3))));
     let links = |src, dst, path| paths.links(NodeId::new(src), NodeId::new(dst), path);
     let count = |src, dst| paths.count(NodeId::new(src), NodeId::new(dst));
     assert_eq!([count(0, 1), count(0, 2), count(0, 4)], [0, 2, 6]);
@@ -172,7 +173,8 @@ fn any_paths() -> impl Strategy<Value = Paths> {
         let plan = plan(pods, racks, if pods * racks == 1 { hosts + 1 } else { hosts }, up);
         let n_hosts = plan.rack_of.len() as u32;
         let rate = |host| gbps(if host % 2 == 1 { odd * access } else { access });
-        let hosts = (0..n_hosts).map(|host| (rate(host), rate(host / 2))).collect();
+        let hosts = 0..n_hosts;
+        let hosts = hosts.map(|host| DuplexRates { tx: rate(host), rx: rate(host / 2) }).collect();
         Paths::new(hosts, gbps(core), has_plan.then_some(plan))
     })
 }

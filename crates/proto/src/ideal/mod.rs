@@ -42,7 +42,7 @@ mod tests;
 
 pub use self::core_capacity::{CoreCapacity, CoreModel};
 
-use rampmeter_types::{NodeId, Rate, Span, Time};
+use rampmeter_types::{DuplexRates, NodeId, Rate, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -223,11 +223,11 @@ impl IdealScheduler {
     /// Returns an idle network of hosts whose links, and parts of links, have these send and
     /// receive rates. `core` is `None` if it does not limit flows.
     pub fn new(
-        links: impl IntoIterator<Item = (Rate, Rate)>,
-        parts: impl IntoIterator<Item = (Rate, Rate)>,
+        links: impl IntoIterator<Item = DuplexRates>,
+        parts: impl IntoIterator<Item = DuplexRates>,
         core: Option<CoreCapacity>,
     ) -> Self {
-        let bps = |(sends, receives): (Rate, Rate)| [sends.as_bps(), receives.as_bps()];
+        let bps = |rates: DuplexRates| [rates.tx.as_bps(), rates.rx.as_bps()];
         Self {
             now: Time::ZERO,
             running: Vec::new(),

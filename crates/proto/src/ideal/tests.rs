@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use rampmeter_types::fabric::RegularPaths;
-use rampmeter_types::{Purpose, Rate, Rng};
+use rampmeter_types::{DuplexRates, Purpose, Rate, Rng};
 
 /// Runs jobs, in order of arrival, to the end. Completion times by number.
 fn run(n_hosts: u32, jobs: &[(Time, Job)]) -> Vec<Time> {
@@ -39,21 +39,21 @@ fn job(id: u32, src: u32, dst: u32, ps: u64) -> Job {
 const RATE: Rate = Rate::from_gbps(10);
 
 /// Returns the rates of hosts that send and receive at `RATE`.
-fn equal(n_hosts: u32) -> impl Iterator<Item = (Rate, Rate)> {
-    (0..n_hosts).map(|_| (RATE, RATE))
+fn equal(n_hosts: u32) -> impl Iterator<Item = DuplexRates> {
+    (0..n_hosts).map(|_| DuplexRates::equal(RATE))
 }
 
 /// Two links of a host, of which one peer is reached by one, and another by both.
 #[test]
 fn flows_by_the_same_part_of_links_share_it_and_others_get_the_rest() {
     let twice = Rate::from_gbps(20);
-    let hosts = [twice, RATE, RATE, twice].map(|rate| (rate, rate));
+    let hosts = [twice, RATE, RATE, twice].map(DuplexRates::equal);
     let jobs = [
         (Time::ZERO, Job { parts: [Some(0), None], ..job(0, 0, 1, 1_000) }),
         (Time::ZERO, Job { parts: [Some(0), None], ..job(1, 0, 2, 2_000) }),
         (Time::ZERO, Job { rate: twice, ..job(2, 0, 3, 3_000) }),
     ];
-    let ends = run_over(IdealScheduler::new(hosts, [(RATE, RATE)], None), &jobs);
+    let ends = run_over(IdealScheduler::new(hosts, [DuplexRates::equal(RATE)], None), &jobs);
     // The third flow has one link until 3000 ps, then both.
     assert_eq!(ends, [1_000, 3_000, 4_500].map(Time::from_ps));
 }
@@ -62,7 +62,7 @@ fn flows_by_the_same_part_of_links_share_it_and_others_get_the_rest() {
 #[test]
 fn flows_of_slow_hosts_leave_the_rest_of_a_fast_link_to_others() {
     let fast = Rate::from_gbps(40);
-    let hosts = [RATE, RATE, fast, fast].map(|rate| (rate, rate));
+    let hosts = [RATE, RATE, fast, fast].map(DuplexRates::equal);
     let jobs = [
         (Time::ZERO, job(0, 0, 3, 1_000)),
         (Time::ZERO, job(1, 1, 3, 1_000)),

@@ -16,12 +16,31 @@ pub struct BadKey {
     pub expected: String,
     /// Value as given, in its original notation if that is known.
     pub got: String,
+    /// Names that are allowed, if the value must be one of a list.
+    pub choice: Option<Box<Choice>>,
+}
+
+/// A name that is none of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Names that are allowed.
+    pub names: Vec<String>,
+    /// Name as given, without quotes.
+    pub name: String,
 }
 
 impl BadKey {
     /// Returns the error of `key` with value `got`.
     pub fn new(key: &str, expected: impl Into<String>, got: impl ToString) -> Self {
-        Self { key: key.to_owned(), expected: expected.into(), got: got.to_string() }
+        Self { key: key.to_owned(), expected: expected.into(), got: got.to_string(), choice: None }
+    }
+
+    /// Returns the error of `key` with the value `got`, which has `name`, if it must be one of
+    /// `names`.
+    pub fn unlisted(key: &str, names: &[&str], name: &str, got: impl ToString) -> Self {
+        let bad = Self::new(key, format!("one of {}", names.join(", ")), got);
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        Self { choice: Some(Box::new(Choice { names, name: name.to_owned() })), ..bad }
     }
 }
 

@@ -10,7 +10,7 @@ mod table;
 
 use serde_json::Value;
 
-pub use info::{BadKey, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
+pub use info::{BadKey, Choice, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
 pub use renamed::{
     RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey, table_and_key,
 };

@@ -135,9 +135,9 @@ fn check(given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
                 let expected = format!("the key `{new}`{divided} (`rampmeter migrate FILE`)");
                 return Err(BadKey::new(key, expected, "a former name"));
             }
-            let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
-            let expected = format!("one of preset, {}", names.join(", "));
-            return Err(BadKey::new(key, expected, key));
+            let names = infos.iter().map(|info| info.name.as_str());
+            let names: Vec<&str> = std::iter::once("preset").chain(names).collect();
+            return Err(BadKey::unlisted(key, &names, key, key));
         };
         let json = serde_json::to_value(value).unwrap_or_default();
         if !info.kind.admits(&json) {

@@ -182,7 +182,7 @@ impl PfabricConfig {
     /// A parameter out of range.
     pub fn derive(self, facts: &FabricFacts) -> Result<Pfabric, BadKey> {
         check_ranges(&self)?;
-        let (window, window_max) = self.windows(facts);
+        let Windows { first: window, max: window_max } = self.windows(facts);
         check_range(
             "window-max",
             window_max.into(),
@@ -212,20 +212,30 @@ impl PfabricConfig {
 
 impl PfabricConfig {
     /// Returns the first and the largest window, in packets, between hosts of one rate.
-    fn windows(&self, facts: &FabricFacts) -> (u32, u32) {
+    fn windows(&self, facts: &FabricFacts) -> Windows {
         let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
         let window = self.window.unwrap_or_else(bdp);
-        (window, self.window_max.unwrap_or((window * 5 / 4).clamp(window, 1_000_000)))
+        let max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 1_000_000));
+        Windows { first: window, max }
     }
+}
+
+/// Windows of a flow, in packets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Windows {
+    /// The first one.
+    pub(super) first: u32,
+    /// The largest one.
+    pub(super) max: u32,
 }
 
 impl Pfabric {
     /// The first and the largest window to a host, in packets. Those that follow from the network
     /// are of the slower of the two ends.
-    pub(super) fn windows_to(&self, dst: NodeId) -> (u32, u32) {
+    pub(super) fn windows_to(&self, dst: NodeId) -> Windows {
         match &self.peers {
             Some(peers) => self.config.windows(&peers.facts_to(dst)),
-            None => (self.window, self.window_max),
+            None => Windows { first: self.window, max: self.window_max },
         }
     }
 

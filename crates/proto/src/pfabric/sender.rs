@@ -30,7 +30,7 @@ use rampmeter_types::{
     Event, Gauge, Message, MsgId, NodeId, Packet, Permission, Priority, Stage, Time,
 };
 
-use super::config::{Pfabric, ProbePriority, TimeoutReaction};
+use super::config::{Pfabric, ProbePriority, TimeoutReaction, Windows};
 use super::stats::PfabricStats;
 use super::wire::PfabricHeader;
 use crate::toolkit::{
@@ -155,7 +155,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, message: Message, pfabric: &Pfabric) {
         let packets = pfabric.segmentation().packets(message.size);
-        let (cwnd, cwnd_max) = pfabric.windows_to(message.dst);
+        let Windows { first: cwnd, max: cwnd_max } = pfabric.windows_to(message.dst);
         let window = RateControl { cwnd, cwnd_max, reorder_max: pfabric.config.duplicate_acks };
         let slot = self.flows.submit(&message, packets, Stream::new(packets, window));
         self.update(slot, pfabric);

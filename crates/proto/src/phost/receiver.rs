@@ -37,7 +37,8 @@ use super::rx_flow::{Arrivals, PendingFlow, Readiness, RxFlow};
 use super::stats::PhostStats;
 use super::wire::PhostHeader;
 use crate::toolkit::{
-    Announcement, ArrivingFlows, Output, TenantCounts, TokenDelay, paused_probe_interval,
+    Announcement, ArrivingFlows, IssuedToken, Output, TenantCounts, TokenDelay,
+    paused_probe_interval,
 };
 
 /// Token times between searches of some flows for unresponsive sources.
@@ -270,7 +271,7 @@ impl Receiver {
             FreeTokenRepair::RoundTrip | FreeTokenRepair::TwicePace => pair.resend_wait,
         };
         self.selector.on_token(now, flow, phost);
-        let (seq, number) = flow.take_token(now, resend, phost, stats);
+        let IssuedToken { seq, number } = flow.take_token(now, resend, phost, stats);
         if phost.config.free_token_repair == FreeTokenRepair::Measured {
             self.delay.on_token(now, (flow.announcement.src, flow.announcement.flow, number));
         }

@@ -27,7 +27,7 @@ use rampmeter_types::{Span, TenantId, Time};
 use super::config::{Downgrading, FreeTokenRepair, Pair, Phost};
 use super::expiry::Expiry;
 use super::stats::PhostStats;
-use crate::toolkit::{ArrivingFlow, TokenCursor, UnscheduledTime};
+use crate::toolkit::{ArrivingFlow, IssuedToken, TokenCursor, UnscheduledTime};
 
 /// A flow's own part.
 #[derive(Debug)]
@@ -206,7 +206,7 @@ impl RxFlow {
         resend: Span,
         phost: &Phost,
         stats: &mut PhostStats,
-    ) -> (u32, u32) {
+    ) -> IssuedToken {
         let state = &mut self.state;
         let (seq, is_again) = state.tokens.advance(&self.received, self.announcement.packets);
         stats.tokens_sent += 1;
@@ -226,6 +226,6 @@ impl RxFlow {
                 }
             });
         }
-        (seq, number)
+        IssuedToken { seq, number }
     }
 }

@@ -8,7 +8,7 @@ use super::control::{LimitConfig, LimitConfigs};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{
-    AttemptLimit, Padding, Segmentation, check_range, forget_after, retransmit_gap, timeout_of,
+    Padding, Recovery, Segmentation, check_range, control_bytes, unscheduled_payload,
 };
 
 /// Choice of the sender that a receiver gives its next credit.
@@ -209,15 +209,8 @@ impl SirdConfig {
     /// one packet.
     pub fn derive(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
         check_ranges(&self)?;
-        let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let (full, bdp) = (self.full(), self.bdp_packets(facts));
-        let first = u64::from(self.unscheduled_payload.unwrap_or(self.payload.get() as u32));
-        check_range(
-            "unscheduled-payload-bytes",
-            first,
-            1..=full - 1,
-            "less than a full packet with its headers",
-        )?;
+        let first = unscheduled_payload(self.unscheduled_payload, self.payload, self.header)?;
         let or = |bytes: Option<u32>, derived: u64| bytes.map_or(derived, u64::from);
         let credit = or(self.credit_bytes, bdp * full * 3 / 2);
         let sender_credit = or(self.sender_credit_bytes, bdp * full);
@@ -229,7 +222,6 @@ impl SirdConfig {
             "a packet to credit-bytes",
         )?;
         let unscheduled = or(self.unscheduled_bytes, bdp * first);
-        let timeout = timeout_of(facts, self.timeout_rtts, Bytes::new(full));
         // Rounded up: never faster than the link.
         let full_time = facts.access_rate.tx_time(Bytes::new(full)).as_ps() * 1_000;
         Ok(Sird {
@@ -246,10 +238,7 @@ impl SirdConfig {
             mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
             limits: self.limit_configs(sender_credit),
             credit_interval: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
-            timeout,
-            forget_timeout: attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max)),
-            attempt_limit,
-            retransmit_gap: retransmit_gap(facts),
+            recovery: Recovery::new(facts, self.timeout_rtts, Bytes::new(full), self.attempts_max),
             config: self,
         })
     }
@@ -278,15 +267,8 @@ pub struct Sird {
     pub limits: LimitConfigs,
     /// Time between credits for full packets.
     pub credit_interval: Span,
-    /// [`SirdConfig::timeout_rtts`] times the unloaded round trip with control packets, or the time
-    /// of a full packet.
-    pub timeout: Span,
-    /// Time without packets of its sender after which a receiver drops a message.
-    pub forget_timeout: Span,
-    /// Unanswered attempts after which a message fails.
-    pub attempt_limit: AttemptLimit,
-    /// Time between repetitions for two flows, if many are due.
-    pub retransmit_gap: Span,
+    /// Timeouts of messages, by [`SirdConfig::timeout_rtts`] and [`SirdConfig::attempts_max`].
+    pub recovery: Recovery,
 }
 
 impl Sird {
@@ -325,9 +307,8 @@ impl Sird {
     /// Returns the timeout of messages to or from `peer`.
     #[inline]
     pub(super) fn timeout_of(&self, peer: NodeId) -> Span {
-        let (round_trips, full) = (self.config.timeout_rtts, self.credited.full_wire_bytes());
-        let of_pair = |peers: &Peers| peers.scale_timeout(self.timeout, round_trips, full, peer);
-        self.peers.as_ref().map_or(self.timeout, of_pair)
+        let full = self.credited.full_wire_bytes();
+        self.recovery.timeout_of(self.peers.as_ref(), full, peer)
     }
 
     /// The class of data without credit.
@@ -376,10 +357,10 @@ impl Sird {
     }
 
     pub(super) fn grant_bytes(&self) -> u16 {
-        self.config.grant_bytes.unwrap_or(self.config.header.get() as u32) as u16
+        control_bytes(self.config.grant_bytes, self.config.header)
     }
 
     pub(super) fn ack_bytes(&self) -> u16 {
-        self.config.ack_bytes.unwrap_or(self.config.header.get() as u32) as u16
+        control_bytes(self.config.ack_bytes, self.config.header)
     }
 }

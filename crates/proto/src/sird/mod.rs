@@ -117,8 +117,8 @@ impl RegisteredTransport for SirdTransport {
             bytes("sender-credit", config.sender_credit),
             bytes("unscheduled", config.unscheduled),
             bytes("mark-above", config.mark_above),
-            DerivedValue::time("timeout", config.timeout),
-            DerivedValue::time("forget", config.forget_timeout),
+            DerivedValue::time("timeout", config.recovery.timeout),
+            DerivedValue::time("forget", config.recovery.forget_timeout),
         ]
     }
 }

@@ -219,7 +219,7 @@ impl Receiver {
             if self
                 .flows
                 .get(slot)
-                .is_some_and(|f| self.flows.is_unresponsive(f, now, sird.forget_timeout))
+                .is_some_and(|f| self.flows.is_unresponsive(f, now, sird.recovery.forget_timeout))
             {
                 if let Some(flow) = self.flows.abandon(slot, out) {
                     self.bucket.remove(slot, &flow, sird);

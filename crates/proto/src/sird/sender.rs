@@ -342,14 +342,16 @@ impl Sender {
             self.flows.queue_retransmit(slot);
         }
         while !out.is_backlogged()
-            && let Some(slot) = self.flows.next_retransmit(now, sird.retransmit_gap)
+            && let Some(slot) = self.flows.next_retransmit(now, sird.recovery.retransmit_gap)
         {
             let flow = &mut self.flows[slot];
             let (msg, dst) = (flow.msg, flow.dst);
-            if flow.retry.attempt(now, &sird.attempt_limit) {
+            if flow.retry.attempt(now, &sird.recovery.attempt_limit) {
                 out.send(dst, msg, make_request(flow, slot));
-                let pause =
-                    sird.attempt_limit.interval(sird.timeout_of(dst), flow.retry.attempts());
+                let pause = sird
+                    .recovery
+                    .attempt_limit
+                    .interval(sird.timeout_of(dst), flow.retry.attempts());
                 self.flows.start_timer(slot, now + pause);
             } else {
                 self.drop_flow(slot);
@@ -357,7 +359,7 @@ impl Sender {
             }
         }
         if out.is_backlogged() {
-            self.flows.postpone_retransmits(now + sird.timeout);
+            self.flows.postpone_retransmits(now + sird.recovery.timeout);
         }
     }
 }

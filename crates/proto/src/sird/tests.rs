@@ -214,7 +214,7 @@ mod receiving {
         host.handle_packet(Time::ZERO, &request(1, 0, size));
         let first = all_credits(&mut host, Time::ZERO);
         host.handle_packet(Time::ZERO, &data(&sird, (1, 0), 1, size));
-        let at = host.poll_timeout().max(Time::ZERO + sird.timeout);
+        let at = host.poll_timeout().max(Time::ZERO + sird.recovery.timeout);
         host.handle_timeout(at);
         assert_eq!(host.stats().credits_reclaimed, first.len() as u64 - 1);
         let again = all_credits(&mut host, at);
@@ -234,7 +234,7 @@ mod receiving {
             rx.handle_packet(Time::ZERO, &packets[seq]);
         }
         assert_eq!(rx.receiver.outstanding().0, 2 * 1_500);
-        let at = Time::ZERO + sird.timeout;
+        let at = Time::ZERO + sird.recovery.timeout;
         rx.handle_timeout(at);
         let all = all_credits(&mut rx, at);
         assert_eq!(all, [(1, 1), (1, 3)]);

@@ -5,6 +5,7 @@
 //! * [`OutgoingFlows`], [`RetryTimer`], [`SlotSet`]: flows of a sender, their timers, those that
 //!   may send
 //! * [`AttemptLimit`]: unanswered attempts after which a message fails
+//! * [`Recovery`]: timeouts of messages whose receivers request missing packets
 //! * [`ArrivingFlows`], [`FlowNumbers`]: flows of a receiver, and which it has had
 //! * [`DataHeader`]: flows of data packets, as their headers name them
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
@@ -28,6 +29,7 @@ mod message_set;
 mod numbers;
 mod outgoing_flows;
 mod output;
+mod recovery;
 mod retransmit_queue;
 mod retry;
 mod sides;
@@ -45,8 +47,8 @@ pub use arriving_flows::{Announcement, ArrivingFlow, ArrivingFlowId, ArrivingFlo
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
-    CAPTON_PORT_PACKETS, check_range, dcpim_study_buffer, forget_after, keepalive,
-    paused_probe_interval, phost_study_buffer, timeout_of, two_bdps,
+    CAPTON_PORT_PACKETS, check_range, control_bytes, dcpim_study_buffer, forget_after, keepalive,
+    paused_probe_interval, phost_study_buffer, timeout_of, two_bdps, unscheduled_payload,
 };
 pub(crate) use counters::counters;
 pub use data_header::{DataHeader, FlowKey};
@@ -54,6 +56,7 @@ pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing_flows::{OutgoingFlow, OutgoingFlows};
 pub use output::Output;
 pub use rampmeter_types::segmentation::{OutgoingMessage, Padding, Segmentation};
+pub use recovery::Recovery;
 pub(crate) use retransmit_queue::RetransmitQueue;
 pub use retransmit_queue::retransmit_gap;
 pub use retry::RetryTimer;
@@ -64,6 +67,6 @@ pub use tenant::TenantCounts;
 pub use timers::Timers;
 pub use token_delay::TokenDelay;
 pub(crate) use token_delay::TokenId;
-pub use tokens::TokenCursor;
+pub use tokens::{IssuedToken, TokenCursor};
 pub(crate) use transport_macro::transport;
 pub use unscheduled::{SizedFlow, UnscheduledTime};

@@ -6,6 +6,15 @@
 use rampmeter_types::Time;
 use rampmeter_types::collections::SeqSet;
 
+/// A token that a receiver sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IssuedToken {
+    /// The packet that it requests.
+    pub seq: u32,
+    /// Its number among the tokens of the flow.
+    pub number: u32,
+}
+
 /// The tokens of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCursor {

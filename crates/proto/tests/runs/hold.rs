@@ -38,7 +38,11 @@ fn phost_requests_nothing_of_a_held_message() {
 #[test]
 fn homa_requests_nothing_of_a_held_message() {
     for (_, keys) in HomaConfig::PRESETS {
-        check_held_message::<HomaTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<HomaTransport>(
+            &keys(),
+            |config| config.recovery.forget_timeout * 5,
+            SIZE,
+        );
     }
 }
 
@@ -47,7 +51,7 @@ fn homa_aeolus_requests_nothing_of_a_held_message() {
     for (_, keys) in AeolusConfig::PRESETS {
         check_held_message::<HomaAeolusTransport>(
             &keys(),
-            |config| config.forget_timeout * 5,
+            |config| config.recovery.forget_timeout * 5,
             SIZE,
         );
     }
@@ -56,7 +60,11 @@ fn homa_aeolus_requests_nothing_of_a_held_message() {
 #[test]
 fn sird_requests_nothing_of_a_held_message() {
     for (_, keys) in SirdConfig::PRESETS {
-        check_held_message::<SirdTransport>(&keys(), |config| config.forget_timeout * 5, SIZE);
+        check_held_message::<SirdTransport>(
+            &keys(),
+            |config| config.recovery.forget_timeout * 5,
+            SIZE,
+        );
     }
 }
 

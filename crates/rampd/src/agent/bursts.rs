@@ -19,7 +19,7 @@ use rampmeter_proto::central::agent::SendPermission;
 use rampmeter_types::{Bytes, MsgId, Rate, Span, Time};
 use tracing::debug;
 
-use super::event::{Burst, ProgramEvent};
+use super::event::{Burst, LastActivity, ProgramEvent};
 use super::probe::Probe;
 use super::programs::Programs;
 
@@ -107,7 +107,7 @@ impl Bursts {
         };
         slot.set(burst, BurstPermission::Stop);
         let msg = agent.begin(now, connection.dst, Bytes::new(left(held, slot)));
-        let last_activity = (held, slot.activity());
+        let last_activity = LastActivity { held_bytes: held, program: slot.activity() };
         let may_send = false;
         connection.burst = Some(Burst {
             msg,
@@ -141,7 +141,7 @@ impl Bursts {
             program,
             slot = number,
             ?order,
-            held = burst.last_activity.0,
+            held = burst.last_activity.held_bytes,
             requested = slot.unsent_bytes(),
             "order"
         );
@@ -199,8 +199,9 @@ impl Bursts {
     fn soonest(&self) -> Span {
         let connections = self.programs.iter().flat_map(|(_, of)| of.connections.values());
         let bursts = connections.filter_map(|connection| connection.burst.as_ref());
-        let left =
-            bursts.filter_map(|burst| Some(burst.rate?.tx_time(Bytes::new(burst.last_activity.0))));
+        let left = bursts.filter_map(|burst| {
+            Some(burst.rate?.tx_time(Bytes::new(burst.last_activity.held_bytes)))
+        });
         left.min().map_or(POLL, |left| left.clamp(POLL_MIN, POLL))
     }
 

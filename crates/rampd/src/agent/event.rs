@@ -2,11 +2,18 @@
 
 use rampmeter_types::Span;
 
-use rampmeter_gate::Slot;
+use rampmeter_gate::{Activity, Slot};
 use rampmeter_types::{MsgId, Rate, Time};
 
 /// Time without progress after which a burst ends.
 pub(super) const STALL: Span = Span::from_us(200_000);
+
+/// Bytes on a connection, and activity of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LastActivity {
+    pub(super) held_bytes: u64,
+    pub(super) program: Activity,
+}
 
 /// A burst of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -17,16 +24,15 @@ pub(super) struct Burst {
     pub(super) may_send: bool,
     /// Granted rate, if there is one.
     pub(super) rate: Option<Rate>,
-    /// Bytes on the connection and activity of the program at the last change, and the time of that
-    /// change.
-    pub(super) last_activity: (u64, (u64, u64)),
+    /// State at the last change, and the time of that change.
+    pub(super) last_activity: LastActivity,
     pub(super) changed_at: Time,
 }
 
 impl Burst {
     /// Returns true if the burst has ended.
     pub(super) fn is_over(&mut self, now: Time, held: u64, slot: Slot<'_>) -> bool {
-        let seen = (held, slot.activity());
+        let seen = LastActivity { held_bytes: held, program: slot.activity() };
         if seen != self.last_activity {
             (self.last_activity, self.changed_at) = (seen, now);
         }

@@ -51,7 +51,7 @@ use crate::app::{Applications, Failure, Outcome, Submission};
 use crate::datapath::Datapath;
 use crate::liveness::RailView;
 use crate::peer::PeerView;
-use crate::stats::NodeStats;
+use crate::stats::{MessageCounts, NodeStats};
 use state::{BATCH, NodeState};
 
 /// One host's transport.
@@ -175,11 +175,14 @@ impl<E: Endpoint, D: Datapath, A: Applications> Node<E, D, A> {
         }
     }
 
-    /// Returns the numbers of messages that are being sent, that are queued for their receivers,
-    /// and that are arriving.
-    pub fn messages(&self) -> (usize, usize, usize) {
+    /// Returns the numbers of messages by their state.
+    pub fn messages(&self) -> MessageCounts {
         let state = &self.state;
-        (state.outbox.len() + state.local.len(), state.peers.n_waiting(), state.inbox.len())
+        MessageCounts {
+            sending: state.outbox.len() + state.local.len(),
+            queued: state.peers.n_waiting(),
+            receiving: state.inbox.len(),
+        }
     }
 
     /// Returns the number of its peers that have responded.

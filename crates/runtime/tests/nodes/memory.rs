@@ -11,9 +11,9 @@ use rampmeter_proto::pfabric::PfabricTransport;
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
 use rampmeter_proto::sird::SirdTransport;
 use rampmeter_proto::tcp::TcpTransport;
-use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Failure, PortConfig};
 use rampmeter_runtime::datapath::mem::Impairments;
+use rampmeter_runtime::{MessageCounts, Outcome};
 use rampmeter_types::{Bytes, Endpoint, FabricFacts, Purpose, Rng, Span, TenantId, Time};
 
 const RTT: Span = Span::from_us(200);
@@ -50,7 +50,7 @@ fn all_arrive<E: Endpoint>(start: Time, protocol: impl Fn(&FabricFacts) -> E::Co
         assert_eq!(bed.seen.delivered.len(), 400, "loss {loss}");
         assert!(bed.seen.delivered.values().all(|&n| n == 1), "loss {loss}");
         for node in bed.nodes.iter().flatten() {
-            assert_eq!(node.node.messages(), (0, 0, 0));
+            assert_eq!(node.node.messages(), MessageCounts::default());
             let stats = node.node.stats();
             assert_eq!((stats.malformed_packets, stats.inconsistent_messages), (0, 0));
         }
@@ -218,8 +218,8 @@ fn refused_messages_are_over<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::
         }
         while bed.seen.outcomes.len() < 30 {
             bed.run_until(bed.now + Span::from_us(100));
-            let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
-            assert_eq!(sending + waiting + bed.seen.outcomes.len(), 30);
+            let messages = bed.nodes[0].as_ref().unwrap().node.messages();
+            assert_eq!(messages.sending + messages.queued + bed.seen.outcomes.len(), 30);
         }
         for (&(.., number), &outcome) in &bed.seen.outcomes {
             let refused = Outcome::Failed(Failure::Refused);
@@ -272,8 +272,8 @@ fn outcomes_arrive_within_the_bound_if_the_receiver_starts_late() {
             let outcome = outcome.unwrap_or_else(|| panic!("{starts_us} us: {number} has none"));
             counts[usize::from(*outcome == Outcome::Completed)] += 1;
         }
-        let (sending, waiting, _) = bed.nodes[0].as_ref().unwrap().node.messages();
-        assert_eq!((sending, waiting), (0, 0));
+        let messages = bed.nodes[0].as_ref().unwrap().node.messages();
+        assert_eq!(messages.sending + messages.queued, 0);
     }
     assert!(counts.iter().all(|&n| n > 2), "failed, completed: {counts:?}");
 }

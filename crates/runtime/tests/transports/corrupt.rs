@@ -234,7 +234,7 @@ fn changes_are_found<T: RegisteredTransport>(keys: &T::Keys, seed: u64) {
         pair.next[0] = pair.now;
         pair.run_until(pair.now + Span::from_us(20_000_000));
     }
-    assert_eq!(pair.nodes[1].0.messages().2, 0, "nothing is left of any message");
+    assert_eq!(pair.nodes[1].0.messages().receiving, 0, "nothing is left of any message");
 }
 
 /// A node that receives a message of one packet with a wrong digest reports it, and accepts a
@@ -261,7 +261,7 @@ fn a_wrong_digest_is_reported<T: RegisteredTransport>(keys: &T::Keys) {
         let is_reported = |envelope: &Envelope| envelope.kind == DatagramKind::Corrupt { msg };
         assert_eq!(sent.iter().filter(|envelope| is_reported(envelope)).count(), 1, "{sent:?}");
         assert!(sent.iter().all(is_reported), "the peer receives no report: {sent:?}");
-        assert_eq!((fed.node.stats().corrupt_messages, fed.node.messages().2), (n, 0));
+        assert_eq!((fed.node.stats().corrupt_messages, fed.node.messages().receiving), (n, 0));
     }
     fed.step(Some(whole_message(msg, &data.header, SIZE)));
     assert_eq!(fed.node.stats().messages_delivered, 1);

@@ -190,7 +190,8 @@ impl Topology {
     /// Capacity of links between switches as a share of the hosts' sending capacity, in the
     /// narrowest [cut](Self::host_cuts); 1 with full bisection bandwidth.
     pub fn bisection_share(&self) -> f64 {
-        let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
+        let slowest =
+            self.access().map(|(_, link)| link.rates().slowest.as_bps()).min().unwrap_or(1);
         let share = |HostCut { hosts, bps }: HostCut| {
             let fewer = hosts.min(self.n_hosts() - hosts);
             bps as f64 / (f64::from(fewer) * slowest as f64)

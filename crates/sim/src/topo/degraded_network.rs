@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rampmeter_types::{Rate, Span};
 
+use super::uneven_paths::{RepresentedPair, pairs_of};
 use super::{FullLink, LinkChange, Node, Paths, Target, Topology};
 
 /// Pairs of kinds of hosts up to which a degraded network is examined.
@@ -99,14 +100,14 @@ impl DegradedTopology {
     /// that loads count. Traffic that has no path is left out.
     pub fn first_saturated_link(&self, access: Rate) -> Option<FullLink> {
         let topology = self.paths.topology();
-        let pairs = self.pairs().into_iter().filter(|&(src, dst, ..)| self.reaches(src, dst));
+        let pairs = self.pairs().into_iter().filter(|pair| self.reaches(pair.src, pair.dst));
         topology.first_saturated_of(&self.paths, pairs, access)
     }
 
     /// Returns the hosts between which no path is left, `None` if all others reach one another.
     pub fn cut_off(&self) -> Option<DisconnectedHosts> {
         let mut found: Option<DisconnectedHosts> = None;
-        for (src, dst, n_src, n_dst) in self.pairs() {
+        for RepresentedPair { src, dst, n_src, n_dst } in self.pairs() {
             if !self.reaches(src, dst) {
                 let more = (n_src * n_dst) as u64;
                 let first = DisconnectedHosts { ends: (src, dst), pairs: 0 };
@@ -117,8 +118,8 @@ impl DegradedTopology {
     }
 
     /// Returns a pair of hosts of each two kinds, and the number of hosts that each stands for.
-    fn pairs(&self) -> Vec<(u32, u32, f64, f64)> {
-        super::uneven_paths::pairs_of(&self.kinds)
+    fn pairs(&self) -> Vec<RepresentedPair> {
+        pairs_of(&self.kinds)
     }
 
     /// Returns true if a path is left, all of whose links are up.

@@ -283,15 +283,17 @@ pub struct NetworkShape {
 impl Topology {
     /// Returns the facts on which bounds on queueing depend; `delays` are those of this topology.
     pub fn shape(&self, delays: &Delays) -> NetworkShape {
-        let slowest = self.access().map(|(_, link)| link.rates().0.as_bps()).min().unwrap_or(1);
-        let fastest = self.links.iter().map(|link| link.rates().1.as_bps()).max();
+        let slowest =
+            self.access().map(|(_, link)| link.rates().slowest.as_bps()).min().unwrap_or(1);
+        let fastest = self.links.iter().map(|link| link.rates().fastest.as_bps()).max();
         let mut ports = vec![0; self.levels.len()];
         for end in self.links.iter().flat_map(|link| [link.a, link.b]) {
             if let Node::Switch(switch) = end {
                 ports[switch as usize] += 1;
             }
         }
-        let links = (0..).zip(&self.links).map(|(number, link)| (link.rates().0.as_bps(), number));
+        let links =
+            (0..).zip(&self.links).map(|(number, link)| (link.rates().slowest.as_bps(), number));
         NetworkShape {
             switches: delays.switches(),
             ratio: fastest.map_or(1, |rate| u32::try_from(rate / slowest).unwrap_or(u32::MAX)),

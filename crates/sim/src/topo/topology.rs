@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rampmeter_types::fabric::{ArbiterNeed, ArbiterPlace};
 pub use rampmeter_types::wiring::{Link, Node};
-use rampmeter_types::{Rate, Span, Wiring};
+use rampmeter_types::{DuplexRates, Rate, RateRange, Span, Wiring};
 
 use super::cables::CableDelays;
 use super::routes::{Routes, SharedRoutes};
@@ -113,7 +113,7 @@ impl Topology {
     /// If the network has no such switch.
     #[must_use]
     pub fn with_arbiters(mut self, needs: &[ArbiterNeed]) -> Self {
-        let (slowest, fastest) = self.arbiter_rates();
+        let RateRange { slowest, fastest } = self.arbiter_rates();
         for need in needs {
             let rate = need.rate.resolve(slowest, fastest);
             let ends = match need.place {
@@ -143,7 +143,7 @@ impl Topology {
         for (host, link) in self.access() {
             let (hosts, bps) = reached.entry(parts[switch_of(link) as usize]).or_default();
             hosts.insert(host);
-            *bps += link.rates().0.as_bps();
+            *bps += link.rates().slowest.as_bps();
         }
         let most =
             reached.iter().max_by_key(|(part, (hosts, bps))| (hosts.len(), *bps, Reverse(**part)));
@@ -155,7 +155,7 @@ impl Topology {
         };
         // The first of the fastest links of the first host.
         let own = within().filter(|(host, _)| *host == first).zip((0..).map(Reverse));
-        let fastest = own.max_by_key(|((_, link), place)| (link.rates().0, *place));
+        let fastest = own.max_by_key(|((_, link), place)| (link.rates().slowest, *place));
         let rack = fastest.map_or(self.rack(first), |((_, link), _)| switch_of(link));
         (rack, hosts.len() as u32 == self.n_hosts())
     }
@@ -190,22 +190,22 @@ impl Topology {
         its.map(|link| link.propagation).min().unwrap_or(self.links[0].propagation)
     }
 
-    /// Returns the rates from which those of arbiters' links follow. The first is that of the
+    /// Returns the rates from which those of arbiters' links follow. The lowest is that of the
     /// slowest link; if hosts' links have several rates, it is that of the fastest link of the
-    /// median host. The second is that of the fastest link. One slow host does not make the arbiter
-    /// slow.
-    pub fn arbiter_rates(&self) -> (Rate, Rate) {
-        let (slowest, fastest) = self.rates();
+    /// median host. The highest is that of the fastest link. One slow host does not make the
+    /// arbiter slow.
+    pub fn arbiter_rates(&self) -> RateRange {
+        let RateRange { slowest, fastest } = self.rates();
         let mut of_hosts = vec![None; self.n_hosts() as usize];
         for (host, link) in self.access() {
-            of_hosts[host as usize] = of_hosts[host as usize].max(Some(link.rates().0));
+            of_hosts[host as usize] = of_hosts[host as usize].max(Some(link.rates().slowest));
         }
-        let is_alike = |(_, link): (u32, Link)| Some(link.rates().0) == of_hosts[0];
+        let is_alike = |(_, link): (u32, Link)| Some(link.rates().slowest) == of_hosts[0];
         if self.access().all(is_alike) {
-            return (slowest, fastest);
+            return RateRange { slowest, fastest };
         }
         of_hosts.sort_unstable();
-        (of_hosts[(of_hosts.len() - 1) / 2].unwrap_or(slowest), fastest)
+        RateRange { slowest: of_hosts[(of_hosts.len() - 1) / 2].unwrap_or(slowest), fastest }
     }
 
     /// Returns true if all links between switches have the same rate in both directions.
@@ -219,8 +219,8 @@ impl Topology {
     /// Returns the rate of the slowest link between switches, or of the fastest link without any.
     pub fn core_rate(&self) -> Rate {
         let is_core = |link: &&Link| matches!((link.a, link.b), (Node::Switch(_), Node::Switch(_)));
-        let slowest = self.links.iter().filter(is_core).map(|link| link.rates().0).min();
-        slowest.unwrap_or(self.rates().1)
+        let slowest = self.links.iter().filter(is_core).map(|link| link.rates().slowest).min();
+        slowest.unwrap_or(self.rates().fastest)
     }
 
     /// Returns the topology in which each link is always as fast and as short as it ever is.
@@ -338,7 +338,7 @@ impl Topology {
     }
 
     /// Returns the rates at which each host sends and receives by all its links at once.
-    pub fn host_rates(&self) -> Vec<(Rate, Rate)> {
+    pub fn host_rates(&self) -> Vec<DuplexRates> {
         let mut bps = vec![(0, 0); self.n_hosts() as usize];
         for (host, link) in self.access() {
             let (sends, receives) = &mut bps[host as usize];
@@ -346,18 +346,18 @@ impl Topology {
             *receives += link.rate_from(link.b).as_bps();
         }
         let rate = |bps| Rate::from_bps(bps).expect("every host has a link");
-        bps.into_iter().map(|(sends, receives)| (rate(sends), rate(receives))).collect()
+        bps.into_iter().map(|(tx, rx)| DuplexRates { tx: rate(tx), rx: rate(rx) }).collect()
     }
 
     /// Returns the lowest rate at which any host sends or receives.
     pub fn slowest_host(&self) -> Rate {
-        let slower = self.host_rates().into_iter().map(|(sends, receives)| sends.min(receives));
+        let slower = self.host_rates().into_iter().map(|rates| rates.tx.min(rates.rx));
         slower.min().expect("a topology has hosts")
     }
 
     /// Returns the highest rate at which any host sends or receives.
     pub fn fastest_host(&self) -> Rate {
-        let faster = self.host_rates().into_iter().map(|(sends, receives)| sends.max(receives));
+        let faster = self.host_rates().into_iter().map(|rates| rates.tx.max(rates.rx));
         faster.max().expect("a topology has hosts")
     }
 }

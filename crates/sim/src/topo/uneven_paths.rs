@@ -1,6 +1,6 @@
 //! Paths of several rates between the same hosts, and the links that uniform traffic fills first.
 
-use rampmeter_types::Rate;
+use rampmeter_types::{Rate, RateRange};
 
 use super::{Node, Paths, Topology};
 
@@ -100,7 +100,7 @@ impl Topology {
             for from in &kinds {
                 let Some(&src) = from.iter().find(|&&src| src != dst) else { continue };
                 let Some(full) = spread.rate_of_host(src, dst) else { continue };
-                let most = rates[src as usize].0.min(rates[dst as usize].1);
+                let most = rates[src as usize].tx.min(rates[dst as usize].rx);
                 let ratio = most.as_bps() as f64 / full;
                 let at = worst.partition_point(|(of, ..)| *of >= ratio);
                 if at < EXAMINED {
@@ -130,18 +130,17 @@ impl Topology {
         self.first_saturated_of(&paths, pairs_of(&kinds).into_iter(), access)
     }
 
-    /// Returns the link that the traffic between `pairs` of hosts saturates first by `paths`. A
-    /// pair has the number of hosts that each end represents.
+    /// Returns the link that the traffic between `pairs` of hosts saturates first by `paths`.
     pub(super) fn first_saturated_of(
         &self,
         paths: &Paths,
-        pairs: impl Iterator<Item = (u32, u32, f64, f64)>,
+        pairs: impl Iterator<Item = RepresentedPair>,
         access: Rate,
     ) -> Option<FullLink> {
         // By link and direction: the traffic if each host sends 1.
         let mut traffic = vec![[0.0; 2]; self.links.len()];
         let others = f64::from(self.n_hosts() - 1);
-        for (src, dst, n_src, n_dst) in pairs {
+        for RepresentedPair { src, dst, n_src, n_dst } in pairs {
             for (link, from, share) in paths.shares(src, dst) {
                 let (own, ends) = (Node::Host(src), self.links[link as usize]);
                 let senders = if from == own { 1.0 } else { n_src };
@@ -177,15 +176,25 @@ impl Topology {
     }
 }
 
-/// Returns a pair of hosts of each two kinds, and the number of hosts that each represents.
-pub(super) fn pairs_of(kinds: &[Vec<u32>]) -> Vec<(u32, u32, f64, f64)> {
+/// A pair of hosts, and the numbers of hosts that its ends represent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RepresentedPair {
+    pub(super) src: u32,
+    pub(super) dst: u32,
+    pub(super) n_src: f64,
+    pub(super) n_dst: f64,
+}
+
+/// Returns a pair of hosts of each two kinds.
+pub(super) fn pairs_of(kinds: &[Vec<u32>]) -> Vec<RepresentedPair> {
     let mut pairs = Vec::with_capacity(kinds.len() * kinds.len());
     for from in kinds {
         for to in kinds {
             let Some(&src) = from.first() else { continue };
             let Some(&dst) = to.iter().find(|&&dst| dst != src) else { continue };
             let own = usize::from(std::ptr::eq(from, to));
-            pairs.push((src, dst, from.len() as f64, (to.len() - own) as f64));
+            let (n_src, n_dst) = (from.len() as f64, (to.len() - own) as f64);
+            pairs.push(RepresentedPair { src, dst, n_src, n_dst });
         }
     }
     pairs
@@ -193,20 +202,21 @@ pub(super) fn pairs_of(kinds: &[Vec<u32>]) -> Vec<(u32, u32, f64, f64)> {
 
 /// Returns the rates of the slowest and of the fastest path between two hosts; `None` if there is
 /// no path.
-fn extremes(hops: &[Vec<super::PathLink>]) -> Option<(Rate, Rate)> {
+fn extremes(hops: &[Vec<super::PathLink>]) -> Option<RateRange> {
     // By place in the hop that follows: the slowest and the fastest path from there on.
-    let mut after: Vec<(Rate, Rate)> = Vec::new();
+    let mut after: Vec<RateRange> = Vec::new();
     for links in hops.iter().rev() {
         let from = |(hop, leads): &super::PathLink| {
             let next = || leads.iter().filter_map(|&place| after.get(place).copied());
-            let slowest = next().map(|(slowest, _)| slowest).min().unwrap_or(hop.rate);
-            let fastest = next().map(|(_, fastest)| fastest).max().unwrap_or(hop.rate);
-            (slowest.min(hop.rate), fastest.min(hop.rate))
+            let slowest = next().map(|rates| rates.slowest).min().unwrap_or(hop.rate);
+            let fastest = next().map(|rates| rates.fastest).max().unwrap_or(hop.rate);
+            RateRange { slowest: slowest.min(hop.rate), fastest: fastest.min(hop.rate) }
         };
         after = links.iter().map(from).collect();
     }
-    let slowest = after.iter().map(|(slowest, _)| *slowest).min()?;
-    Some((slowest, after.iter().map(|(_, fastest)| *fastest).max()?))
+    let slowest = after.iter().map(|rates| rates.slowest).min()?;
+    let fastest = after.iter().map(|rates| rates.fastest).max()?;
+    Some(RateRange { slowest, fastest })
 }
 
 /// Returns the rate of all links of a hop, of the hop that carries least. A path has a link of each
@@ -221,7 +231,7 @@ fn together(hops: &[Vec<super::PathLink>]) -> f64 {
 /// Returns the fastest path between two hosts if all paths together carry more.
 fn narrow_path(paths: &Paths, src: u32, dst: u32) -> Option<NarrowPath> {
     let hops = paths.links(src, dst)?;
-    let (_, rate) = extremes(&hops)?;
+    let rate = extremes(&hops)?.fastest;
     let most = together(&hops);
     let factor = most / rate.as_bps() as f64;
     let links = paths.topology().links();
@@ -234,7 +244,7 @@ fn narrow_path(paths: &Paths, src: u32, dst: u32) -> Option<NarrowPath> {
 /// Returns the rates of the paths between two hosts, if they differ.
 fn uneven(paths: &Paths, src: u32, dst: u32) -> Option<UnevenPaths> {
     let hops = paths.links(src, dst)?;
-    let (slowest, fastest) = extremes(&hops)?;
+    let RateRange { slowest, fastest } = extremes(&hops)?;
     if slowest == fastest {
         return None;
     }

@@ -108,9 +108,9 @@ pub(crate) fn inner_links(
     let core = topology.links().iter().filter(is_core);
     let (inner, outer): (Vec<&Link>, Vec<&Link>) =
         core.partition(|link| !is_rack(link.a) && !is_rack(link.b));
-    let slowest = inner.into_iter().min_by_key(|link| link.rates().0)?;
-    let least = outer.iter().map(|link| link.rates().0).max()?;
-    (slowest.rates().0 < least).then(|| {
+    let slowest = inner.into_iter().min_by_key(|link| link.rates().slowest)?;
+    let least = outer.iter().map(|link| link.rates().slowest).max()?;
+    (slowest.rates().slowest < least).then(|| {
         warning!(
             "narrow-inner-links",
             "transport.name: the controller of {transport} assumes unlimited links between inner \
@@ -118,7 +118,7 @@ pub(crate) fn inner_links(
             transport = transport,
             from = names.node(slowest.a),
             to = names.node(slowest.b),
-            gbps = slowest.rates().0.as_bps() as f64 / 1e9,
+            gbps = slowest.rates().slowest.as_bps() as f64 / 1e9,
         )
     })
 }

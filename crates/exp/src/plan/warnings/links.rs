@@ -26,7 +26,7 @@ pub(crate) fn unequal_links(topology: &Topology, names: &NamesSpec) -> Option<Wa
         };
         if let Some(together) = together {
             // Links with two rates are alike if the faster directions are.
-            let rate = (link.rates().1, link.b);
+            let rate = (link.rates().fastest, link.b);
             let [slowest, fastest] = rates.entry(together).or_insert([rate; 2]);
             if rate.0 < slowest.0 {
                 *slowest = rate;

@@ -19,7 +19,6 @@
 
 pub(super) mod core_switch;
 mod port;
-pub(super) mod routes;
 mod stats;
 
 #[cfg(test)]

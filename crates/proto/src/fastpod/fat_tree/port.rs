@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rampmeter_types::{Bytes, Packet, Span, Time};
 
-use super::routes;
 use super::stats::CoreStats;
 use crate::fastpod::config::{Fastpod, MessageOrder};
+use crate::fastpod::core_routes as routes;
 use crate::fastpod::packing::{CellTime, cells_of};
 use crate::fastpod::pod::backlog::Backlog;
 use crate::fastpod::pod::requests::{Grant, HostDemands, RetryAction, SchdAnswer};
-use crate::fastpod::pod::routes::control;
-use crate::fastpod::pod::timing::{Instant, instant, local};
+use crate::fastpod::routes::control;
+use crate::fastpod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, List, RELAYS_MAX, Relay};
 
 /// The side of a core switch towards one pod.

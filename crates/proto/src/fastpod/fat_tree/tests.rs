@@ -15,7 +15,7 @@ use rampmeter_types::{
 
 use super::core_switch::FastpodProgram;
 use crate::fastpod::config::{Fastpod, FastpodConfig};
-use crate::fastpod::pod::routes::control;
+use crate::fastpod::routes::control;
 use crate::fastpod::topology::{CoreSwitch, Pod, PodHost, Pods};
 use crate::fastpod::wire::{Ack, Demand, FastpodHeader, List, NO_DST, Relay};
 

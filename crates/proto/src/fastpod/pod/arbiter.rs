@@ -14,11 +14,11 @@ use rampmeter_types::{
 
 use super::clocks::is_next_epoch;
 use super::demand_table::{DemandTable, PendingReport};
-use super::routes;
-use super::slot_grant::SlotGrant;
-use super::timing::{Timing, instant, local};
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::fat_tree::routes as core_routes;
+use crate::fastpod::core_routes;
+use crate::fastpod::routes;
+use crate::fastpod::slot_grant::SlotGrant;
+use crate::fastpod::timing::{Timing, instant, local};
 use crate::fastpod::wire::{FastpodHeader, NO_DST};
 use crate::toolkit::sides;
 

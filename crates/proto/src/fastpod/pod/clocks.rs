@@ -2,9 +2,9 @@
 
 use rampmeter_types::Span;
 
-use super::slots::Slots;
-use super::timing::Instant;
 use crate::fastpod::config::FastpodConfig;
+use crate::fastpod::slots::Slots;
+use crate::fastpod::timing::Instant;
 use crate::keys::BadKey;
 
 /// Slots beyond those that an arbiter gives ahead, for clocks that are apart and late packets.

@@ -7,12 +7,12 @@ use rampmeter_types::collections::IdMap;
 use rampmeter_types::{NodeId, Time};
 
 use super::backlog::Backlog;
-use super::slot_grant::SlotGrant;
 use crate::fastpass::allocate::{Allocation, Allocator};
 use crate::fastpass::colour::EdgeColourer;
 use crate::fastpod::config::Fastpod;
 use crate::fastpod::repair::failures::{FailureStats, Failures};
 use crate::fastpod::repair::observations::decode_brief_report;
+use crate::fastpod::slot_grant::SlotGrant;
 use crate::fastpod::wire::{
     ACKS_MAX, Ack, Demand, FastpodHeader, List, POD_FLAG, RELAYS_MAX, Relay,
 };
@@ -174,8 +174,8 @@ impl DemandTable {
                     let timing = fastpod.timing(self.pod);
                     let about = timing.rts_sent_about(arbiter, end, received_at);
                     let report = decode_brief_report(seen, about, timing.settled);
-                    if let Some((of, sent, got)) = report {
-                        failures.on_brief(slot, end, of, sent, got);
+                    if let Some(report) = report {
+                        failures.on_brief(slot, end, report);
                     }
                 }
                 self.on_acks(node, acks.as_slice(), fastpod);

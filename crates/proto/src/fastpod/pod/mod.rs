@@ -18,9 +18,6 @@
 //! the time for which a clock may be used. A lost RTS or SCHD must cost a slot and no more, so both
 //! carry totals. SCHDs of an arbiter that was replaced must not be followed: they carry its epoch.
 
-pub mod slots;
-pub mod timing;
-
 pub(super) mod arbiter;
 pub(super) mod backlog;
 mod clocks;
@@ -29,6 +26,4 @@ pub(super) mod host;
 pub(super) mod queues;
 mod receiver;
 pub(super) mod requests;
-pub(super) mod routes;
-pub(super) mod slot_grant;
 pub(super) mod stats;

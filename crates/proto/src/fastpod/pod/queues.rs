@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, VecDeque};
 use rampmeter_types::collections::IdMap;
 use rampmeter_types::{Event, Message, MsgId, NodeId, Packet, Priority, Span, Time};
 
-use super::timing::Instant;
 use crate::fastpod::config::{Fastpod, MessageOrder};
 use crate::fastpod::packing::{CellTime, cells_of};
+use crate::fastpod::timing::Instant;
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 use crate::toolkit::{OutgoingFlow, OutgoingFlows, Output};
 

@@ -13,10 +13,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::observations::BriefReport;
 use super::paths::{Link, PairLinks, Paths};
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::pod::routes::aggs;
-use crate::fastpod::pod::slot_grant::SlotGrant;
+use crate::fastpod::routes::aggs;
+use crate::fastpod::slot_grant::SlotGrant;
 use crate::fastpod::wire::REPORT_SLOTS;
 use crate::toolkit::counters;
 
@@ -172,13 +173,11 @@ impl Failures {
         }
     }
 
-    /// Takes a host's report of one slot: whether it has sent, and something has arrived.
-    pub(crate) fn on_brief(&mut self, now: u64, host: u16, slot: u64, sent: bool, got: bool) {
-        self.record_report(
-            now,
-            host,
-            Report { slot, covered: 1, sent: sent.into(), received: got.into() },
-        );
+    /// Takes a host's report of one slot.
+    pub(crate) fn on_brief(&mut self, now: u64, host: u16, brief: BriefReport) {
+        let BriefReport { slot, has_sent, has_received } = brief;
+        let (sent, received) = (has_sent.into(), has_received.into());
+        self.record_report(now, host, Report { slot, covered: 1, sent, received });
     }
 
     fn record_report(&mut self, now: u64, host: u16, report: Report) {

@@ -2,7 +2,28 @@
 //! the slots in which it sent by schedule, and those in which a scheduled packet arrived.
 
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::pod::timing::Instant;
+use crate::fastpod::timing::Instant;
+
+/// Content of a report: slots in which its sender sent, and in which something arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotReport {
+    /// The latest slot of which everything has arrived.
+    pub(crate) latest: u64,
+    /// Bitmap of the slots up to it in which the host sent.
+    pub(crate) sent: u64,
+    /// Bitmap of those in which something arrived.
+    pub(crate) received: u64,
+}
+
+/// Content of a report on one slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BriefReport {
+    pub(crate) slot: u64,
+    /// True if its sender sent in the slot.
+    pub(crate) has_sent: bool,
+    /// True if something arrived in it.
+    pub(crate) has_received: bool,
+}
 
 /// Slots that a brief report distinguishes.
 const BRIEF_SLOTS: u64 = 64;
@@ -105,11 +126,12 @@ impl HostObservations {
     /// Returns the content of a report in a slot. It has the latest slot of which everything has
     /// arrived, and bitmaps of the slots up to it. One is of slots in which the host sent, the
     /// other of slots in which something arrived. Returns `None` in the first slots of a run.
-    pub(crate) fn report(&mut self, slot: u64) -> Option<(u64, u64, u64)> {
+    pub(crate) fn report(&mut self, slot: u64) -> Option<SlotReport> {
         let latest = slot.checked_sub(self.settled_slots)?;
         let has_more = self.sent.last.max(self.received.last) > latest;
         self.due = if has_more { slot.saturating_add(self.interval) } else { u64::MAX };
-        Some((latest, self.sent.marks_until(latest), self.received.marks_until(latest)))
+        let (sent, received) = (self.sent.marks_until(latest), self.received.marks_until(latest));
+        Some(SlotReport { latest, sent, received })
     }
 
     /// Returns the same for the latest slot alone, for RTSs with demands. It has the lowest bits of
@@ -121,13 +143,12 @@ impl HostObservations {
     }
 }
 
-/// Returns the slot of a brief report that was sent about in `slot`, and whether its sender sent,
-/// and something arrived.
-pub(crate) fn decode_brief_report(brief: u8, slot: u64, settled: u64) -> Option<(u64, bool, bool)> {
+/// Reads a brief report that was sent about in `slot`.
+pub(crate) fn decode_brief_report(brief: u8, slot: u64, settled: u64) -> Option<BriefReport> {
     // `slot` is at most 32 before the true one, and at most 31 after it.
     let first = (slot + 1).checked_sub(settled + BRIEF_SLOTS / 2)?;
     let latest = first + (u64::from(brief) + BRIEF_SLOTS - first % BRIEF_SLOTS) % BRIEF_SLOTS;
-    Some((latest, brief & 64 != 0, brief & 128 != 0))
+    Some(BriefReport { slot: latest, has_sent: brief & 64 != 0, has_received: brief & 128 != 0 })
 }
 
 #[cfg(test)]
@@ -162,7 +183,8 @@ mod tests {
             let about = (slot + off).saturating_sub(25);
             if about >= settled + BRIEF_SLOTS / 2 {
                 let found = decode_brief_report(seen.brief_report(slot), about, settled);
-                prop_assert_eq!(found, Some((latest, is_sent, is_got)));
+                let report = BriefReport { slot: latest, has_sent: is_sent, has_received: is_got };
+                prop_assert_eq!(found, Some(report));
             }
         }
 

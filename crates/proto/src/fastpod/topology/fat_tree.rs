@@ -3,7 +3,7 @@
 
 use rampmeter_types::fabric::ArbiterPlace;
 use rampmeter_types::wiring::{Link, Node};
-use rampmeter_types::{Bytes, SourceRoute, Wiring};
+use rampmeter_types::{Bytes, RateRange, SourceRoute, Wiring};
 
 use super::one_pod::is_schedulable_pod;
 use super::pods::{CoreSwitch, Pod, PodHost, Pods};
@@ -77,7 +77,7 @@ impl Layout {
     /// Returns the switches of the fat-tree that a network is, regardless of arbiters.
     fn from_wiring(wiring: &Wiring) -> Option<Self> {
         let is_three_tiered = wiring.levels.iter().all(|level| (1..=3).contains(level));
-        let (rate, fastest) = wiring.rates();
+        let RateRange { slowest: rate, fastest } = wiring.rates();
         if rate != fastest || !is_three_tiered || wiring.rails().iter().any(|&rails| rails != 1) {
             return None;
         }
@@ -176,7 +176,7 @@ impl Layout {
         let (of_racks, of_aggs) =
             (ports.between(racks, &arbiters)?, ports.between(aggs, &arbiters)?);
         Some(Pod {
-            rate: wiring.rates().0,
+            rate: wiring.rates().slowest,
             header,
             switch_latency: wiring.switch_latency,
             host_latency: wiring.host_latency,

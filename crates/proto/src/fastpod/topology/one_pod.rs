@@ -2,7 +2,7 @@
 //! at all racks.
 
 use rampmeter_types::wiring::Node;
-use rampmeter_types::{Bytes, SourceRoute, Wiring};
+use rampmeter_types::{Bytes, RateRange, SourceRoute, Wiring};
 
 use super::pods::{Pod, PodHost};
 use super::ports::{Ports, cables, numbers, switches};
@@ -15,7 +15,7 @@ impl Pod {
     /// Hosts have one link, arbiters one to every rack's switch, all of one rate. No switch has
     /// more ports than source routes can name.
     pub fn from_wiring(wiring: &Wiring, header: Bytes) -> Option<Self> {
-        let (rate, fastest) = wiring.rates();
+        let RateRange { slowest: rate, fastest } = wiring.rates();
         let is_two_tiered = wiring.levels.iter().all(|&level| level == 1 || level == 2);
         if rate != fastest || !is_two_tiered || wiring.rails().iter().any(|&rails| rails != 1) {
             return None;

@@ -2,8 +2,8 @@
 
 use rampmeter_proto::dcpim::{DcpimHost, DcpimTransport};
 use rampmeter_proto::phost::{PhostHost, PhostTransport};
-use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::Failure;
+use rampmeter_runtime::{MessageCounts, Outcome};
 use rampmeter_types::{Endpoint, FabricFacts, Purpose, Rng, Span, Time};
 
 use super::{fair, foul, net};
@@ -60,7 +60,7 @@ fn lives_are_kept_apart<E: Endpoint>(protocol: impl Fn(&FabricFacts) -> E::Confi
             }
         }
         for node in bed.nodes.iter().flatten() {
-            assert_eq!(node.node.messages(), (0, 0, 0), "seed {seed}");
+            assert_eq!(node.node.messages(), MessageCounts::default(), "seed {seed}");
             restarts_noticed += node.node.stats().peer_restarts;
         }
     }

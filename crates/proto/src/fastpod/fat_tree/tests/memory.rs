@@ -9,7 +9,7 @@ use rampmeter_types::{Packet, Purpose, Rng, Span, Time, Verdict};
 use super::{Bench, HOP, N, SLOT, at, cell, fastpod, nothing};
 use crate::fastpod::config::{Fastpod, FastpodConfig};
 use crate::fastpod::packing::CellTime;
-use crate::fastpod::pod::timing::Instant;
+use crate::fastpod::timing::Instant;
 use crate::fastpod::wire::FastpodHeader;
 
 /// Arbiters that obey as late as they may, and their hosts.

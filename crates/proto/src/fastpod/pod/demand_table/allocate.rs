@@ -5,7 +5,7 @@
 use super::DemandTable;
 use crate::fastpass::allocate::Allocation;
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::pod::slot_grant::SlotGrant;
+use crate::fastpod::slot_grant::SlotGrant;
 use crate::fastpod::wire::POD_FLAG;
 
 /// Path of a pair: its number among those of the slot, and its core switch.

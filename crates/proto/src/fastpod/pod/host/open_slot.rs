@@ -3,7 +3,7 @@
 use rampmeter_types::Time;
 
 use crate::fastpod::pod::requests::Grant;
-use crate::fastpod::pod::timing::Instant;
+use crate::fastpod::timing::Instant;
 
 /// The slot that the host is in.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,12 @@ use rampmeter_types::{NodeId, Packet, Span, Time};
 
 use super::FastpodHost;
 use super::open_slot::OpenSlot;
-use crate::fastpod::fat_tree::routes as core_routes;
+use crate::fastpod::core_routes;
 use crate::fastpod::packing::CellTime;
 use crate::fastpod::pod::requests::Grant;
-use crate::fastpod::pod::routes;
-use crate::fastpod::pod::timing::{Instant, instant, local};
+use crate::fastpod::repair::observations::SlotReport;
+use crate::fastpod::routes;
+use crate::fastpod::timing::{Instant, instant, local};
 use crate::fastpod::wire::{FastpodHeader, POD_FLAG};
 
 /// Item sent at an instant.
@@ -275,8 +276,8 @@ impl FastpodHost {
                 let seen = slot.map_or(0, |slot| self.observations.brief_report(slot));
                 FastpodHeader::Rts { epoch, incarnation, number, seen, demands, acks }
             }
-            Some((slot, sent, received)) => {
-                FastpodHeader::Report { epoch, slot: slot as u32, sent, received, acks }
+            Some(SlotReport { latest, sent, received }) => {
+                FastpodHeader::Report { epoch, slot: latest as u32, sent, received, acks }
             }
         };
         let dst = self.fastpod.arbiter(self.pod, self.arbiter);

@@ -3,7 +3,7 @@
 use rampmeter_types::Packet;
 
 use crate::fastpod::config::Fastpod;
-use crate::fastpod::pod::routes::{host, set};
+use crate::fastpod::routes::{host, set};
 use crate::fastpod::topology::Pods;
 use crate::fastpod::wire::FastpodHeader;
 
