@@ -58,7 +58,7 @@ class TestSymbols:
 
     def test_a_key_and_its_letter_together_are_refused(self) -> None:
         with pytest.raises(ValueError, match="expected one of r and rounds, got both"):
-            rm.DcPim(r=3, rounds=3).table()
+            rm.DcPim(r=3, matching_rounds=3).table()
 
 
 def test_another_transport_runs_in_lower_classes() -> None:

@@ -85,7 +85,7 @@ PeriodLaw: TypeAlias = Literal["exponential", "fixed"]
 
 PfcClasses: TypeAlias = Literal["data", "all"]
 
-PfcMode: TypeAlias = Literal["dynamic", "static", "off"]
+PfcThresholdKind: TypeAlias = Literal["dynamic", "static", "off"]
 
 Scheduling: TypeAlias = Literal["fifo", "fair"]
 
@@ -116,8 +116,8 @@ class Pfc(PlanTable):
       derived.
     - `hysteresis_bytes`: Distance below the threshold at which a pause ends, if the headroom is
       empty; two full packets if left out. Unit: bytes; default: derived.
-    - `mode`: Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`. Values:
-      `dynamic`, `static`, `off`; default: derived.
+    - `threshold`: Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`.
+      Values: `dynamic`, `static`, `off`; default: derived.
     - `xoff_bytes`: Static threshold. Unit: bytes; default: none.
 
     Details: docs/plans/fabric.md.
@@ -127,7 +127,7 @@ class Pfc(PlanTable):
     classes: PfcClasses | None = None
     headroom_bytes: int | str | None = None
     hysteresis_bytes: int | str | None = None
-    mode: PfcMode | None = None
+    threshold: PfcThresholdKind | None = None
     xoff_bytes: int | str | None = None
 
 
@@ -236,7 +236,7 @@ class RunOptions(PlanTable):
 
     - `blame`: Writes the causes of the time of each flow, in `blame.parquet` and
       `blockers.parquet`, and those of the starts of flows that wait for others, in
-      `releases.parquet`. Default: none.
+      `releases.parquet`. Default: false.
     - `capture`: Name of a file in the folder of results for captured packets, such as `run.pcapng`.
       Default: none.
     - `capture_hosts`: Captured hosts by number or name; arbiters are numbered after hosts. All if
@@ -294,8 +294,8 @@ class Measure(PlanTable):
     """The `measure` table: which flows the statistics of the summary count. Every flow is in the
     table of flows in any case.
 
-    - `completed_before_flow`: The summary counts only flows that finish before this arrival, from
-      1. Default: none.
+    - `completed_before_flow`: Number N of a flow, from 1. The summary counts only flows that
+      complete before flow N arrives. Default: none.
     - `warmup_flows`: Number of first flows that the summary leaves out, `mser-5`, or `auto`.
       Values: `auto`, `mser-5`; default: `auto`.
 
@@ -340,10 +340,10 @@ class LinkFault(PlanTable):
     """Faults of one link, in both directions, instead of those of every link.
 
     - `link`: The link: its ends, such as `h0-s3`, or its place in the topology.
-    - `delay_us`: Longest time that packets and twins are held back. Unit: µs; default: 0.0.
-    - `duplicate`: Probability that it delivers a packet twice. Default: 0.0.
-    - `loss`: Probability that it loses a packet. Default: 0.0.
-    - `reorder`: Probability that it holds a packet back. Default: 0.0.
+    - `delay_us`: Maximum delay of delayed packets and duplicates. Unit: µs; default: 0.0.
+    - `duplicate`: Probability that the link duplicates a packet. Default: 0.0.
+    - `loss`: Probability that the link loses a packet. Default: 0.0.
+    - `reorder`: Probability that the link delays a packet. Default: 0.0.
 
     Details: docs/plans/run.md.
     """
@@ -1180,9 +1180,9 @@ class Trace(PlanTable):
     - `flows`: Stop after this many flows.
     - `format`: Format of the file; by its name or contents if left out. Values: `csv`, `parquet`,
       `yaps`, `htsim`, `hpcc`, `goal`, `simai`, `chakra`, `msccl`.
-    - `groups`: The file with the groups of ranks that a Chakra trace names: lists of ranks by name
-      in JSON, the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there
-      is one.
+    - `groups_file`: The file with the groups of ranks that a Chakra trace names: lists of ranks by
+      name in JSON, the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if
+      there is one.
     - `sort`: Sort flows that are not in arrival order instead of rejecting the file. Default:
       false.
     - `until_us`: Stop before this instant. Unit: µs.
@@ -1197,7 +1197,7 @@ class Trace(PlanTable):
     columns: Mapping[str, str] | None = None
     flows: int | None = None
     format: Format | None = None
-    groups: str | PathLike[str] | None = None
+    groups_file: str | None = None
     sort: bool | None = None
     until_us: float | str | None = None
     vector_bytes: int | str | None = None

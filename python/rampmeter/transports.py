@@ -39,7 +39,7 @@ class Ideal(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
-    - `reach`: Capacity of the network between racks. Values: `wide`, `core`; default: `wide`.
+    - `core_model`: Capacity of the network between racks. Values: `wide`, `core`; default: `wide`.
     - `options`: Further keys, by their names in plans.
 
     Details: docs/protocols/ideal.md.
@@ -48,7 +48,7 @@ class Ideal(Transport):
     name: str = field(default="ideal", init=False)
     preset: Literal["paper", "reference"] | None = None
     padding: Literal["exact", "full"] | None = None
-    reach: Literal["wide", "core"] | None = None
+    core_model: Literal["wide", "core"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -56,7 +56,7 @@ class DcPim(Transport):
     """Rounds of parallel iterative matching between hosts, then tokens (dcPIM).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `rounds`: Matching rounds, r. Values: 1 to 32; default: 4.
+    - `matching_rounds`: Matching rounds, r. Values: 1 to 32; default: 4.
     - `channels`: Channels of a host in each direction, k. Values: 1 to 64; default: 4.
     - `beta`: Slack of a stage, beta. Values: 0.1 to 100; default: 1.3.
     - `channel_packets_min`: Full packets that a phase holds for each channel, at least: stages are
@@ -66,16 +66,16 @@ class DcPim(Transport):
       default: true.
     - `short_flow_packets`: Largest flow, in packets, that is sent without matching; one BDP if left
       out. Values: at least 0; default: derived.
-    - `phases`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
+    - `phase_stages`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
       `overlapped` (reference).
     - `stage_check`: Treatment of messages out of their round. Values: `strict`, `local`; default:
       `local` (paper), `strict` (reference).
-    - `idle_capacity`: Use of idle capacity. Values: `unused`, `prompt`; default: `unused` (paper),
-      `prompt` (reference).
+    - `idle_capacity`: Use of the capacity of channels that no matching fills. Values: `unused`,
+      `prompt`; default: `unused` (paper), `prompt` (reference).
     - `demand`: Demand from which requests are derived. Values: `source`, `smallest-flow`; default:
       `source` (paper), `smallest-flow` (reference).
-    - `handshake`: Announcement and end. Values: `explicit`, `implicit`; default: `explicit`
-      (paper), `implicit` (reference).
+    - `handshake`: Opening and end of flows: by packets of their own, or by the first and last data.
+      Values: `explicit`, `implicit`; default: `explicit` (paper), `implicit` (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `data_priority`: Priorities of data packets. Values: `token`, `size`; default: `token`
@@ -84,7 +84,7 @@ class DcPim(Transport):
       `outstanding` (paper), `number` (reference).
     - `token_order`: Service at the sender. Values: `rank`, `rank-and-remaining`; default: `rank`
       (paper), `rank-and-remaining` (reference).
-    - `short_flows`: Reaction to announced short flows. Values: `ignore`, `withhold`; default:
+    - `short_flow_pacing`: Reaction to announced short flows. Values: `ignore`, `withhold`; default:
       `ignore` (paper), `withhold` (reference).
     - `grace_packets`: Time for which tokens are valid after their phase, beyond half a control
       round trip, in full packet times per channel of a host. Values: 0 to 1000; default: 0 (paper),
@@ -94,7 +94,7 @@ class DcPim(Transport):
       Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
-    - `r`: The paper's name of `rounds`.
+    - `r`: The paper's name of `matching-rounds`.
     - `k`: The paper's name of `channels`.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
       µs; default: the network's.
@@ -105,17 +105,17 @@ class DcPim(Transport):
     Details: docs/protocols/dcpim.md.
     """
 
-    SYMBOLS: ClassVar[Mapping[str, str]] = {"r": "rounds", "k": "channels"}
+    SYMBOLS: ClassVar[Mapping[str, str]] = {"r": "matching-rounds", "k": "channels"}
 
     name: str = field(default="dcpim", init=False)
     preset: Literal["paper", "reference"] | None = None
-    rounds: int | None = None
+    matching_rounds: int | None = None
     channels: int | None = None
     beta: float | None = None
     channel_packets_min: int | None = None
     fct_round: bool | None = None
     short_flow_packets: int | None = None
-    phases: Literal["paper", "overlapped"] | None = None
+    phase_stages: Literal["paper", "overlapped"] | None = None
     stage_check: Literal["strict", "local"] | None = None
     idle_capacity: Literal["unused", "prompt"] | None = None
     demand: Literal["source", "smallest-flow"] | None = None
@@ -124,7 +124,7 @@ class DcPim(Transport):
     data_priority: Literal["token", "size"] | None = None
     token_window: Literal["outstanding", "number"] | None = None
     token_order: Literal["rank", "rank-and-remaining"] | None = None
-    short_flows: Literal["ignore", "withhold"] | None = None
+    short_flow_pacing: Literal["ignore", "withhold"] | None = None
     grace_packets: int | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -155,17 +155,18 @@ class PHost(Transport):
     - `downgrade_packets`: Time for which a flow stays downgraded, in full packet times after its
       last token or its downgrading. If left out, three times as many as free tokens, and one.
       Values: 1 to 1000000; default: derived.
-    - `resend_packets`: Time from a flow's last token to the next request for its missing packets,
-      in full packet times. If left out, one more than free tokens. Values: 1 to 1000000; default:
-      derived.
+    - `retransmit_packets`: Time from a flow's last token to the next request for its missing
+      packets, in full packet times. If left out, one more than free tokens. Values: 1 to 1000000;
+      default: derived.
     - `policy`: Flow or tenant that both ends serve first. Values: `srpt`, `edf`, `tenant-fair`;
       default: `srpt`.
     - `data_priority`: Priorities of data packets. Values: `size`, `single`; default: `size`
       (paper), `single` (reference).
-    - `free_repair`: Repair of packets of free tokens. Values: `measured`, `round-trip`,
-      `twice-pace`; default: `measured` (paper), `twice-pace` (reference).
-    - `free_token_expiry`: Expiry of free tokens at their source. If left out, never, and between real
-      hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
+    - `free_token_repair`: Time for which a destination waits for packets of free tokens before it
+      requests them. Values: `measured`, `round-trip`, `twice-pace`; default: `measured` (paper),
+      `twice-pace` (reference).
+    - `free_token_expiry`: Expiry of free tokens at their source. If left out, never, and between
+      real hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
     - `token_suppression`: Suppression of tokens by announced free tokens. Values: `ignore`,
       `until-data`, `withhold`; default: `until-data` (paper), `withhold` (reference).
     - `wake_event`: Event that wakes a destination without a flow to serve. Values: `on-data`,
@@ -194,10 +195,10 @@ class PHost(Transport):
     downgrade_on: Literal["expired", "unanswered"] | None = None
     downgrade_threshold: int | None = None
     downgrade_packets: int | None = None
-    resend_packets: int | None = None
+    retransmit_packets: int | None = None
     policy: Literal["srpt", "edf", "tenant-fair"] | None = None
     data_priority: Literal["size", "single"] | None = None
-    free_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
+    free_token_repair: Literal["measured", "round-trip", "twice-pace"] | None = None
     free_token_expiry: Literal["never", "pace"] | None = None
     token_suppression: Literal["ignore", "until-data", "withhold"] | None = None
     wake_event: Literal["on-data", "on-clock"] | None = None
@@ -223,12 +224,12 @@ class PFabric(Transport):
     - `duplicate_acks`: Packets that must have arrived after a missing one for it to be lost; if
       left out, only timeouts find losses (§4.3). Values: 1 to 60; default: derived (paper), derived
       (reference), 3 (ns-2).
-    - `starving_after`: Consecutive timeouts after which a flow starves. Values: 1 to 1000000;
+    - `starvation_timeouts`: Consecutive timeouts after which a flow starves. Values: 1 to 1000000;
       default: 5.
-    - `starving`: Reaction of a starving flow. Values: `probe`, `persist`; default: `probe` (paper),
-      `persist` (reference), `probe` (ns-2).
-    - `probe_rank`: The priority of its probes. Values: `first`, `flow`; default: `first` (paper),
-      `first` (reference), `flow` (ns-2).
+    - `starvation_reaction`: Reaction of a starving flow. Values: `probe`, `persist`; default:
+      `probe` (paper), `persist` (reference), `probe` (ns-2).
+    - `probe_priority`: The priority of its probes. Values: `first`, `flow`; default: `first`
+      (paper), `first` (reference), `flow` (ns-2).
     - `network`: Ports, paths and interfaces that it needs; keys of the fabric have precedence.
       Values: `paper`, `phost`, `capton`; default: `paper` (paper), `phost` (reference), `capton`
       (ns-2).
@@ -254,9 +255,9 @@ class PFabric(Transport):
     window_max: int | None = None
     rto_us: float | str | None = None
     duplicate_acks: int | None = None
-    starving_after: int | None = None
-    starving: Literal["probe", "persist"] | None = None
-    probe_rank: Literal["first", "flow"] | None = None
+    starvation_timeouts: int | None = None
+    starvation_reaction: Literal["probe", "persist"] | None = None
+    probe_priority: Literal["first", "flow"] | None = None
     network: Literal["paper", "phost", "capton"] | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -271,8 +272,8 @@ class Fastpass(Transport):
     """An arbiter that grants time slots and paths (Fastpass).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `model`: Slots or epochs. Values: `slots`, `epochs`; default: `slots` (paper), `epochs`
-      (reference).
+    - `model`: Unit of the allocation of links. Values: `slots`, `epochs`; default: `slots` (paper),
+      `epochs` (reference).
     - `arbiters`: Arbiters: one, or one and its standby. Values: 1 to 2; default: 2 (paper), 1
       (reference).
     - `batch`: Slots that are allocated together. Values: 1 to 16; default: 16.
@@ -371,8 +372,8 @@ class Tcp(Transport):
       `cubic` (cubic), `new-reno` (new-reno), `cubic` (reference).
     - `connections`: Messages that share a connection. Values: `per-message`, `persistent`, `pool`;
       default: `per-message`.
-    - `handshake`: True if connections are opened by a handshake. Otherwise they count as opened
-      before the run. Values: true or false; default: true.
+    - `handshake`: True if connections are opened by a handshake. Otherwise they are open when the
+      run starts. Values: true or false; default: true.
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10.
     - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000.
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
@@ -385,20 +386,20 @@ class Tcp(Transport):
     - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
       beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
       default: true.
-    - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`
-      (cubic), `exact` (new-reno), `milliseconds` (reference).
+    - `rtt_resolution`: Measurement of round trips. Values: `exact`, `milliseconds`; default:
+      `exact` (cubic), `exact` (new-reno), `milliseconds` (reference).
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
       (cubic), `rack-tlp` (new-reno), `dup-ack` (reference).
-    - `reordering`: Segments that must have arrived above a missing one for it to be lost. Values: 1
-      to 1000; default: 3.
+    - `duplicate_acks`: Segments that must have arrived above a missing one for it to be lost.
+      Values: 1 to 1000; default: 3.
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
       end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
       to 1000000; default: 0.
-    - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
-      default: `estimated`.
+    - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
+      `fixed`; default: `estimated`.
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno),
       5000 (reference).
@@ -411,21 +412,22 @@ class Tcp(Transport):
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true
       (cubic), true (new-reno), false (reference).
-    - `ack_every`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
+    - `segments_per_ack`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
     - `ack_delay_us`: Longest time that an acknowledgement is delayed, in microseconds. Unit: µs;
       values: 1 to 500000; default: 1000.
     - `ecn`: True if senders support ECN (RFC 3168). Values: true or false; default: false.
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false.
-    - `mark_above`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived.
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
-    - `alpha`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default: 1.0.
+    - `alpha_initial`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default:
+      1.0.
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
-      left out. Values: 1000 to 2000000000; default: derived.
+    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
+      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
     - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (cubic),
       derived (new-reno), 240 (reference).
@@ -459,25 +461,25 @@ class Tcp(Transport):
     fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
-    round_trips: Literal["exact", "milliseconds"] | None = None
+    rtt_resolution: Literal["exact", "milliseconds"] | None = None
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    reordering: int | None = None
+    duplicate_acks: int | None = None
     reordering_window_rtts: float | None = None
     probe_slack_us: int | str | None = None
-    rto: Literal["estimated", "fixed"] | None = None
+    rto_mode: Literal["estimated", "fixed"] | None = None
     rto_min_us: int | str | None = None
     rto_max_us: int | str | None = None
     rto_initial_us: int | str | None = None
     idle_restart: bool | None = None
-    ack_every: int | None = None
+    segments_per_ack: int | None = None
     ack_delay_us: int | str | None = None
     ecn: bool | None = None
     ecn_control: bool | None = None
-    mark_above: int | None = None
+    ecn_packets: int | None = None
     gain: float | None = None
-    alpha: float | None = None
+    alpha_initial: float | None = None
     pacing: bool | None = None
-    receive_buffer: int | None = None
+    receive_buffer_bytes: int | str | None = None
     switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
@@ -497,9 +499,8 @@ class Dctcp(Transport):
       `dctcp`.
     - `connections`: Messages that share a connection. Values: `per-message`, `persistent`, `pool`;
       default: `per-message` (rfc8257), `per-message` (reference), `pool` (ns-2).
-    - `handshake`: True if connections are opened by a handshake. Otherwise they count as opened
-      before the run. Values: true or false; default: true (rfc8257), true (reference), false
-      (ns-2).
+    - `handshake`: True if connections are opened by a handshake. Otherwise they are open when the
+      run starts. Values: true or false; default: true (rfc8257), true (reference), false (ns-2).
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10 (rfc8257), 10
       (reference), 70 (ns-2).
     - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000 (rfc8257),
@@ -513,20 +514,20 @@ class Dctcp(Transport):
     - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
       beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
       default: true.
-    - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`
-      (rfc8257), `milliseconds` (reference), `exact` (ns-2).
+    - `rtt_resolution`: Measurement of round trips. Values: `exact`, `milliseconds`; default:
+      `exact` (rfc8257), `milliseconds` (reference), `exact` (ns-2).
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
       (rfc8257), `dup-ack` (reference), `dup-ack` (ns-2).
-    - `reordering`: Segments that must have arrived above a missing one for it to be lost. Values: 1
-      to 1000; default: 3.
+    - `duplicate_acks`: Segments that must have arrived above a missing one for it to be lost.
+      Values: 1 to 1000; default: 3.
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
       end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
       to 1000000; default: 0.
-    - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
-      default: `estimated` (rfc8257), `estimated` (reference), `fixed` (ns-2).
+    - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
+      `fixed`; default: `estimated` (rfc8257), `estimated` (reference), `fixed` (ns-2).
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000 (reference),
       200000 (ns-2).
@@ -539,22 +540,22 @@ class Dctcp(Transport):
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true
       (rfc8257), false (reference), true (ns-2).
-    - `ack_every`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
+    - `segments_per_ack`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
     - `ack_delay_us`: Longest time that an acknowledgement is delayed, in microseconds. Unit: µs;
       values: 1 to 500000; default: 1000.
     - `ecn`: True if senders support ECN (RFC 3168). Values: true or false; default: true.
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false (rfc8257), true (reference), true (ns-2).
-    - `mark_above`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived (rfc8257), 65 (reference), 65 (ns-2).
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
-    - `alpha`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default: 1.0
-      (rfc8257), 1.0 (reference), 0.0 (ns-2).
+    - `alpha_initial`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default:
+      1.0 (rfc8257), 1.0 (reference), 0.0 (ns-2).
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
-      left out. Values: 1000 to 2000000000; default: derived.
+    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
+      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
     - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (rfc8257),
       4000 (reference), 142 (ns-2).
@@ -588,25 +589,25 @@ class Dctcp(Transport):
     fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
-    round_trips: Literal["exact", "milliseconds"] | None = None
+    rtt_resolution: Literal["exact", "milliseconds"] | None = None
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    reordering: int | None = None
+    duplicate_acks: int | None = None
     reordering_window_rtts: float | None = None
     probe_slack_us: int | str | None = None
-    rto: Literal["estimated", "fixed"] | None = None
+    rto_mode: Literal["estimated", "fixed"] | None = None
     rto_min_us: int | str | None = None
     rto_max_us: int | str | None = None
     rto_initial_us: int | str | None = None
     idle_restart: bool | None = None
-    ack_every: int | None = None
+    segments_per_ack: int | None = None
     ack_delay_us: int | str | None = None
     ecn: bool | None = None
     ecn_control: bool | None = None
-    mark_above: int | None = None
+    ecn_packets: int | None = None
     gain: float | None = None
-    alpha: float | None = None
+    alpha_initial: float | None = None
     pacing: bool | None = None
-    receive_buffer: int | None = None
+    receive_buffer_bytes: int | str | None = None
     switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
@@ -634,9 +635,9 @@ class Pias(Transport):
     - `connections`: Messages that share a connection. Values: `per-message`, `persistent`, `pool`;
       default: `per-message` (web-search-0.5), `per-message` (web-search-0.8), `per-message`
       (data-mining-0.5), `per-message` (data-mining-0.8), `pool` (reference).
-    - `handshake`: True if connections are opened by a handshake. Otherwise they count as opened
-      before the run. Values: true or false; default: true (web-search-0.5), true (web-search-0.8),
-      true (data-mining-0.5), true (data-mining-0.8), false (reference).
+    - `handshake`: True if connections are opened by a handshake. Otherwise they are open when the
+      run starts. Values: true or false; default: true (web-search-0.5), true (web-search-0.8), true
+      (data-mining-0.5), true (data-mining-0.8), false (reference).
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10 (web-search-0.5),
       10 (web-search-0.8), 10 (data-mining-0.5), 10 (data-mining-0.8), 70 (reference).
     - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000
@@ -651,20 +652,21 @@ class Pias(Transport):
     - `reno_catch_up`: True if the estimate of NewReno's window grows by a segment a round trip
       beyond the window before the loss (RFC 9438 §4.3). Linux has 9/17. Values: true or false;
       default: true.
-    - `round_trips`: Measurement of round trips. Values: `exact`, `milliseconds`; default: `exact`.
+    - `rtt_resolution`: Measurement of round trips. Values: `exact`, `milliseconds`; default:
+      `exact`.
     - `loss_detection`: Detection of losses. Values: `rack-tlp`, `dup-ack`; default: `rack-tlp`
       (web-search-0.5), `rack-tlp` (web-search-0.8), `rack-tlp` (data-mining-0.5), `rack-tlp`
       (data-mining-0.8), `dup-ack` (reference).
-    - `reordering`: Segments that must have arrived above a missing one for it to be lost. Values: 1
-      to 1000; default: 3.
+    - `duplicate_acks`: Segments that must have arrived above a missing one for it to be lost.
+      Values: 1 to 1000; default: 3.
     - `reordering_window_rtts`: Reordering window of `rack-tlp`, in shortest round trips, rounded to
       quarters, regardless of earlier reordering. RFC 8985's if left out: none before segments
       overtook one another, then a quarter. Values: 0.25 to 16; default: derived.
     - `probe_slack_us`: Time in us that `rack-tlp` waits beyond two round trips before it probes the
       end of a flight. RFC 8985 §7.2 has none; Linux 8000, two ticks of 250 Hz. Unit: µs; values: 0
       to 1000000; default: 0.
-    - `rto`: Time for which a sender waits for an acknowledgement. Values: `estimated`, `fixed`;
-      default: `estimated` (web-search-0.5), `estimated` (web-search-0.8), `estimated`
+    - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
+      `fixed`; default: `estimated` (web-search-0.5), `estimated` (web-search-0.8), `estimated`
       (data-mining-0.5), `estimated` (data-mining-0.8), `fixed` (reference).
     - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
       if left out. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
@@ -679,25 +681,25 @@ class Pias(Transport):
       (data-mining-0.8), 200000 (reference).
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true.
-    - `ack_every`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
+    - `segments_per_ack`: Segments for each acknowledgement. Values: 1 to 64; default: 1.
     - `ack_delay_us`: Longest time that an acknowledgement is delayed, in microseconds. Unit: µs;
       values: 1 to 500000; default: 1000.
     - `ecn`: True if senders support ECN (RFC 3168). Values: true or false; default: true.
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false (web-search-0.5), false (web-search-0.8), false (data-mining-0.5), false
       (data-mining-0.8), true (reference).
-    - `mark_above`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived (web-search-0.5), derived (web-search-0.8), derived
       (data-mining-0.5), derived (data-mining-0.8), 65 (reference).
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
-    - `alpha`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default: 1.0
-      (web-search-0.5), 1.0 (web-search-0.8), 1.0 (data-mining-0.5), 1.0 (data-mining-0.8), 0.0
+    - `alpha_initial`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default:
+      1.0 (web-search-0.5), 1.0 (web-search-0.8), 1.0 (data-mining-0.5), 1.0 (data-mining-0.8), 0.0
       (reference).
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer`: Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if
-      left out. Values: 1000 to 2000000000; default: derived.
+    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
+      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
     - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
       products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived
       (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
@@ -739,25 +741,25 @@ class Pias(Transport):
     fast_initial_growth: bool | None = None
     reno_friendly: bool | None = None
     reno_catch_up: bool | None = None
-    round_trips: Literal["exact", "milliseconds"] | None = None
+    rtt_resolution: Literal["exact", "milliseconds"] | None = None
     loss_detection: Literal["rack-tlp", "dup-ack"] | None = None
-    reordering: int | None = None
+    duplicate_acks: int | None = None
     reordering_window_rtts: float | None = None
     probe_slack_us: int | str | None = None
-    rto: Literal["estimated", "fixed"] | None = None
+    rto_mode: Literal["estimated", "fixed"] | None = None
     rto_min_us: int | str | None = None
     rto_max_us: int | str | None = None
     rto_initial_us: int | str | None = None
     idle_restart: bool | None = None
-    ack_every: int | None = None
+    segments_per_ack: int | None = None
     ack_delay_us: int | str | None = None
     ecn: bool | None = None
     ecn_control: bool | None = None
-    mark_above: int | None = None
+    ecn_packets: int | None = None
     gain: float | None = None
-    alpha: float | None = None
+    alpha_initial: float | None = None
     pacing: bool | None = None
-    receive_buffer: int | None = None
+    receive_buffer_bytes: int | str | None = None
     switch_queue_packets: int | None = None
     count_packets: bool | None = None
     padding: Literal["exact", "full"] | None = None
@@ -773,8 +775,8 @@ class Capton(Transport):
     """A controller that lets the flow with the least left transmit, over all paths (CAPTON).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
-    - `threshold`: Maximum length of messages that are sent at once, without a request, in segments
-      (§IV.E). Values: 0 to 1000000; default: 10.
+    - `short_flow_packets`: Maximum length of messages that are sent at once, without a request, in
+      segments (§IV.E). Values: 0 to 1000000; default: 10.
     - `window`: Packets that a flow with a grant has in flight at most; two bandwidth-delay products
       if left out. Values: 1 to 100000; default: derived.
     - `link_sharing`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
@@ -821,7 +823,7 @@ class Capton(Transport):
 
     name: str = field(default="capton", init=False)
     preset: Literal["paper"] | None = None
-    threshold: int | None = None
+    short_flow_packets: int | None = None
     window: int | None = None
     link_sharing: Literal["serial", "split"] | None = None
     share_min: float | None = None
@@ -848,7 +850,7 @@ class Hyline(Transport):
     """TCP for short messages; a controller that gives long ones turns and paths (Hyline).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
-    - `threshold_bytes`: Maximum length of messages that are sent at once, without a request, in
+    - `short_flow_bytes`: Maximum length of messages that are sent at once, without a request, in
       bytes. Unit: bytes; values: 0 to 1000000000000; default: 4470000.
     - `window_initial`: First window of messages that are not scheduled, in packets. If left out, 25
       in 72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
@@ -858,7 +860,7 @@ class Hyline(Transport):
       derived.
     - `window_granted`: Packets that a flow with a grant has in flight at most; `window-max` if left
       out. Values: 1 to 100000; default: derived.
-    - `classes`: Classes of packets. With 2 those of scheduled messages are in the lower one.
+    - `priorities`: Priorities of data packets. With 2, scheduled messages have the lower one.
       Values: 1 to 2; default: 1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
@@ -894,11 +896,11 @@ class Hyline(Transport):
 
     name: str = field(default="hyline", init=False)
     preset: Literal["paper"] | None = None
-    threshold_bytes: int | str | None = None
+    short_flow_bytes: int | str | None = None
     window_initial: int | None = None
     window_max: int | None = None
     window_granted: int | None = None
-    classes: int | None = None
+    priorities: int | None = None
     controllers: int | None = None
     compute_us: float | str | None = None
     repeat_us: int | str | None = None
@@ -922,8 +924,8 @@ class Fastpod(Transport):
     - `arbiters`: Arbiters: one, or one and its standby. Values: 1 to 2; default: 1.
     - `optimistic`: True if messages are sent before they are scheduled when nothing else waits
       (§3.3). Values: true or false; default: true.
-    - `order`: Message to one destination that is sent first. Values: `srpt`, `fifo`; default:
-      `srpt`.
+    - `message_order`: Message to one destination that is sent first. Values: `srpt`, `fifo`;
+      default: `srpt`.
     - `beacon_slots`: Slots from one control packet without content to the next, in each direction
       of each host. Values: 1 to 65536; default: 64.
     - `compute_us`: Computation time of each slot at the arbiter; none if left out. Slots are
@@ -932,9 +934,9 @@ class Fastpod(Transport):
       parts per million; values: 0 to 1000; default: 0.0.
     - `clock_jitter_ns`: Error of a time stamp that guard bands allow for, in nanoseconds. Unit: ns;
       values: 0 to 1000000; default: 0.
-    - `timestamp_error_ns`: Error of a time stamp at each end, either way, in nanoseconds. Guard bands
-      allow for `clock-jitter-ns`; without an error simulated clocks are read exactly. Unit: ns;
-      values: 0 to 1000000; default: 0.
+    - `timestamp_error_ns`: Error of a time stamp at each end, either way, in nanoseconds. Guard
+      bands allow for `clock-jitter-ns`; without an error simulated clocks are read exactly. Unit:
+      ns; values: 0 to 1000000; default: 0.
     - `padding`: Charged length of last cells. Values: `exact`, `full`; default: `full`.
     - `packing`: True if short packets to one destination share a scheduled cell, in the order of
       the queue (§3.2). Last packets are then charged their length, at least `control-bytes`.
@@ -946,8 +948,9 @@ class Fastpod(Transport):
       64.
     - `core_queue_cells`: Cells for one pod that a core switch holds before arbiters of other pods
       are notified that they may not send more by it (§3.4). Values: 1 to 1000000; default: 512.
-    - `core_buffer_cells`: The same for cells to all pods together. Values: 1 to 16000000; default:
-      2048.
+    - `core_buffer_cells`: Cells for all pods together that a core switch holds before arbiters of
+      other pods are notified that they may not send more by it (§3.4). Values: 1 to 16000000;
+      default: 2048.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -963,7 +966,7 @@ class Fastpod(Transport):
     preset: Literal["paper"] | None = None
     arbiters: int | None = None
     optimistic: bool | None = None
-    order: Literal["srpt", "fifo"] | None = None
+    message_order: Literal["srpt", "fifo"] | None = None
     beacon_slots: int | None = None
     compute_us: float | str | None = None
     clock_drift_ppm: float | None = None
@@ -1044,21 +1047,23 @@ class Homa(Transport):
       to 100000000; default: derived (paper), 100000 (reference).
     - `priorities`: Priorities of data packets; the first of them is the highest of the fabric.
       Values: 2 to 8; default: 8.
-    - `unscheduled_priorities`: Number of them for unscheduled packets. Values: 1 to 7; default: 1.
-    - `cutoffs_bytes`: Sizes up to which messages have the first, second, ... of these. Only as many
-      count as there are borders between them. Unit: bytes; values: 7 whole numbers from 0 to
-      4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
+    - `unscheduled_priorities`: Number of `priorities` that are for unscheduled packets. Values: 1
+      to 7; default: 1.
+    - `cutoffs_bytes`: Largest messages of the first, second, ... priority for unscheduled packets.
+      N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
+      to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
     - `overcommitment`: Senders that have grants at the same time; as many as scheduled priorities
       if left out. Values: 1 to 1000; default: derived.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`
       (paper), `packet` (reference).
-    - `first_round`: Treatment of unscheduled packets in switches. Values: `kept`, `droppable`;
-      default: `kept`.
-    - `exchange`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
+    - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
+      `droppable`; default: `kept`.
+    - `exchange`: Relation between messages: one-way messages, or remote procedure calls. Values:
+      `messages`, `rpc`; default: `messages`.
     - `incast_messages`: Messages that a host may await before its peers must send fewer unscheduled
       bytes; 0 for no incast control. Values: 0 to 1000000; default: 25 (paper), 0 (reference).
-    - `incast_bytes`: Number of unscheduled bytes that a message then has, in whole packets. Unit:
-      bytes; values: 0 to 1000000; default: 400.
+    - `incast_unscheduled_bytes`: Number of unscheduled bytes that a message then has, in whole
+      packets. Unit: bytes; values: 0 to 1000000; default: 400.
     - `timeout_rtts`: Timeout in control round trips, or in times of a full packet if these are
       longer. A receiver then requests missing packets, and a sender without a response probes.
       Values: 2 to 1000000; default: 64 (paper), 4096 (reference).
@@ -1066,9 +1071,9 @@ class Homa(Transport):
       (paper), 1456 (reference).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
-    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long as others;
-      that of others if left out. Unit: bytes; values: 1 to 9000; default: derived (paper), 1442
-      (reference).
+    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
+      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived
+      (paper), 1442 (reference).
     - `grant_bytes`: Length of a grant; the length of headers if left out. Unit: bytes; values: 1 to
       1500; default: derived (paper), 84 (reference).
     - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
@@ -1092,10 +1097,10 @@ class Homa(Transport):
     cutoffs_bytes: list[int] | list[str] | None = None
     overcommitment: int | None = None
     grants: Literal["window", "packet"] | None = None
-    first_round: Literal["kept", "droppable"] | None = None
+    unscheduled_treatment: Literal["kept", "droppable"] | None = None
     exchange: Literal["messages", "rpc"] | None = None
     incast_messages: int | None = None
-    incast_bytes: int | str | None = None
+    incast_unscheduled_bytes: int | str | None = None
     timeout_rtts: int | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -1117,28 +1122,30 @@ class HomaAeolus(Transport):
       to 100000000; default: derived.
     - `priorities`: Priorities of data packets; the first of them is the highest of the fabric.
       Values: 2 to 8; default: 8.
-    - `unscheduled_priorities`: Number of them for unscheduled packets. Values: 1 to 7; default: 1.
-    - `cutoffs_bytes`: Sizes up to which messages have the first, second, ... of these. Only as many
-      count as there are borders between them. Unit: bytes; values: 7 whole numbers from 0 to
-      4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
+    - `unscheduled_priorities`: Number of `priorities` that are for unscheduled packets. Values: 1
+      to 7; default: 1.
+    - `cutoffs_bytes`: Largest messages of the first, second, ... priority for unscheduled packets.
+      N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
+      to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
     - `overcommitment`: Senders that have grants at the same time; as many as scheduled priorities
       if left out. Values: 1 to 1000; default: derived.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`.
-    - `first_round`: Treatment of unscheduled packets in switches. Values: `kept`, `droppable`;
-      default: `droppable`.
-    - `exchange`: Relation between messages. Values: `messages`, `rpc`; default: `messages`.
+    - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
+      `droppable`; default: `droppable`.
+    - `exchange`: Relation between messages: one-way messages, or remote procedure calls. Values:
+      `messages`, `rpc`; default: `messages`.
     - `incast_messages`: Messages that a host may await before its peers must send fewer unscheduled
       bytes; 0 for no incast control. Values: 0 to 1000000; default: 25.
-    - `incast_bytes`: Number of unscheduled bytes that a message then has, in whole packets. Unit:
-      bytes; values: 0 to 1000000; default: 400.
+    - `incast_unscheduled_bytes`: Number of unscheduled bytes that a message then has, in whole
+      packets. Unit: bytes; values: 0 to 1000000; default: 400.
     - `timeout_rtts`: Timeout in control round trips, or in times of a full packet if these are
       longer. A receiver then requests missing packets, and a sender without a response probes.
       Values: 2 to 1000000; default: 64.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40.
-    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long as others;
-      that of others if left out. Unit: bytes; values: 1 to 9000; default: derived.
+    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
+      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived.
     - `grant_bytes`: Length of a grant; the length of headers if left out. Unit: bytes; values: 1 to
       1500; default: derived.
     - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
@@ -1162,10 +1169,10 @@ class HomaAeolus(Transport):
     cutoffs_bytes: list[int] | list[str] | None = None
     overcommitment: int | None = None
     grants: Literal["window", "packet"] | None = None
-    first_round: Literal["kept", "droppable"] | None = None
+    unscheduled_treatment: Literal["kept", "droppable"] | None = None
     exchange: Literal["messages", "rpc"] | None = None
     incast_messages: int | None = None
-    incast_bytes: int | str | None = None
+    incast_unscheduled_bytes: int | str | None = None
     timeout_rtts: int | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -1218,9 +1225,9 @@ class Sird(Transport):
       (paper), 1456 (reference).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
-    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long as others;
-      that of others if left out. Unit: bytes; values: 1 to 9000; default: derived (paper), 1442
-      (reference).
+    - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
+      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived
+      (paper), 1442 (reference).
     - `grant_bytes`: Length of a CREDIT; the length of headers if left out. Unit: bytes; values: 1
       to 1500; default: derived (paper), 84 (reference).
     - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
@@ -1278,9 +1285,9 @@ class Hpcc(Transport):
       values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study).
     - `recovery`: Recovery of lost packets. Values: `go-back-n`, `selective-repeat`; default:
       `go-back-n`.
-    - `timeout_min_us`: Minimum retransmission timeout; 32 base round trips if left out. Unit: µs;
+    - `rto_min_us`: Minimum retransmission timeout; 32 base round trips if left out. Unit: µs;
       values: 0.1 to 1000000; default: derived.
-    - `timeout_max_us`: Maximum retransmission timeout, and the one before a round trip is measured;
+    - `rto_max_us`: Maximum retransmission timeout, and the one before a round trip is measured;
       1024 base round trips if left out. Unit: µs; values: 0.1 to 1000000; default: derived.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1000
       (paper), 1460 (dcpim-study).
@@ -1307,8 +1314,8 @@ class Hpcc(Transport):
     step_bytes: int | str | None = None
     base_rtt_us: float | str | None = None
     recovery: Literal["go-back-n", "selective-repeat"] | None = None
-    timeout_min_us: float | str | None = None
-    timeout_max_us: float | str | None = None
+    rto_min_us: float | str | None = None
+    rto_max_us: float | str | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
     int_bytes: int | str | None = None

@@ -102,14 +102,14 @@ rows! {
         ["B"] duplicate_bytes: u64,
         /// Time from submission until the deadline of the application; null if there is none.
         ["ps"] deadline_ps: Option<u64>,
-        /// Time from submission until the sender received the outcome: delivered, failed or rejected.
+        /// Time from submission until the sender got the outcome: delivered, failed or rejected.
         ["ps"] outcome_ps: Option<u64>,
         /// Upper bound of outcome_ps that the transport promised; null if it promised none.
         ["ps"] delay_bound_ps: Option<u64>,
         /// Tenant of the flow.
         [""] tenant: u32,
-        /// Status at the end: delivered, failed, rejected, unfinished or not-started. A flow that is
-        /// not-started waited for others until the end of the run, which is then its arrival.
+        /// Status at the end: delivered, failed, rejected, unfinished or not-started. A flow that
+        /// is not-started waited for others until the end of the run, which is then its arrival.
         [""] status: Status,
         /// Time from submission until the first of its bytes was at the receiver; null if none was.
         ["ps"] first_byte_ps: Option<u64>,

@@ -145,13 +145,9 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "network.data-rtt-us: expected a number from 300",
     ),
     ("\"dcpim\"", "\"quic\"", "transport.name: expected one of dcpim, phost"),
-    ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
     ("\"dcpim\"", "\"fastpass\"", "peer: expected 2 with arbiter = true"),
-    (
-        "\"dcpim\"",
-        "\"dcpim\"\nmatching-rounds = 99",
-        "transport.matching-rounds: expected 1 to 32, got 99",
-    ),
+    ("\"dcpim\"", "\"ideal\"", "transport.name: expected one of dcpim, phost"),
+    ("\"dcpim\"", "\"dcpim\"\nchannels = 99", "transport.channels: expected 1 to 64, got 99"),
     ("\"dcpim\"", "\"phost\"\npayload-bytes = 9", "transport.payload-bytes: expected no value"),
     (
         "\"dcpim\"",

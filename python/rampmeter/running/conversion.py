@@ -22,8 +22,8 @@ def convert(
     The format `auto` is detected by the name or the contents of the source. A target that ends in
     `.toml` is a topology. `topology` is the file that numbers or names the hosts of the source: a
     topology or a plan. `vector_bytes` is the length of the vector of an MSCCL algorithm, and
-    `groups_file` the file with the groups of a Chakra trace. Each feature of the source that the target lacks is a warning of one
-    sentence.
+    `groups_file` the file with the groups of a Chakra trace. Each feature of the source
+    that the target lacks is a warning of one sentence.
     """
     text_argument("format", format)
     path_argument("source", source)

@@ -29,13 +29,13 @@ SWEEP: Final[dict[str, Any]] = {
             ],
         },
         "seeds": {
-            "description": "Number of seeds of each point, from the plan's seed on, or a list of seeds. "
-            "Without it 1, or 5 with `precision`.",
+            "description": "Number of seeds of each point, from the plan's seed on, or a list of "
+            "seeds. Without it 1, or 5 with `precision`.",
             "anyOf": [_COUNT, {**_LIST, "items": {"type": "integer", "minimum": 0}}],
         },
         "precision": {
-            "description": "Required half-width of the 95 % interval of `metric`, divided by its mean. "
-            "Seeds are added until it is reached.",
+            "description": "Required half-width of the 95 % interval of `metric`, divided by its "
+            "mean. Seeds are added until it is reached.",
             "type": "number",
             "exclusiveMinimum": 0,
             "exclusiveMaximum": 1,

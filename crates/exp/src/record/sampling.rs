@@ -19,9 +19,9 @@ pub(crate) fn many_samples_warning(interval: Option<Span>, last: Option<Time>) -
         let us = |span: Span| span.as_ps() as f64 / 1e6;
         warning!(
             "many-samples",
-            "run.sample-us: {samples} samples are kept in memory: one each {interval_us} us until the \
-             last flow arrives at {last_us} us. Use {enough_us} us for {SAMPLES_MAX} samples, or 0 \
-             for none",
+            "run.sample-us: {samples} samples are kept in memory, one each {interval_us} us until \
+             the last flow arrives at {last_us} us. Use {enough_us} us for {SAMPLES_MAX} samples, \
+             or 0 for none",
             samples = n,
             interval_us = us(interval),
             last_us = us(last),

@@ -225,8 +225,8 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if half > WIDE * overall.mean {
         warnings.push(warning!(
             "wide-interval",
-            "the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, or \
-             more seeds",
+            "the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, \
+             or more seeds",
             ci_percent = 100.0 * half / overall.mean,
         ));
     }

@@ -84,7 +84,9 @@ proptest! {
         packing in any::<bool>(),
     ) {
         let order = if fifo { MessageOrder::Fifo } else { MessageOrder::Srpt };
-        let config = FastpodConfig { optimistic, beacon_slots, message_order: order, packing, ..config() };
+        let message_order = order;
+        let config =
+            FastpodConfig { optimistic, beacon_slots, message_order, packing, ..config() };
         let fastpod = spread(config, racks, per_rack, spread_ns, seed);
         let mut run = Run::new(&fastpod, seed);
         fill(&mut run, fastpod.n_hosts, 150, 60, seed);

@@ -85,8 +85,8 @@ const fn renamed_in(table: &'static str, old: &'static str, new: &'static str) -
     RenamedTableKey { table, old, new }
 }
 
-/// Returns the table and the key of a path, such as `pfc` and `mode` of `fabric.pfc.mode`. Tables in
-/// lists have numbers, as in `transports[1]`, which are left out.
+/// Returns the table and the key of a path, such as `pfc` and `mode` of `fabric.pfc.mode`. Numbers
+/// of tables in lists, as in `transports[1]`, are left out.
 pub fn table_and_key(path: &str) -> Option<(&str, &str)> {
     let (table, key) = path.rsplit_once('.')?;
     let table = table.rsplit_once('.').map_or(table, |(_, last)| last);

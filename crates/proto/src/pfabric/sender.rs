@@ -19,9 +19,9 @@
 //! So a later packet of a flow has a lower rank, and ports choose by flow to avoid reordering.
 //!
 //! Hazards: a probe must not be lost like data, or a starving flow would not know when to resume
-//! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbePriority::First`] it is answered
-//! at once, and the flow sends a packet that may be dropped again. Each acknowledgement carries
-//! received packets, so a timeout retransmits only the rest
+//! (`a_starving_flow_probes_until_a_probe_is_answered`). With [`ProbePriority::First`] it is
+//! answered at once, and the flow sends a packet that may be dropped again. Each acknowledgement
+//! carries received packets, so a timeout retransmits only the rest
 //! (`a_timeout_does_not_retransmit_selectively_acknowledged_packets`). Long flows over a full
 //! network may time out many times in a row; too few attempts fail them.
 
