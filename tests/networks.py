@@ -178,7 +178,7 @@ def cell(topology: Topology, transport: str, folder: Path) -> str:
         return "refused"
     statuses = loaded_statuses(topology, transport)
     rejected = statuses.count("rejected")
-    others = len(statuses) - rejected - statuses.count("finished")
+    others = len(statuses) - rejected - statuses.count("delivered")
     notes = [f"{rejected} rejected"] * (rejected > 0) + [f"{others} failed"] * (others > 0)
     return "; ".join([f"{largest:.2f}", *notes])
 

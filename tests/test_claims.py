@@ -275,14 +275,14 @@ def test_limits_are_written_as_people_write_them() -> None:
         (f'[[order]]\n{HEAD}runs = ["x", 3]', "expected a run's name or a table, got 3"),
         (f'[[order]]\n{HEAD}runs = ["x", {{ run = "y", q = 1 }}]', r"q: unknown key"),
         (f'[[bound]]\n{HEAD}runs = ["x"]', "expected at-least or at-most, got neither"),
-        (f'[[ratio]]\n{HEAD}of = "x"\nat-least = 1', r"\.to: expected a value, got no such key"),
-        (f'[[alike]]\n{HEAD}runs = ["x", "y"]', r"\.within: expected a value, got no such key"),
+        (f'[[ratio]]\n{HEAD}of = "x"\nat-least = 1', r"\.to: expected this key"),
+        (f'[[alike]]\n{HEAD}runs = ["x", "y"]', r"\.within: expected this key"),
         (f'[[alike]]\n{HEAD}runs = ["x", "y"]\nwithin = 1\nslack = 1', "slack: unknown key"),
         (f'[[orders]]\n{HEAD}runs = ["x", "y"]', "orders: unknown key"),
-        ('[[bound]]\nclaim = "so"\nsub-figure = "a"', r"\.runs: expected a value, got no such key"),
+        ('[[bound]]\nclaim = "so"\nsub-figure = "a"', r"\.runs: expected this key"),
         (
             '[[bound]]\nclaim = "so"\nsub-figure = "a"\nruns = ["x"]\nat-most = 1\nsource = "s"',
-            r"\.metric: expected a value, got no such key",
+            r"\.metric: expected this key",
         ),
         (
             '[[bound]]\nsource = "s"\nsub-figure = "a"\nmetric = "p98"\nruns = ["x"]\nat-most = 1',

@@ -146,7 +146,7 @@ class TestErrors:
             (["topology.hosts=0"], "topology"),
             (["topology.kind=ring"], "topology.kind: expected one of leaf-spine"),
             (["seed=x"], "seed"),
-            (["transport.roundz=3"], "got roundz; did you mean rounds?"),
+            (["transport.matching-roundz=3"], "got matching-roundz; did you mean matching-rounds?"),
             (["workload.flows"], "--set: expected key=value, got workload.flows"),
             (["seed.x=1"], "expected seed to be a table, got 1"),
         ],

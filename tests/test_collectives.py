@@ -124,7 +124,7 @@ def test_tenants_of_a_trace_reach_the_hosts(tmp_path: Path) -> None:
     run = run_testbed(Plan(text, tmp_path), tmp_path / "out")
     flows = run.flows.sort_by("flow")
     assert flows["tenant"].to_pylist() == [2, 1]
-    assert flows["status"].to_pylist() == ["delivered", "finished"]
+    assert flows["status"].to_pylist() == ["delivered", "delivered"]
     first, second = flows["arrival_ps"].to_pylist()
     assert second >= first + flows["fct_ps"][0].as_py() * 0.9
     table = (tmp_path / "out/hosts.csv").read_text().splitlines()

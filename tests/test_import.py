@@ -177,7 +177,7 @@ def test_groups_of_chakra_are_relative_to_the_plan() -> None:
     reduce += text(10, text(1, b"pg_name") + text(29, b"pair"))
     for rank in range(2):
         Path(f"traces/step.{rank}.et").write_bytes(chakra(reduce))
-    trace = 'workload={pattern="trace",file="traces/step.0.et",groups="groups.json"}'
+    trace = 'workload={pattern="trace",file="traces/step.0.et",groups-file="groups.json"}'
     call("run", "plan.toml", "--set", trace, "--out", "run", "--quiet")
     assert critical_paths(Run("run")).keys() == {0}
 

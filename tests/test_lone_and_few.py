@@ -107,7 +107,7 @@ def test_a_flow_that_waits_for_long_is_delivered(transport: str, tmp_path: Path)
     flows = [(0.0, 0, 1, 350 * MB), (1000.0, 0, 1, 300 * MB)]
     done = run(star([10, 10, 10]), transport, flows, tmp_path)
     status = done.flows["status"].to_pylist()
-    assert set(status) <= ({"finished", "rejected"} if transport == "cosy" else {"finished"})
+    assert set(status) <= ({"delivered", "rejected"} if transport == "cosy" else {"delivered"})
 
 
 @pytest.mark.parametrize("transport", ["capton", "hyline"])
@@ -162,9 +162,9 @@ def test_messages_of_all_sizes_finish_at_every_scale(
     parts = memory | {"run": {"drain-us": 10 * gap_us, "sample-us": 0}}
     done = run(topology, transport, flows, tmp_path, transport_keys=framing, **parts)
     status = done.flows.sort_by("flow")["status"].to_pylist()
-    assert set(status[: len(lone)]) == {"finished"}
-    assert "finished" in status
-    assert set(status) <= ({"finished", "rejected"} if transport == "cosy" else {"finished"})
+    assert set(status[: len(lone)]) == {"delivered"}
+    assert "delivered" in status
+    assert set(status) <= ({"delivered", "rejected"} if transport == "cosy" else {"delivered"})
     ideals_us = done.flows.sort_by("flow")["ideal_ps"].to_numpy() / 1e6
     took_us = [ps and ps / 1e6 for ps in done.flows.sort_by("flow")["fct_ps"].to_pylist()]
     for size, took, ideal in zip(lone, took_us, ideals_us, strict=False):

@@ -147,15 +147,15 @@ class TestLateMessages:
         return run
 
     def test_a_message_may_take_as_long_as_its_bound(self, tmp_path: Path) -> None:
-        run = self.run(tmp_path, (10, "finished"), (11, "finished"))
+        run = self.run(tmp_path, (10, "delivered"), (11, "delivered"))
         assert values(run, "late") == [0.5]
 
     @pytest.mark.parametrize("status", ["failed", "unfinished"])
     def test_undelivered_messages_are_late(self, status: str, tmp_path: Path) -> None:
-        assert values(self.run(tmp_path, (9, "finished"), (None, status)), "late") == [0.5]
+        assert values(self.run(tmp_path, (9, "delivered"), (None, status)), "late") == [0.5]
 
     def test_rejected_messages_do_not_count_as_late(self, tmp_path: Path) -> None:
-        run = self.run(tmp_path, (9, "finished"), (None, "rejected"))
+        run = self.run(tmp_path, (9, "delivered"), (None, "rejected"))
         assert values(run, "late") == [0.0]
 
     def test_the_share_of_late_messages_needs_an_accepted_message(self, tmp_path: Path) -> None:

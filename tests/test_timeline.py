@@ -167,7 +167,7 @@ def check_paths(run: rm.Run, timeline: Timeline) -> None:
     for entry in table:
         brought[entry["flow"]] += entry["bytes"]
     for flow in run.flows.to_pylist():
-        if flow["status"] == "finished":
+        if flow["status"] == "delivered":
             assert brought[flow["flow"]] >= flow["size_bytes"]
 
 

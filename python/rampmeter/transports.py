@@ -94,7 +94,7 @@ class DcPim(Transport):
       Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
-    - `r`: The paper's name of `matching-rounds`.
+    - `r`: The paper's name of `matching_rounds`.
     - `k`: The paper's name of `channels`.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
       µs; default: the network's.
@@ -105,7 +105,7 @@ class DcPim(Transport):
     Details: docs/protocols/dcpim.md.
     """
 
-    SYMBOLS: ClassVar[Mapping[str, str]] = {"r": "matching-rounds", "k": "channels"}
+    SYMBOLS: ClassVar[Mapping[str, str]] = {"r": "matching_rounds", "k": "channels"}
 
     name: str = field(default="dcpim", init=False)
     preset: Literal["paper", "reference"] | None = None

@@ -52,7 +52,7 @@ README: Final = ROOT / "README.md"
 NODES: Final = ROOT / "docs/reference/rampd.md"
 PLANS: Final = ROOT / "docs/plans"
 
-SYMBOLS: Final = {"dcpim": {"r": "matching-rounds", "k": "channels"}}
+SYMBOLS: Final = {"dcpim": {"r": "matching_rounds", "k": "channels"}}
 """Short names that classes have for keys, as papers do."""
 
 ROUNDS: Final = ("pattern", "start-us", "rounds", "period-us", "flows", "until-us")
@@ -232,7 +232,7 @@ def _class(about: TransportInfo) -> str:
         f"    preset: Literal[{presets}] | None = None",
     ]
     types = {key["name"]: _type(key) for key in about["keys"]}
-    types |= {symbol: types[key] for symbol, key in symbols.items()}
+    types |= {symbol: types[key.replace("_", "-")] for symbol, key in symbols.items()}
     if about["has_round_trips"]:
         types |= dict.fromkeys(ROUND_TRIPS, "float | str")
     if about["best_effort"]:

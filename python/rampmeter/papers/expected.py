@@ -229,5 +229,5 @@ def _published_flows(section: StrictTable) -> int | None:
 
 def _metric(section: StrictTable, name: str | None) -> Metric:
     if name is None:
-        raise section.where.at("metric").error(expected="a value", got="no such key")
+        raise section.where.at("metric").error(expected="this key")
     return section.choice("metric", name, METRICS)

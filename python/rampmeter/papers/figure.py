@@ -410,7 +410,7 @@ def _check_flows(figure: Figure, run: FigureRun) -> None:
     where = Location(figure.folder / FIGURE, run.id)
     pattern = _pattern(figure, run)
     if pattern not in WITHOUT_FLOWS and run.flows is None:
-        raise where.at("flows").error(expected="a value", got="no such key")
+        raise where.at("flows").error(expected="this key")
     if pattern in WITHOUT_FLOWS and (run.flows, run.quick_flows) != (None, None):
         raise where.error(
             expected=f"no flows and quick-flows of a {pattern}",

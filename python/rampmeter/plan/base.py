@@ -118,7 +118,7 @@ class Transport(PlanTable):
     """
 
     SYMBOLS: ClassVar[Mapping[str, str]] = {}
-    """Abbreviated fields, such as the paper's `r` for `matching-rounds`."""
+    """Abbreviated fields, such as the paper's `r` for `matching_rounds`."""
 
     name: str
     preset: str | None = None
@@ -148,5 +148,5 @@ class Transport(PlanTable):
         table.pop("options", None)
         for symbol, key in self.SYMBOLS.items():
             if symbol in table:
-                table[key] = table.pop(symbol)
+                table[key.replace("_", "-")] = table.pop(symbol)
         return table | dict(self.options or {})

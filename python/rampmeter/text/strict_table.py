@@ -45,7 +45,7 @@ class StrictTable:
         """Removes and returns the value of a key. Without a default the key is required."""
         value = self._table.pop(key, default)
         if value is ...:
-            raise self.where.at(key).error(expected="a value", got="no such key", code=SYNTAX)
+            raise self.where.at(key).error(expected="this key", code=SYNTAX)
         accepted = (int, float) if kind is float else kind
         if value is not default and not isinstance(value, accepted):
             raise self.where.at(key).error(expected=NAMES[kind], got=repr(value), code=SYNTAX)
