@@ -26,7 +26,7 @@ def test_a_plan_runs(file: Path, tmp_path: Path) -> None:
     assert plan.warnings() == []
     if plan.sweep is not None:
         table = rm.sweep(plan, out=tmp_path / "out", quiet=True).table
-        assert set(table["status"].to_pylist()) == {"delivered"}
+        assert set(table["status"].to_pylist()) == {"finished"}
     else:
         assert rm.run(plan, out=tmp_path / "out", quiet=True).status == "finished"
 

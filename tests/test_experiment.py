@@ -83,11 +83,11 @@ def test_one_command_runs_several_transports_and_controls_on_the_same_flows(tmp_
     # Longer than the burst of a shaper, so that queues grow and ports mark.
     file.write_text(plan("dcpim").with_(("workload.sizes", {"fixed": 150_000})).text)
     out = tmp_path / "out"
-    arms = "rampd,rampd:dctcp:mark-above=4,label=DCTCP,tcp:cubic,sim:dctcp:mark-above=4"
+    arms = "rampd,rampd:dctcp:ecn-packets=4,label=DCTCP,tcp:cubic,sim:dctcp:ecn-packets=4"
     argv = ["testbed", str(file), "--arms", arms, "--out", str(out), "--quiet"]
     result = ok(*argv)
     comparison = Comparison.load(out)
-    assert comparison.labels == ["rampd", "DCTCP", "tcp:cubic", "sim:dctcp:mark-above=4"]
+    assert comparison.labels == ["rampd", "DCTCP", "tcp:cubic", "sim:dctcp:ecn-packets=4"]
     for label in comparison.labels:
         assert comparison.flows(label)["delivered"] == 60, label
         assert label in result.output.replace("\n", "") or label.startswith("sim:")
@@ -137,14 +137,14 @@ print(link.getsockopt({CONTROL})
 
 
 def test_arms_name_transports_presets_keys_and_labels() -> None:
-    arms = parse("rampd, rampd:dctcp:rfc8257,mark-above=20,label=DCTCP,tcp:cubic,tcp,sim")
+    arms = parse("rampd, rampd:dctcp:rfc8257,ecn-packets=20,label=DCTCP,tcp:cubic,tcp,sim")
     assert [arm.text for arm in arms] == ["rampd", "DCTCP", "tcp:cubic", "tcp", "sim"]
     assert [arm.folder for arm in arms] == ["rampd", "DCTCP", "tcp-cubic", "tcp", "sim"]
     system = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert [arm.label for arm in arms][2:4] == ["tcp:cubic", f"tcp:{system}"]
     dctcp = arms[1].of(plan("dcpim").with_(("transport.channels", 4)))
     # A key of the plan's own transport has no effect on another.
-    assert dctcp.get("transport") == {"name": "dctcp", "preset": "rfc8257", "mark-above": 20}
+    assert dctcp.get("transport") == {"name": "dctcp", "preset": "rfc8257", "ecn-packets": 20}
     assert arms[2].of(plan("dcpim")).text == plan("dcpim").text
 
 
@@ -152,8 +152,8 @@ def test_arms_name_transports_presets_keys_and_labels() -> None:
     ("text", "message"),
     [
         ("udp", "expected some of rampd, tcp, sim, got udp"),
-        ("mark-above=20", "expected some of rampd, tcp, sim, got mark-above=20"),
-        ("rampd,mark-above=20", "expected rampd:NAME before keys"),
+        ("ecn-packets=20", "expected some of rampd, tcp, sim, got ecn-packets=20"),
+        ("rampd,ecn-packets=20", "expected rampd:NAME before keys"),
         ("rampd:", "expected"),
         ("rampd,rampd", "expected names that differ"),
         ("rampd:all", "expected one name after rampd, got all"),

@@ -57,7 +57,7 @@ class TestSymbols:
         assert rm.DcPim(r=3, k=2).table() == {"name": "dcpim", "matching-rounds": 3, "channels": 2}
 
     def test_a_key_and_its_letter_together_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="expected one of r and rounds, got both"):
+        with pytest.raises(ValueError, match="expected one of r and matching_rounds, got both"):
             rm.DcPim(r=3, matching_rounds=3).table()
 
 

@@ -99,7 +99,7 @@ SETTINGS: Final = {
     "topology=star": 'topology: expected a table, got "star"',
     "transport=dcpmi": "transport.name: expected one of ideal, dcpim",
     "transport=dcpim,phost": "transport: expected one transport, got 'dcpim,phost'",
-    "transport.ronds=3": "transport.ronds: expected one of preset, .*; did you mean rounds",
+    "transport.chanels=3": "transport.chanels: expected one of preset, .*; did you mean channels",
     "seed.x=1": "seed.x: expected seed to be a table, got 1",
     "=3": "--set: expected key=value, got =3",
     "workload.hosts=[0": "workload.hosts: expected .* got ..0",

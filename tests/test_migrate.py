@@ -115,7 +115,7 @@ KEPT = [
     '[run]\ntimeline = \'rto-ns = 500\'\nnote = """\ntrace = 5\nrun.trace = 5\n"""',
     "file = 'rto-ns/x.py'\n# rto-ns = 5\n",
     "[transport.parameters]\nrto-ns = 9",
-    "[workload]\nflows = 9\n[topology]\nports = 1\n[fabric.pfc]\nmode = 'off'\n[run]\nqueue = 1",
+    "[workload]\nflows = 9\n[topology]\nports = 1\n[fabric.x]\nmode = 'off'\n[run]\nqueue = 1",
     "[workload]\ntrace = 1\n[run]\ntraces = 2",
     "[run]\n[\"a\".'b']\ntrace = 1",
     "[transport]\nmacro-rto-ns = 1\nrto-ns-x = 2",

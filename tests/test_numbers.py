@@ -112,7 +112,7 @@ class TestWindow:
         assert 0.9 < summary["delivered_share"] <= 1.0
 
     def test_a_flow_that_was_not_delivered_may_end_the_statistics(self, tmp_path: Path) -> None:
-        rest = "[measure]\nwarmup-flows = 0\nfinished-before-arrival = 1000\n[faults]\nloss = 1"
+        rest = "[measure]\nwarmup-flows = 0\ncompleted-before-flow = 1000\n[faults]\nloss = 1"
         summary = run(plan(tmp_path, POISSON, transport="dcpim", rest=rest), tmp_path / "r").summary
         assert summary["flows"]["counted"] == 0
 

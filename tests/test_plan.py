@@ -37,7 +37,7 @@ class TestParts:
             "transport": {
                 "name": "dcpim",
                 "preset": "reference",
-                "rounds": 3,
+                "matching-rounds": 3,
                 "channels": 2,
                 "beta": 1.5,
             },

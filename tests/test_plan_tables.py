@@ -233,7 +233,7 @@ import rampmeter as rm
 
 run = rm.run(
     topology=rm.leaf_spine(),
-    transport=rm.DcPim(rounds=4),
+    transport=rm.DcPim(matching_rounds=4),
     workload=rm.imc10(load=0.6, flows=100),
     faults=rm.Faults(loss=0.1),
 )
@@ -245,7 +245,7 @@ rows: int = run.flows.num_rows
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
-        ("rounds=4", "round=4", 'Unexpected keyword argument "round"'),
+        ("matching_rounds=4", "round=4", 'Unexpected keyword argument "round"'),
         ("faults=rm", "fault=rm", 'Unexpected keyword argument "fault"'),
         ("load=0.6", 'load="0.6"', "incompatible type"),
         ("rm.imc10", "rm.imc11", "has no attribute"),

@@ -133,7 +133,7 @@ def in_file(name: str, run: FigureRun, plan: Any, cell: CellId) -> float:
         return rows[f"{plan.get('workload.load'):g}"][0]
     if name.startswith("pim_k") and cell.bin is None:
         transport = plan.check()["transport"]
-        value = rows[f"{transport['rounds']}.0"][CHANNELS.index(transport["channels"])]
+        value = rows[f"{transport['matching-rounds']}.0"][CHANNELS.index(transport["channels"])]
         return value / 100 if name == "pim_k_util.dat" else value
     start = "_".join(name.split("_")[:2])
     schemes = ("",) if "max_load" in name else COLUMNS.get(start, FOUR)

@@ -1,9 +1,12 @@
 """Results as the simulator writes them."""
 
+import json
 import pickle
+import shutil
 from pathlib import Path
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 import rampmeter as rm
@@ -181,6 +184,29 @@ class TestApi:
         assert rm.distribution_mean("imc10") == pytest.approx(195_357, rel=1e-4)
         with pytest.raises(rm.PlanError, match="imc11"):
             rm.distribution_mean("imc11")
+
+
+def test_results_of_earlier_versions_have_the_present_names(
+    small_run: rm.Run, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(small_run.path, old)
+    flows = pq.read_table(old / "flows.parquet")
+    former = {"outcome_ps": "fate_ps", "delay_bound_ps": "bound_ps"}
+    index = flows.schema.get_field_index("status")
+    status = pc.replace_substring_regex(flows["status"], "^delivered$", "finished")
+    flows = flows.set_column(index, "status", status)
+    flows = flows.rename_columns([former.get(name, name) for name in flows.column_names])
+    pq.write_table(flows, old / "flows.parquet")
+    summary = json.loads((old / "summary.json").read_text())
+    summary["collectives"] = [{"bound_ps": 1, "over_bound": 1.5, "round": 0}]
+    (old / "summary.json").write_text(json.dumps(summary))
+    run = rm.Run(old)
+    assert run.flows.equals(small_run.flows)
+    assert run.columns("outcome_ps").equals(small_run.columns("outcome_ps"))
+    assert run.summary["collectives"] == [
+        {"lower_bound_ps": 1, "lower_bound_ratio": 1.5, "round": 0}
+    ]
 
 
 def test_flows_have_the_names_of_hosts(tmp_path: Path) -> None:

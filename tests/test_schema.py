@@ -103,7 +103,7 @@ hosts-per-rack = 4
 spines = 2
 [transport]
 name = "dcpim"
-rounds = 4
+matching-rounds = 4
 [workload]
 pattern = "all-to-all"
 sizes = { fixed = 100_000 }
@@ -132,9 +132,9 @@ loss = 0.2
         ('kind = "leaf-spine"', 'kind = "leafspine"'),
         ("spines = 2\n", ""),
         ('name = "dcpim"', 'name = "dcpin"'),
-        ("rounds = 4", "round = 4"),
-        ("rounds = 4", "rounds = 1000"),
-        ("rounds = 4", "preset = 'papers'"),
+        ("matching-rounds = 4", "round = 4"),
+        ("matching-rounds = 4", "matching-rounds = 1000"),
+        ("matching-rounds = 4", "preset = 'papers'"),
         ("fixed", "fixt"),
         ("sizes = { fixed = 100_000 }", "sizes = 'imc11'"),
         ("load = 0.6", "load = '0.6'"),

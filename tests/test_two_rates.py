@@ -52,7 +52,7 @@ def test_each_direction_has_its_rate(name: str, tmp_path: Path) -> None:
 def test_slots_follow_from_the_slower_direction_with_a_warning(name: str, tmp_path: Path) -> None:
     done = run(LINKS, {"name": name}, tmp_path)
     assert done.status == "finished"
-    expected = f"{name} takes all hosts for as fast as the slowest"
+    expected = f"{name} assumes that all hosts are as fast as the slowest"
     assert any(expected in warning for warning in done.summary["warnings"])
     ideals, times = column(done, "ideal_ps"), column(done, "fct_ps")
     # The fast direction is as slow as the other.

@@ -145,31 +145,34 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
         r"transport: expected a transport, got Star\(hosts=4\)",
     ),
     "two values of one key": (
-        lambda _: rm.DcPim(r=4, rounds=5),
-        "DcPim: expected one of r and rounds, got both, 4 and 5",
+        lambda _: rm.DcPim(r=4, matching_rounds=5),
+        "DcPim: expected one of r and matching_rounds, got both, 4 and 5",
     ),
     "a key in options too": (
         lambda _: rm.DcPim(matching_rounds=2, options={"matching-rounds": 3}),
-        "DcPim: expected keys that differ, got rounds as a field and in options",
+        "DcPim: expected keys that differ, got matching-rounds as a field and in options",
     ),
     "options of a number": (lambda _: rm.DcPim(options=5), "options: expected a mapping .* got 5"),
     "an unknown field": (lambda _: rm.DcPim(ronds=1), "unexpected keyword argument 'ronds'"),
-    "a key of a text": (lambda _: run(transport=rm.DcPim(rounds="4")), 'rounds: .* got "4"'),
+    "a key of a text": (
+        lambda _: run(transport=rm.DcPim(matching_rounds="4")),
+        'rounds: .* got "4"',
+    ),
     "a key of a truth value": (
-        lambda _: run(transport=rm.DcPim(rounds=True)),
+        lambda _: run(transport=rm.DcPim(matching_rounds=True)),
         "rounds: .*true",
     ),
     "a key out of range": (
-        lambda _: run(transport=rm.DcPim(rounds=99)),
+        lambda _: run(transport=rm.DcPim(matching_rounds=99)),
         "rounds: .* 32, got 99",
     ),
     "a key of an object": (
-        lambda _: run(transport=rm.DcPim(rounds=object())),
-        r"DcPim\(rounds=...\): expected a number, .* got a value of type object",
+        lambda _: run(transport=rm.DcPim(matching_rounds=object())),
+        r"DcPim\(matching_rounds=...\): expected a number, .* got a value of type object",
     ),
     "an unknown key": (
-        lambda _: run(transport={"name": "dcpim", "ronds": 2}),
-        "transport.ronds: expected one of preset, rounds, .* got ronds; did you mean rounds",
+        lambda _: run(transport={"name": "dcpim", "chanels": 2}),
+        "transport.chanels: expected one of preset, .* got chanels; did you mean channels",
     ),
     # Topologies and workloads.
     "a topology of a text": (lambda _: run(topology="star"), "topology: .* got 'star'"),

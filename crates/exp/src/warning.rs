@@ -102,15 +102,14 @@ const fn is_same(a: &str, b: &str) -> bool {
 /// The codes of all warnings with the names of their values, a subset of which each has. The
 /// package explains them in `explanations.toml`.
 pub const WARNINGS: [(&str, &[&str]); 47] = [
-    ("correlated-batches", &[]),
     ("clock-drift", &["drift_ppm", "allowed_ppm", "transport"]),
     ("clock-offset", &["offset_us", "rtt_us", "transport"]),
     ("common-time", &["transport", "name", "shared_us", "fastest_us"]),
+    ("correlated-batches", &[]),
     ("cut-off-by-drain", &["drain_s"]),
     ("deadlock", &["since_us", "ports", "circle"]),
     ("delayed-paths", &["from", "to", "shortest_us", "longest_us", "factor"]),
     ("drain-below-ideal", &["ideal_s", "drain_s"]),
-    ("unequal-round-trips", &["shortest_us", "longest_us", "factor"]),
     ("few-flows", &["flows", "flows_min"]),
     ("few-samples", &["samples", "samples_min"]),
     (
@@ -120,6 +119,7 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("hosts-cut-off", &["state", "from", "to"]),
     ("ignored-faults", &["transport"]),
     ("ignored-path-choice", &["transports", "spray"]),
+    ("increased-rates", &["link", "gbps", "at_us", "factor", "start_gbps", "transports"]),
     ("limited-table", &["file", "rows_max", "from_us"]),
     ("many-port-rates", &["rates", "rates_max"]),
     ("many-samples", &["samples", "interval_us", "last_us", "enough_us"]),
@@ -153,7 +153,6 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("partial-pairs", &[]),
     ("pfc-memory", &["memory_bytes", "preferred_bytes", "headroom_bytes"]),
     ("retransmissions", &["retransmitted_percent"]),
-    ("increased-rates", &["link", "gbps", "at_us", "factor", "start_gbps", "transports"]),
     ("short-drain", &["drain_s", "flow_bytes", "from", "to", "ideal_s"]),
     ("short-run", &["delivered_percent"]),
     ("short-warm-up", &["flows"]),
@@ -166,6 +165,7 @@ pub const WARNINGS: [(&str, &[&str]); 47] = [
     ("slower-than-slots", &["transport", "slot_gbps", "link", "gbps"]),
     ("topology-note", &[]),
     ("unequal-links", &["links", "slowest_gbps", "fastest_gbps", "transport"]),
+    ("unequal-round-trips", &["shortest_us", "longest_us", "factor"]),
     ("warm-up-of-changing-load", &["reason", "flows"]),
     ("wide-interval", &["ci_percent", "transport", "seeds"]),
     ("workload-note", &[]),

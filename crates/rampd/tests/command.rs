@@ -177,7 +177,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "\"dcpim\"",
         "\"cosy\"\nbest-effort = { name = \"dcpim\", matching-rounds = 99 }",
-        "transport.best-effort.rounds: expected 1 to 32, got 99",
+        "transport.best-effort.matching-rounds: expected 1 to 32, got 99",
     ),
     (
         "\"dcpim\"",

@@ -111,7 +111,7 @@ def _collectives(runs: Runs) -> Iterator[ResultTable]:
         for name, seeds in by_name.items():
             every = [one for of_seed in seeds for one in of_seed]
             n_done = sum(one["completion_ps"] is not None for one in every)
-            times = (_mean_of(seeds, f"{key}_ps", 1e6) for key in ("completion", "bound"))
+            times = (_mean_of(seeds, f"{key}_ps", 1e6) for key in ("completion", "lower_bound"))
             rates = (_mean_of(seeds, key) for key in ("lower_bound_ratio", "bus_gbps"))
             rows.append((label, name, len(every), n_done, *times, *rates))
     if rows:

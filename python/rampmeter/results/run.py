@@ -58,6 +58,12 @@ FORMER_STATUSES = {"censored": "timed-out"}
 """Present names of statuses in results of earlier versions."""
 FORMER_COLUMNS = {"fate_ps": "outcome_ps", "bound_ps": "delay_bound_ps"}
 """Present names of columns of flows in results of earlier versions."""
+FORMER_KEYS = {
+    "bound_ps": "lower_bound_ps",
+    "bound_mean_ps": "lower_bound_mean_ps",
+    "over_bound": "lower_bound_ratio",
+}
+"""Present names of keys of collectives and calls in summaries of earlier versions."""
 
 IDEALS = {
     "delivered": ("fct_ps", "ideal_ps"),
@@ -95,7 +101,14 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
-        return self._object(SUMMARY)
+        summary = self._object(SUMMARY)
+        for part in ("collectives", "rpcs"):
+            if part in summary:
+                rows: list[dict[str, Any]] = summary[part]
+                summary[part] = [
+                    {FORMER_KEYS.get(key, key): value for key, value in row.items()} for row in rows
+                ]
+        return summary
 
     @property
     def warnings(self) -> list[Caution]:

@@ -294,7 +294,7 @@ mod tests {
         for (more, expected) in [
             ("until-us = 7, every-us = 10", "every-us: expected the key count too, got none"),
             ("until-us = 7, count = 2", "count: expected the key every-us too, got none"),
-            ("every-us = 7, count = 2", "every-us: expected until-us with it, got none"),
+            ("every-us = 7, count = 2", "every-us: expected the key until-us too, got none"),
             ("until-us = 7, every-us = 2, count = 2", "every-us: expected a number from 2.000001"),
             ("until-us = 7, every-us = 10, count = 0", "count: expected a number from 1 to"),
             ("until-us = 7, every-us = 1e12, count = 9999", "every-us: expected a number from"),

@@ -281,7 +281,7 @@ mod tests {
     fn invalid_pfc_settings_are_errors_that_name_the_key() {
         let shared = |rest: &str| format!("shared-buffer-bytes = 32000000\n{rest}");
         let cases = [
-            ("pfc = {}".to_owned(), "fabric.pfc: expected fabric.shared-buffer-bytes with it"),
+            ("pfc = {}".to_owned(), "fabric.pfc: expected the key fabric.shared-buffer-bytes too"),
             (
                 shared("pfc = { alpha = 0.0 }"),
                 "fabric.pfc.alpha: expected a number from 0.001 to 1000",

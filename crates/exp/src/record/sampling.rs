@@ -259,9 +259,9 @@ mod tests {
         let interval = Some(Span::from_us(10));
         let warning =
             many_samples_warning(interval, Some(Time::ZERO + Span::from_us(100_000_000))).unwrap();
-        let expected = "run.sample-us: 10000000 samples at intervals of 10 us, as the last flow \
-                        arrives at 100000000 us; they stay in memory. 100 us gives 1000000, and 0 \
-                        none";
+        let expected = "run.sample-us: 10000000 samples are kept in memory, one each 10 us until \
+                        the last flow arrives at 100000000 us. Use 100 us for 1000000 samples, or \
+                        0 for none";
         assert_eq!(warning.text, expected);
         assert_eq!(
             many_samples_warning(interval, Some(Time::ZERO + Span::from_us(10_000_000))),

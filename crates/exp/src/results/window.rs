@@ -69,7 +69,7 @@ pub struct Window {
     /// first flow after the warm-up.
     pub from_ps: u64,
     /// The last arrival; the last delivery if all flows arrive at once. The end of the run if flows
-    /// were unfinished or none delivered, except in stationary runs (Poisson arrivals only).
+    /// were unfinished or none delivered, except with stationary arrivals.
     pub to_ps: u64,
 }
 

@@ -13,7 +13,7 @@ def _rounds(run: Run) -> list[dict[str, Any]]:
     return [] if any(one["completion_ps"] is None for one in rounds) else rounds
 
 
-def _over_bound(run: Run) -> float:
+def _lower_bound_ratio(run: Run) -> float:
     return max((float(one["lower_bound_ratio"]) for one in _rounds(run)), default=math.nan)
 
 
@@ -28,7 +28,7 @@ COLLECTIVES: dict[Metric, MetricSpec] = {
         "Completion time over its bound",
         "slowest round of a collective: completion time over its lower bound "
         "(`collectives[].lower_bound_ratio`)",
-        of_run=_over_bound,
+        of_run=_lower_bound_ratio,
     ),
     "bus-share": MetricSpec(
         "Bus bandwidth (of a host's link)",
