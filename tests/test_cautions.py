@@ -154,6 +154,10 @@ class TestCommand:
         shown = call("explain", "--json").stdout
         assert json.loads(shown)["codes"] == explanations()
 
+    def test_a_former_code_has_the_explanation_of_the_present_one(self) -> None:
+        former = call("explain", "far-hosts").stdout
+        assert former == call("explain", "unequal-round-trips").stdout
+
     def test_unknown_codes_are_refused(self) -> None:
         result = call("explain", "overlode")
         assert result.exit_code == 2

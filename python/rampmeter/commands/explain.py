@@ -1,12 +1,21 @@
 """`rampmeter explain`."""
 
 from difflib import get_close_matches
+from typing import Final
 
 import click
 
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.text.cautions import explanations, values_of
 from rampmeter.text.locations import Location
+
+FORMER_CODES: Final = {
+    "alike-batches": "correlated-batches",
+    "far-hosts": "unequal-round-trips",
+    "risen-rates": "increased-rates",
+    "slow-returns": "slow-reverse-links",
+}
+"""Present codes of warnings in results of earlier versions."""
 
 
 @click.command()
@@ -21,6 +30,8 @@ def explain(code: str | None, *, as_json: bool) -> None:
       rampmeter explain overload
     """
     known = explanations()
+    if code is not None:
+        code = FORMER_CODES.get(code, code)
     if code is not None and code not in known:
         near = get_close_matches(code.lower(), known, n=1)
         hint = f"did you mean {near[0]}?" if near else "`rampmeter explain` lists all"
