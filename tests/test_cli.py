@@ -222,7 +222,7 @@ class TestCompare:
         assert "reference" in result.stdout
         assert Path("here/slowdown_by_size.png").is_file()
 
-    NAMES = "dcpim,phost,pfabric:window=60,window-max=75,pfabric,fastpass,cosy,ideal"
+    NAMES = "dcpim,phost,pfabric:window-initial=60,window-max=75,pfabric,fastpass,cosy,ideal"
 
     def test_tables_of_many_transports_fit_80_columns(self, plan_file: Path) -> None:
         text = call("compare", plan_file, "--transports", self.NAMES, "--quiet").stdout
@@ -232,11 +232,11 @@ class TestCompare:
         assert "window-max=75" in tables
 
     def test_keys_of_one_transport_are_its_own(self, plan_file: Path) -> None:
-        names = "dcpim:beta=1.5,pfabric:window=60"
+        names = "dcpim:beta=1.5,pfabric:window-initial=60"
         call("compare", plan_file, "--transports", names, "--out", "here", "--quiet")
         plans = [
             rm.Run(f"here/{name}").manifest["plan"]["transport"]
-            for name in ("dcpim-beta=1.5", "pfabric-window=60")
+            for name in ("dcpim-beta=1.5", "pfabric-window-initial=60")
         ]
         assert (plans[0]["beta"], plans[1]["window"]) == (1.5, 60)
 

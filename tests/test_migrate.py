@@ -229,7 +229,12 @@ id = 0
         ("fastpass", "epoch-milli", "epoch-length"),
         ("fastpod", "clock-ppb", "clock-drift-ppm"),
         ("hpcc", "timeout-max-ns", "rto-max-us"),
-        ("ndp", "ports", "switch-ports"),
+        ("ndp", "ports", "fabric-model"),
+        ("ndp", "window", "window-initial"),
+        ("pfabric", "network", "fabric-model"),
+        ("capton", "window", "window-granted"),
+        ("dcpim", "handshake", "notification"),
+        ("fastpass", "model", "allocation-unit"),
         ("phost", "token-life-milli", "token-lifetime"),
         ("sird", "pace-percent", "credit-rate"),
         ("tcp", "rack-quarters", "reordering-window-rtts"),
@@ -278,8 +283,28 @@ def test_former_keys_of_any_table_are_errors_and_are_migrated(
     text += "transport = { name = 'cosy', best-effort = { name = 'dcpim', rounds = 2 } }\n"
     text += "workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }\n"
     assert migrated(tmp_path, text + old) == text.replace("rounds", "matching-rounds") + new
-    with pytest.raises(PlanError, match="a former name"):
+    with pytest.raises(PlanError, match="the former name"):
         _core.check(text.replace("rounds", "matching-rounds") + old, ".")
+
+
+def test_a_key_is_renamed_only_in_transports_that_had_it(tmp_path: Path) -> None:
+    former = """\
+topology = { kind = 'star', hosts = 4 }
+transport = { name = 'tcp', handshake = false }
+workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }
+[sweep]
+transports = [
+    "tcp:handshake=false,pfabric:reference,window=60",
+    { name = "dcpim", handshake = "implicit" },
+    { name = "capton", window = 90 },
+]
+"transport.window" = [60, 70]
+"""
+    present = former.replace("reference,window=", "reference,window-initial=")
+    present = present.replace('"dcpim", handshake', '"dcpim", notification')
+    present = present.replace("capton\", window", "capton\", window-granted")
+    present = present.replace("transport.window", "transport.window-initial")
+    assert migrated(tmp_path, former) == present
 
 
 def test_a_manifest_of_the_former_version_is_a_plan(tmp_path: Path) -> None:

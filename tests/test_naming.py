@@ -10,7 +10,7 @@ from .conftest import SMALL
 
 
 def test_names_presets_and_keys() -> None:
-    assert transports("dcpim, phost:reference,pfabric:window=60, window-max=75") == [
+    assert transports("dcpim, phost:reference,pfabric:window-initial=60, window-max=75") == [
         TransportChoice("dcpim"),
         TransportChoice("phost", "reference"),
         TransportChoice("pfabric", None, {"window": 60, "window-max": 75}),
@@ -18,7 +18,7 @@ def test_names_presets_and_keys() -> None:
 
 
 def test_a_preset_and_keys_of_one_transport() -> None:
-    [one] = transports("pfabric:reference,window=60")
+    [one] = transports("pfabric:reference,window-initial=60")
     assert (one.preset, one.settings) == ("reference", {"window": 60})
 
 
@@ -58,7 +58,7 @@ def test_other_lists_are_refused(text: str, message: str) -> None:
 
 def test_a_plan_keeps_the_keys_of_its_transport() -> None:
     plan = rm.Plan(SMALL).with_(("transport.beta", 1.5))
-    [same, other] = transports("dcpim:matching-rounds=3,pfabric:window=60")
+    [same, other] = transports("dcpim:matching-rounds=3,pfabric:window-initial=60")
     assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "matching-rounds": 3}
     assert other.of(plan).get("transport") == {"name": "pfabric", "window": 60}
 

@@ -159,7 +159,7 @@ class TestFlows:
         )
         done = run(plan(tmp_path, POISSON, rest=outage), tmp_path / "r")
         rows = pq.read_table(done.path / "outages.parquet").to_pylist()
-        assert [(row["what"], row["state"], row["time_ps"]) for row in rows] == [
+        assert [(row["element"], row["state"], row["time_ps"]) for row in rows] == [
             ("s2", "down", 20_000_000),
             ("s2", "up", 90_000_000),
         ]

@@ -93,7 +93,7 @@ SOME: list[PlanTable] = [
         fan=2,
         interval_us=5,
         service_us=2,
-        times="exponential",
+        time_distribution="exponential",
         start_us=1,
     ),
     rm.Phases(

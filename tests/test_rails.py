@@ -139,7 +139,7 @@ period-us = 5
         flow = done.flows.to_pylist()[0]
         assert flow["fct_ps"] > 350_000_000 + 800_000_000
         rows = pq.read_table(done.path / "outages.parquet").to_pylist()
-        assert [(row["what"], row["state"]) for row in rows] == [("h0", "down"), ("h0", "up")]
+        assert [(row["element"], row["state"]) for row in rows] == [("h0", "down"), ("h0", "up")]
 
     @pytest.mark.parametrize(
         ("faults", "message"),

@@ -37,7 +37,7 @@ LOAD = "workload.load"
 TABLE = """\
 [sweep]
 seeds = 2
-transports = ["dcpim", "pfabric:window=60"]
+transports = ["dcpim", "pfabric:window-initial=60"]
 [sweep.grid]
 workload.load = [0.3, 0.6]
 workload.sizes = ["imc10", { fixed = 1460 }]
@@ -92,7 +92,7 @@ class TestDataset:
 
     def test_a_row_is_the_run_of_its_plan(self, done: rm.SweepResults, tmp_path: Path) -> None:
         row = rows_of(done)[-1]
-        assert (row["transport"], row["seed"], row[LOAD]) == ("pfabric:window=60", 2, 0.6)
+        assert (row["transport"], row["seed"], row[LOAD]) == ("pfabric:window-initial=60", 2, 0.6)
         plan = rm.Plan.load("plan.toml").with_(
             ("transport", {"name": "pfabric", "window": 60}),
             (LOAD, row[LOAD]),
@@ -303,7 +303,7 @@ class TestFailures:
         self.fail(monkeypatch, seeds=(2,))
         result = call("plan.toml", "--out", "here", "--no-estimate")
         assert result.exit_code == 1
-        line = "pfabric:window=60 workload.load=0.3 workload.sizes=imc10 seed 2: failed: no space"
+        line = "pfabric:window-initial=60 workload.load=0.3 workload.sizes=imc10 seed 2: failed: no space"
         assert line in result.stderr
         assert result.stderr.count("no space left") == 5 + 1
         assert "rampmeter: 8 runs failed: dcpim" in result.stderr
@@ -491,7 +491,7 @@ class TestEstimate:
     def test_every_transport_has_a_probe(self) -> None:
         sweep = sweep_of(rm.Plan.load("plan.toml"))
         labels = [point.transport.label for point in estimates.points_to_probe(sweep.points)]
-        assert labels == ["dcpim", "pfabric:window=60"] * 2
+        assert labels == ["dcpim", "pfabric:window-initial=60"] * 2
 
 
 def test_a_plan_with_a_sweep_runs_as_a_single_run() -> None:

@@ -48,7 +48,7 @@ flows = 150
 sample-us = 0
 [sweep]
 seeds = 5
-transports = ["dcpim", "phost", "pfabric:window=60,window-max=60", "fastpass", "ideal"]
+transports = ["dcpim", "phost", "pfabric:window-initial=60,window-max=60", "fastpass", "ideal"]
 grid = { "workload.load" = "0.3..0.8:0.1" }
 """
 SIZES = "1460 0.0\n14600 0.6\n146000 0.9\n1460000 1.0\n"

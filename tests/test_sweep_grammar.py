@@ -235,7 +235,7 @@ class TestAxes:
 
 class TestTransports:
     def test_settings_after_a_comma_are_those_of_the_transport_before(self) -> None:
-        text = "dcpim,phost:reference,pfabric:window=60,window-max=60,dcpim:paper,beta=1.5,ideal"
+        text = "dcpim,phost:reference,pfabric:window-initial=60,window-max=60,dcpim:paper,beta=1.5,ideal"
         choices = transports(text)
         assert [(c.name, c.preset, dict(c.settings)) for c in choices] == [
             ("dcpim", None, {}),
@@ -275,7 +275,7 @@ class TestTransports:
             "label": "w60",
         }
         one, two = transports_of([table, rm.DcPim(r=3, preset="reference")])
-        assert (one.label, one.text) == ("w60", "pfabric:window=60,fabric.buffer-bytes=9000")
+        assert (one.label, one.text) == ("w60", "pfabric:window-initial=60,fabric.buffer-bytes=9000")
         assert two.label == "dcpim:reference,matching-rounds=3"
         plan = one.of(rm.Plan(SMALL))
         assert plan.get("transport") == {"name": "pfabric", "window": 60}
@@ -302,7 +302,7 @@ class TestTable:
     def test_the_table_and_the_command_line_are_equivalent(self) -> None:
         sweep = self.sweep("""
             [sweep]
-            transports = ["dcpim", "pfabric:window=60", { name = "phost", label = "other" }]
+            transports = ["dcpim", "pfabric:window-initial=60", { name = "phost", label = "other" }]
             seeds = 2
             precision = 0.05
             seeds-max = 9
@@ -320,7 +320,7 @@ class TestTable:
         assert sweep.keys == keys
         assert len(sweep.points) == 3 * 2 * 1 * 2 * 3
         assert [point.transport.label for point in sweep.points[:3]] == [
-            "dcpim", "pfabric:window=60", "other",
+            "dcpim", "pfabric:window-initial=60", "other",
         ]  # fmt: skip
         last = sweep.points[-1].plan
         assert [last.get(key) for key in keys[:4]] == [0.5, 8, 25, 10]

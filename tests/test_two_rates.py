@@ -127,7 +127,7 @@ def test_rates_change_during_a_run(tmp_path: Path) -> None:
     assert len(set(column(done, "ideal_ps"))) == 1
     assert set(done.flows["ideal_is_bound"].to_pylist()) == {True}
     outages = pq.read_table(tmp_path / "out" / "outages.parquet").to_pylist()
-    assert [(row["what"], row["state"]) for row in outages] == [("h0-s0", "changed")] * 2
+    assert [(row["element"], row["state"]) for row in outages] == [("h0-s0", "changed")] * 2
 
 
 def test_a_rate_may_change_in_the_middle_of_a_message(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@
 //!
 //! Hazards: the agent writes the order before it opens the gate, and the program reads it after it
 //! has closed the gate. In the other sequence a permission could be lost, and the program would
-//! wait for ever. A close of a closed gate and an open of an open one must do nothing
+//! wait forever. A close of a closed gate and an open of an open one must do nothing
 //! (`a_gate_is_writable_unless_it_is_closed`). The datagram must exceed a quarter of the buffer, or
 //! the system reports the socket as writable. Neither end may report a hang-up, which a program
 //! would interpret as the end of its connection.

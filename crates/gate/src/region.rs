@@ -53,7 +53,7 @@ pub struct Settings {
     /// Maximum number of bytes that the kernel accepts ahead of sending.
     pub unsent: u64,
     /// Time in ns after which an unresponsive agent is ignored.
-    pub patience_ns: u64,
+    pub timeout_ns: u64,
 }
 
 /// Memory that an agent and a program share.
@@ -136,9 +136,9 @@ impl Region {
         ftruncate(&file, words as u64 * 8)?;
         fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let memory = Memory::map(file.as_fd(), words)?;
-        let Settings { threshold, unsent, patience_ns } = settings;
+        let Settings { threshold, unsent, timeout_ns } = settings;
         let n = sorted.len() as u64;
-        let head = [MAGIC, threshold, unsent, n, SLOTS as u64, patience_ns];
+        let head = [MAGIC, threshold, unsent, n, SLOTS as u64, timeout_ns];
         let of_address = sorted.iter().flat_map(|&bytes| halves(bytes));
         for (word, value) in memory.words().iter().zip(head) {
             word.store(value, SeqCst);
@@ -168,7 +168,7 @@ impl Region {
         if !is_whole {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let settings = Settings { threshold: word(1), unsent: word(2), patience_ns: word(5) };
+        let settings = Settings { threshold: word(1), unsent: word(2), timeout_ns: word(5) };
         Ok(Self { memory, settings, n_addresses })
     }
 
@@ -317,7 +317,7 @@ fn halves(bytes: [u8; 16]) -> [u64; 2] {
 mod tests {
     use super::*;
 
-    const SETTINGS: Settings = Settings { threshold: 14_600, unsent: 16_384, patience_ns: 5 };
+    const SETTINGS: Settings = Settings { threshold: 14_600, unsent: 16_384, timeout_ns: 5 };
 
     #[test]
     fn programs_read_the_region_that_the_agent_wrote() {

@@ -348,12 +348,12 @@ mod tests {
         IdealModel { forwarding: Forwarding::StoreAndForward, segmentation: PADDED };
 
     /// Returns the links in both directions, with rates in Gbit/s.
-    fn links(of: &[(usize, usize, u64)]) -> Vec<DetourLink> {
+    fn links(links: &[(usize, usize, u64)]) -> Vec<DetourLink> {
         let both = |&(a, b, gbps): &(usize, usize, u64)| {
             let hop = PathHop { rate: Rate::from_gbps(gbps), delay: Span::from_ns(500) };
             [DetourLink { hop, from: a, to: b }, DetourLink { hop, from: b, to: a }]
         };
-        of.iter().flat_map(both).collect()
+        links.iter().flat_map(both).collect()
     }
 
     fn path(rates: &[u64]) -> Vec<PathHop> {

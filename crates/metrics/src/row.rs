@@ -87,7 +87,7 @@ rows! {
         ["B"] size_bytes: u64,
         /// Time from submission until every byte was at the receiver.
         ["ps"] fct_ps: Option<u64>,
-        /// Time from submission until the sender knew that every byte was at the receiver.
+        /// Time from submission until the sender was notified that every byte was at the receiver.
         ["ps"] acked_ps: Option<u64>,
         /// Minimum of fct_ps over all shortest paths: the ideal `delivered`.
         ["ps"] ideal_ps: u64,

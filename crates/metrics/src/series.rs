@@ -84,7 +84,7 @@ rows! {
         /// Time of the event.
         ["ps"] time_ps: u64,
         /// Element: a host, a switch, an arbiter, or a link by its ends, such as `h0-s3`.
-        [""] what: Cow<'static, str>,
+        [""] element: Cow<'static, str>,
         /// `down`, `up`, or `changed` if the link has another rate or delay.
         [""] state: Cow<'static, str>,
         /// Time from which switches route by it.

@@ -7,7 +7,7 @@ use libc::{IPPROTO_TCP, SO_DOMAIN, SO_MAX_PACING_RATE, SO_PROTOCOL, SOL_SOCKET, 
 use rampmeter_gate::{BurstPermission, ConnectionAddresses, Slot, SlotNote, close_gate, gate_pair};
 
 use crate::link::{Link, RawDescriptor, link, move_to_high_number, register_own};
-use crate::table::{DescriptorKind, DescriptorState, KNOWN, entry};
+use crate::table::{DescriptorKind, DescriptorState, TRACKED, entry};
 use crate::{lock, sandbox, sys, watch};
 
 /// Permission of a call.
@@ -56,7 +56,7 @@ pub(crate) fn kind(fd: c_int) -> DescriptorKind {
         if !lock::is_own_process() {
             return DescriptorKind::Other;
         }
-        KNOWN.set(fd, true);
+        TRACKED.set(fd, true);
         entry.set_kind(if is_tcp { DescriptorKind::Tcp } else { DescriptorKind::Other });
         if !is_tcp {
             return DescriptorKind::Other;
@@ -273,13 +273,13 @@ fn drop_gate(entry: &DescriptorState) {
 
 /// Clears the state of a descriptor that is closed or replaced.
 pub(crate) fn forget(fd: c_int) {
-    if !KNOWN.has(fd) || !lock::is_own_process() {
+    if !TRACKED.has(fd) || !lock::is_own_process() {
         return;
     }
     let Some(entry) = entry(fd) else { return };
     if entry.kind() == DescriptorKind::Other {
         entry.clear();
-        KNOWN.set(fd, false);
+        TRACKED.set(fd, false);
         return;
     }
     let _guard = lock::lock();
@@ -293,5 +293,5 @@ pub(crate) fn forget(fd: c_int) {
     }
     drop_gate(entry);
     entry.clear();
-    KNOWN.set(fd, false);
+    TRACKED.set(fd, false);
 }

@@ -7,7 +7,7 @@ use libc::{EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, EPOLLEXCLUSIVE, c_int, e
 use crate::burst;
 use crate::lock::lock;
 use crate::sys::{self, SyscallResult};
-use crate::table::{DescriptorKind, DescriptorState, KNOWN, entry};
+use crate::table::{DescriptorKind, DescriptorState, TRACKED, entry};
 use crate::watch::OUT;
 
 /// Handles a program's change of an epoll entry; returns `None` if only the system has to handle
@@ -18,7 +18,7 @@ pub(crate) fn control(
     fd: c_int,
     event: Option<epoll_event>,
 ) -> Option<SyscallResult> {
-    if burst::kind(fd) == DescriptorKind::Other || !KNOWN.has(fd) {
+    if burst::kind(fd) == DescriptorKind::Other || !TRACKED.has(fd) {
         return None;
     }
     let entry = entry(fd)?;

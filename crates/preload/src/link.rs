@@ -45,12 +45,12 @@ static SOCKET_PATH: OnceLock<PathBuf> = OnceLock::new();
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn at_load() {
-        place();
+        socket_path();
     }
     at_load
 };
 
-fn place() -> &'static Path {
+fn socket_path() -> &'static Path {
     SOCKET_PATH.get_or_init(default_socket)
 }
 
@@ -75,10 +75,10 @@ pub(crate) fn link() -> Option<&'static Link> {
     }
     let (now, tried) = (sys::now_ns() + 1, ATTEMPTED_NS.load(SeqCst));
     if tried != 0 && now.saturating_sub(tried) < RETRY_NS {
-        return answer();
+        return await_attachment();
     }
     if ATTEMPTED_NS.compare_exchange(tried, now, SeqCst, SeqCst).is_err() {
-        return answer();
+        return await_attachment();
     }
     lock::start();
     if !lock::is_own_process() {
@@ -86,7 +86,7 @@ pub(crate) fn link() -> Option<&'static Link> {
         return None;
     }
     let link = attach();
-    send_note(link.is_some());
+    print_state(link.is_some());
     if let Some(link) = link {
         CURRENT.store(Box::into_raw(Box::new(link)), SeqCst);
     }
@@ -96,7 +96,7 @@ pub(crate) fn link() -> Option<&'static Link> {
 
 /// Waits for the attempt of another thread, and returns its result. Without this wait the first
 /// bursts of all threads but one would be sent unscheduled.
-fn answer() -> Option<&'static Link> {
+fn await_attachment() -> Option<&'static Link> {
     let tried = ATTEMPTED_NS.load(SeqCst);
     while ENDED_NS.load(SeqCst) != tried && sys::now_ns() < tried.saturating_add(ANSWER_NS) {
         let _ = sys::ppoll(&mut [], Some(PAUSE_NS));
@@ -110,12 +110,12 @@ fn current() -> Option<&'static Link> {
     unsafe { CURRENT.load(SeqCst).as_ref() }
 }
 
-/// Prints if there is an agent, if `RAMPMETER_CAPTON_VERBOSE` is set.
-fn send_note(is_there: bool) {
-    static TOLD: AtomicBool = AtomicBool::new(false);
-    if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !TOLD.swap(true, SeqCst) {
-        let what = if is_there { "attached to" } else { "no agent at" };
-        let text = format!("rampmeter_capton: {what} {}\n", place().display());
+/// Prints the state of the agent if `RAMPMETER_CAPTON_VERBOSE` is set.
+fn print_state(is_attached: bool) {
+    static REPORTED: AtomicBool = AtomicBool::new(false);
+    if std::env::var_os("RAMPMETER_CAPTON_VERBOSE").is_some() && !REPORTED.swap(true, SeqCst) {
+        let state = if is_attached { "attached to" } else { "no agent at" };
+        let text = format!("rampmeter_capton: {state} {}\n", socket_path().display());
         let _ = rustix::io::write(rustix::stdio::stderr(), text.as_bytes());
     }
 }
@@ -125,7 +125,7 @@ fn attach() -> Option<Link> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
     let kept = move_to_high_number(socket);
     let socket = kept.as_fd()?;
-    connect(socket, &SocketAddrUnix::new(place()).ok()?).ok()?;
+    connect(socket, &SocketAddrUnix::new(socket_path()).ok()?).ok()?;
     let number = std::os::fd::AsRawFd::as_raw_fd(&socket);
     let mut fds = [libc::pollfd { fd: number, events: libc::POLLIN, revents: 0 }];
     sys::ppoll(&mut fds, Some(ANSWER_NS)).ok()?;
@@ -237,7 +237,7 @@ impl Link {
             self.beats.store(beats, SeqCst);
         }
         let silence = now.saturating_sub(self.last_beat_ns.load(SeqCst));
-        if has_ended || silence > self.region.settings().patience_ns {
+        if has_ended || silence > self.region.settings().timeout_ns {
             self.is_dead.store(true, SeqCst);
         }
     }

@@ -4,15 +4,15 @@ use libc::{EINTR, POLLOUT, POLLWRBAND, POLLWRNORM, c_int, pollfd};
 
 use crate::burst;
 use crate::sys::{self, SyscallResult};
-use crate::table::{DescriptorKind, KNOWN, entry};
+use crate::table::{DescriptorKind, TRACKED, entry};
 
 const OUT: i16 = POLLOUT | POLLWRNORM | POLLWRBAND;
 /// Number of descriptors for which no memory is allocated.
-const FEW: usize = 64;
+const INLINE_DESCRIPTORS: usize = 64;
 
 /// Returns the gate of a connection that is held while the program waits to write to it.
 fn gate(fd: c_int) -> Option<c_int> {
-    let is_scheduled = KNOWN.has(fd) && entry(fd)?.kind() == DescriptorKind::Scheduled;
+    let is_scheduled = TRACKED.has(fd) && entry(fd)?.kind() == DescriptorKind::Scheduled;
     if is_scheduled { burst::close_held_gate(fd) } else { None }
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn wait(
     wait: &mut dyn FnMut(&mut [pollfd], Option<u64>) -> SyscallResult,
 ) -> SyscallResult {
     let until = time.map(|time| sys::now_ns().saturating_add(time));
-    let mut few = [pollfd { fd: -1, events: 0, revents: 0 }; 2 * FEW];
+    let mut few = [pollfd { fd: -1, events: 0, revents: 0 }; 2 * INLINE_DESCRIPTORS];
     let mut many = Vec::new();
     let both = match few.get_mut(..2 * fds.len()) {
         Some(both) => both,

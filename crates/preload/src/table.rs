@@ -136,7 +136,7 @@ pub(crate) struct FdSet([AtomicU64; ENTRIES / 64]);
 /// Descriptors of this library: gates, and the connection to the agent.
 pub(crate) static OWN: FdSet = FdSet::new();
 /// Descriptors with an entry in use.
-pub(crate) static KNOWN: FdSet = FdSet::new();
+pub(crate) static TRACKED: FdSet = FdSet::new();
 
 impl FdSet {
     const fn new() -> Self {

@@ -79,23 +79,23 @@ impl Keys {
             got,
         };
         let mut file = options.open(path).map_err(|error| match error.raw_os_error() {
-            Some(libc::ELOOP) => bad("type", "a log of keys that is a file", "a link".to_owned()),
+            Some(libc::ELOOP) => bad("type", "a key log that is a file", "a link".to_owned()),
             _ => unreadable(error),
         })?;
         let about = file.metadata().map_err(unreadable)?;
-        if let Some((key, expected, got)) = unsafe_file(&about, "a log of keys") {
+        if let Some((key, expected, got)) = unsafe_file(&about, "a key log") {
             return Err(bad(key, &expected, got));
         }
         if about.nlink() != 1 {
-            let got = format!("{} links to it", about.nlink());
-            return Err(bad("links", "a log of keys with one name", got));
+            let got = format!("{} links", about.nlink());
+            return Err(bad("links", "a key log with one link", got));
         }
         // Other files, such as private keys, are rejected.
         let mut start = Vec::new();
         file.by_ref().take(KEY_LINE.len() as u64).read_to_end(&mut start).map_err(unreadable)?;
         if !start.is_empty() && start != KEY_LINE {
-            let expected = "an empty file, or a log of keys";
-            return Err(bad("contents", expected, "something else".to_owned()));
+            let expected = "an empty file, or a key log";
+            return Err(bad("contents", expected, "another file".to_owned()));
         }
         Ok(Some(file))
     }

@@ -132,7 +132,7 @@ pub(crate) fn print_error(error: &Error) {
             let line = json!({ "timestamp": timestamp, "level": "ERROR", "fields": fields });
             print(&line.to_string());
         }
-        _ => print(&format!("rampd: {error}")),
+        _ => print(&format!("rampd: {error} [{}]", error.code())),
     }
 }
 

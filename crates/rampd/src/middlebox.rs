@@ -168,14 +168,17 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         let error = io::Error::last_os_error();
         Error::System(io::Error::new(error.kind(), format!("{interface}: {what}: {error}")))
     };
-    let name = CString::new(interface)
-        .map_err(|_| Error::Input(format!("expected an interface, got {interface:?}")))?;
+    let name = CString::new(interface).map_err(|_| {
+        Error::Input(format!("LEFT, RIGHT: expected an interface, got {interface:?}"))
+    })?;
     let protocol = (libc::ETH_P_ALL as u16).to_be();
     // SAFETY: plain system calls; every pointer is to a live value of the length that is passed.
     unsafe {
         let index = libc::if_nametoindex(name.as_ptr());
         if index == 0 {
-            return Err(Error::Input(format!("expected an interface, got {interface}")));
+            return Err(Error::Input(format!(
+                "LEFT, RIGHT: expected an interface, got {interface}"
+            )));
         }
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let fd = libc::socket(libc::AF_PACKET, kind, protocol.into());

@@ -172,7 +172,7 @@ impl AcceptorThread {
                     LISTENER => self.accept(),
                     STOP => return,
                     CHANGED => self.on_changed_rules(),
-                    guest => self.handle_readable(guest),
+                    connection => self.handle_readable(connection),
                 }
             }
             self.sweep();
@@ -183,14 +183,14 @@ impl AcceptorThread {
     fn pending_connections(&self) -> impl Iterator<Item = (u64, User)> {
         let silent =
             self.connections.iter().filter(|(_, g)| matches!(g.state, State::Unrequested { .. }));
-        silent.map(|(&token, guest)| (token, guest.user))
+        silent.map(|(&token, connection)| (token, connection.user))
     }
 
     /// Returns the number of attached applications of users for which `counts` returns true, and
     /// the bytes that they share with the node. Memory counts until the node has freed it.
     fn taken(&self, counts: impl Fn(User) -> bool) -> (usize, u64) {
-        let attached = self.connections.values().filter_map(|guest| match &guest.state {
-            State::Attached { memory, .. } if counts(guest.user) => Some(memory.len() as u64),
+        let attached = self.connections.values().filter_map(|connection| match &connection.state {
+            State::Attached { memory, .. } if counts(connection.user) => Some(memory.len() as u64),
             _ => None,
         });
         let (n, bytes) = attached.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes));
@@ -258,14 +258,14 @@ impl AcceptorThread {
 
     /// Handles a request from a connection, or its end.
     fn handle_readable(&mut self, token: u64) {
-        let Some(guest) = self.connections.get_mut(&token) else { return };
+        let Some(connection) = self.connections.get_mut(&token) else { return };
         let mut bytes = [0; Request::LEN + 1];
-        let got = match recv(&guest.socket, &mut bytes, RecvFlags::DONTWAIT) {
+        let got = match recv(&connection.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((got, _)) if got > 0 => got,
             Err(Errno::WOULDBLOCK | Errno::INTR) => return,
             Ok(_) | Err(_) => return self.remove_connection(token),
         };
-        match &mut guest.state {
+        match &mut connection.state {
             State::Unrequested { .. } => {}
             State::Attached { app, unsealed, .. } => {
                 let app = *app;
@@ -279,7 +279,7 @@ impl AcceptorThread {
             // An application sends nothing more before its answer.
             State::Waiting { .. } => return self.remove_connection(token),
         }
-        let socket = Arc::clone(&guest.socket);
+        let socket = Arc::clone(&connection.socket);
         match Request::decode(&bytes[..got]) {
             Ok(request) => {
                 let until_ns = monotonic_ns() + DEFER_MAX.as_nanos() as u64;
@@ -294,8 +294,8 @@ impl AcceptorThread {
 
     /// Admits an application, refuses it, or defers it until memory is freed.
     fn answer(&mut self, token: u64, request: Request, until_ns: u64) {
-        let Some(guest) = self.connections.get(&token) else { return };
-        let (socket, user) = (Arc::clone(&guest.socket), guest.user);
+        let Some(connection) = self.connections.get(&token) else { return };
+        let (socket, user) = (Arc::clone(&connection.socket), connection.user);
         let Err(refusal) = self.attach(token, &socket, user, request) else { return };
         let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.ended_memory.is_empty();
         if may_come && monotonic_ns() < until_ns {
@@ -326,14 +326,14 @@ impl AcceptorThread {
         // Applications that disconnected before this request are removed, even if epoll has not
         // reported them yet.
         self.sweep_out();
-        let is_taken = |guest: &Connection| match guest.state {
+        let is_taken = |connection: &Connection| match connection.state {
             State::Attached { service: taken, .. } => taken == service,
             State::Unrequested { .. } | State::Waiting { .. } => false,
         };
         if self.connections.values().any(is_taken) {
             return Err(Refusal::ServiceInUse { service });
         }
-        self.let_go();
+        self.release_clients();
         let (n, bytes) = self.taken(|_| true);
         let (n_of_user, bytes_of_user) = self.taken(|other| other.uid == uid);
         if n >= limits.clients_max {
@@ -381,18 +381,16 @@ impl AcceptorThread {
     fn on_changed_rules(&mut self) {
         let _ = rustix::io::read(&self.rules_changed, &mut [0u8; 8]);
         let rules = self.access.rules();
-        let is_forbidden = |guest: &Connection| match guest.state {
-            State::Attached { service, .. } => !rules.1.allow(service, guest.user),
+        let is_forbidden = |connection: &Connection| match connection.state {
+            State::Attached { service, .. } => !rules.1.allow(service, connection.user),
             State::Unrequested { .. } | State::Waiting { .. } => false,
         };
-        let forbidden = self.connections.iter().filter(|(_, guest)| is_forbidden(guest));
-        let forbidden: Vec<_> = forbidden.map(|(&token, guest)| (token, guest.user.uid)).collect();
+        let forbidden = self.connections.iter().filter(|(_, connection)| is_forbidden(connection));
+        let forbidden: Vec<_> =
+            forbidden.map(|(&token, connection)| (token, connection.user.uid)).collect();
         drop(rules);
         for (token, uid) in forbidden {
-            tracing::info!(
-                uid,
-                "sent an application away whose user has lost the right to its service"
-            );
+            tracing::info!(uid, "disconnected an application without access to its service");
             self.remove_connection(token);
         }
     }
@@ -421,37 +419,42 @@ impl AcceptorThread {
     /// Closes connections whose request is overdue, and frees unused memory.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
-        let overdue = self.connections.iter().filter_map(|(&token, guest)| match guest.state {
-            State::Unrequested { until_ns } if until_ns <= now_ns => Some(token),
-            _ => None,
-        });
+        let overdue =
+            self.connections.iter().filter_map(|(&token, connection)| match connection.state {
+                State::Unrequested { until_ns } if until_ns <= now_ns => Some(token),
+                _ => None,
+            });
         for token in overdue.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
-        self.let_go();
-        let waiting = self.connections.iter().filter_map(|(&token, guest)| match guest.state {
-            State::Waiting { request, until_ns } => Some((token, request, until_ns)),
-            _ => None,
-        });
+        self.release_clients();
+        let waiting =
+            self.connections.iter().filter_map(|(&token, connection)| match connection.state {
+                State::Waiting { request, until_ns } => Some((token, request, until_ns)),
+                _ => None,
+            });
         for (token, request, until_ns) in waiting.collect::<Vec<_>>() {
             self.answer(token, request, until_ns);
         }
     }
 
     /// Frees memory that the node no longer uses.
-    fn let_go(&mut self) {
+    fn release_clients(&mut self) {
         self.ended_memory.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
     /// Removes all connections whose socket has closed.
     fn sweep_out(&mut self) {
-        let has_gone = |guest: &Connection| {
-            let mut polled = [PollFd::new(&guest.socket, PollFlags::RDHUP)];
-            let is_attached = matches!(guest.state, State::Attached { .. });
+        let has_gone = |connection: &Connection| {
+            let mut polled = [PollFd::new(&connection.socket, PollFlags::RDHUP)];
+            let is_attached = matches!(connection.state, State::Attached { .. });
             is_attached && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0)
         };
-        let gone =
-            self.connections.iter().filter(|(_, guest)| has_gone(guest)).map(|(&token, _)| token);
+        let gone = self
+            .connections
+            .iter()
+            .filter(|(_, connection)| has_gone(connection))
+            .map(|(&token, _)| token);
         for token in gone.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
@@ -468,7 +471,7 @@ impl Drop for AcceptorThread {
 
 /// Sends a program the reason for which it is refused.
 fn refuse_program(socket: &OwnedFd, refusal: &Refusal) {
-    tracing::info!(%refusal, "refused attachment of a program");
+    tracing::info!(%refusal, "refused to attach a program");
     let answer = AttachReply::from(refusal).encode();
     // Unread input would make the system drop the answer.
     let _ = recv(socket, &mut [0; Request::LEN + 1], RecvFlags::DONTWAIT);

@@ -129,20 +129,20 @@ impl Client {
     }
 
     /// Disconnects an application that has violated the protocol of its rings.
-    fn send_away(&self, what: &'static str) {
+    fn disconnect(&self, cause: &'static str) {
         tracing::warn!(
             code = "ring-violation",
             service = self.service,
-            what,
+            cause,
             "disconnected an application that violated the protocol of its rings"
         );
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
 
-    fn broken(&mut self, what: &'static str) {
+    fn report_violation(&mut self, cause: &'static str) {
         if !self.is_broken {
             self.is_broken = true;
-            self.send_away(what);
+            self.disconnect(cause);
         }
     }
 
@@ -152,7 +152,7 @@ impl Client {
             return None;
         }
         let Ok(next) = self.submissions.pop() else {
-            self.broken("submissions");
+            self.report_violation("submissions");
             return None;
         };
         let submit = SubmissionEntry::decode(next?);
@@ -160,7 +160,7 @@ impl Client {
         // Tenant numbers have 16 bits in packets.
         let is_good = self.in_flight < self.layout.depth && submit.tenant <= u16::MAX.into();
         let Some(offset) = located.filter(|_| is_good) else {
-            self.broken("submission");
+            self.report_violation("submission");
             return None;
         };
         self.in_flight += 1;
@@ -203,7 +203,7 @@ impl Client {
         let was_broken = intake.is_broken;
         let admission = intake.admission(size);
         if intake.is_broken && !was_broken {
-            self.send_away("releases");
+            self.disconnect("releases");
         }
         admission
     }
@@ -244,7 +244,7 @@ impl Client {
             return;
         }
         if self.completions.push(completion.encode()).is_err() {
-            self.broken("completions");
+            self.report_violation("completions");
         } else if self.completions.take_wake_request() {
             self.wake();
         }

@@ -96,8 +96,8 @@ pub(crate) struct User {
 }
 
 impl From<UCred> for User {
-    fn from(of: UCred) -> Self {
-        Self { uid: of.uid.as_raw(), gid: of.gid.as_raw() }
+    fn from(credentials: UCred) -> Self {
+        Self { uid: credentials.uid.as_raw(), gid: credentials.gid.as_raw() }
     }
 }
 

@@ -22,7 +22,7 @@ impl BusyPoll {
     /// Recommended maximum budget: two round trips between hosts that are awake.
     pub const BUDGET_MAX: Span = Span::from_us(100);
 
-    /// Creates a budget of at most `most`; zero disables polling.
+    /// Creates a budget of at most `budget_max`; zero disables polling.
     pub fn new(budget_max: Span) -> Self {
         Self { budget: Span::ZERO, budget_max }
     }

@@ -110,7 +110,7 @@ impl Signals {
 }
 
 /// Duration of a yield above which the processor counts as contended.
-const CROWDED: Span = Span::from_us(20);
+const CONTENDED_YIELD: Span = Span::from_us(20);
 
 /// Runs the node until `signals` requests a stop, and then for at most `drain_timeout` until all
 /// its messages have ended. The rest is reported as failed. `each` is called after every iteration,
@@ -129,7 +129,7 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
     // Timers fire up to 50 us late by default. A failure to set this is ignored.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let sleeper = EpollWait::create(node, signals)?;
-    let (mut stops_at, mut is_crowded) = (Time::NEVER, false);
+    let (mut stops_at, mut is_contended) = (Time::NEVER, false);
     let mut configured = node.busy_poll();
     let (mut busy, mut seen) = (BusyPoll::new(busy_poll_max(node)), node.active_at());
     loop {
@@ -170,14 +170,14 @@ pub fn drive<E: Endpoint, D: Datapath, A: Applications>(
         if left == Span::ZERO {
             continue;
         }
-        if now < seen + busy.budget() && !is_crowded {
+        if now < seen + busy.budget() && !is_contended {
             // Another runnable program gets the processor. If one did, the node sleeps next instead
             // of polling.
             sched_yield();
-            is_crowded = clock.now().saturating_since(now) > CROWDED;
+            is_contended = clock.now().saturating_since(now) > CONTENDED_YIELD;
             continue;
         }
-        is_crowded = false;
+        is_contended = false;
         let is_spinning = node.has_due_packets() && spin > Span::ZERO;
         let sleep = if is_spinning { left.saturating_sub(spin) } else { left };
         if sleep == Span::ZERO {

@@ -69,34 +69,38 @@ const REMEMBERED_MIN: Span = Span::from_us(60_000_000);
 const REFUSAL_EVERY: Span = Span::from_us(1_000);
 
 impl Refusals {
-    /// Records a refused message, for at least `patience` if there are not too many others.
+    /// Records a refused message, for at least `lifetime` if there are not too many others.
     pub(crate) fn enter(
         &mut self,
         now: Time,
-        of: (NodeId, MsgId),
+        message: (NodeId, MsgId),
         reason: RefusalReason,
-        patience: Span,
+        lifetime: Span,
     ) {
-        let patience = patience.max(REMEMBERED_MIN);
+        let lifetime = lifetime.max(REMEMBERED_MIN);
         let age = now.saturating_since(self.since);
-        if age > patience || self.recent.len() >= REFUSALS_MAX {
+        if age > lifetime || self.recent.len() >= REFUSALS_MAX {
             let recent = std::mem::take(&mut self.recent);
-            self.older = if age > patience * 2 { IdMap::default() } else { recent };
+            self.older = if age > lifetime * 2 { IdMap::default() } else { recent };
             self.since = now;
         }
-        self.recent.insert(of, RefusedMessage { reason, noted_at: now });
-        self.until = now.saturating_add(patience);
+        self.recent.insert(message, RefusedMessage { reason, noted_at: now });
+        self.until = now.saturating_add(lifetime);
     }
 
     /// Returns the reason for which a message was refused, and whether to notify its sender again.
     #[inline]
-    pub(crate) fn find(&mut self, now: Time, of: (NodeId, MsgId)) -> Option<(RefusalReason, bool)> {
+    pub(crate) fn find(
+        &mut self,
+        now: Time,
+        message: (NodeId, MsgId),
+    ) -> Option<(RefusalReason, bool)> {
         if now > self.until {
             return None;
         }
-        let refusal = match self.recent.get_mut(&of) {
+        let refusal = match self.recent.get_mut(&message) {
             Some(refusal) => refusal,
-            None => self.older.get_mut(&of)?,
+            None => self.older.get_mut(&message)?,
         };
         let is_due = now.saturating_since(refusal.noted_at) >= REFUSAL_EVERY;
         if is_due {
@@ -125,24 +129,24 @@ struct ServiceAbsence {
 
 /// Time that an application may take to attach: about the start-up time of programs. Messages to
 /// its service are refused only after this time.
-const PATIENCE: Span = Span::from_us(2_000_000);
+const ATTACH_TIMEOUT: Span = Span::from_us(2_000_000);
 
 impl AbsentServices {
     /// Returns true if a service has had no application for too long. A pause in the packets to it
     /// restarts the time.
     pub(crate) fn has_timed_out(&mut self, now: Time, service: u16) -> bool {
         let absence = self.0.entry(service).or_insert(ServiceAbsence { since: now, latest: now });
-        if now.saturating_since(absence.latest) > PATIENCE {
+        if now.saturating_since(absence.latest) > ATTACH_TIMEOUT {
             absence.since = now;
         }
         absence.latest = now;
-        now.saturating_since(absence.since) > PATIENCE
+        now.saturating_since(absence.since) > ATTACH_TIMEOUT
     }
 
     /// Returns true if a service whose messages are deferred has had no application for too long.
     pub(crate) fn has_expired(&mut self, now: Time, service: u16) -> bool {
         let absence = self.0.entry(service).or_insert(ServiceAbsence { since: now, latest: now });
-        let is_over = now.saturating_since(absence.since) > PATIENCE;
+        let is_over = now.saturating_since(absence.since) > ATTACH_TIMEOUT;
         if is_over {
             absence.latest = now;
         }

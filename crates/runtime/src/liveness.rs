@@ -72,7 +72,7 @@ pub(crate) struct Liveness {
     interval: Span,
     next_at: Time,
     /// Intervals since the latest hellos.
-    n_silent: u32,
+    n_unresponsive: u32,
     /// Number of packets exchanged up to the latest interval.
     exchanged: u64,
 }
@@ -93,7 +93,7 @@ impl Liveness {
     pub(crate) fn new(n: u8, n_peers: usize) -> Self {
         let interval = HELLO_INTERVAL.max(PROBE_SPACING * (u64::from(n) * n_peers as u64));
         let rails = vec![RailHistory::default(); n.into()];
-        Self { rails, interval, next_at: Time::NEVER, n_silent: 0, exchanged: 0 }
+        Self { rails, interval, next_at: Time::NEVER, n_unresponsive: 0, exchanged: 0 }
     }
 
     /// Returns the networks to send over; all if none has answered.
@@ -126,7 +126,7 @@ impl Liveness {
         {
             watched.state = RailState::Up;
         }
-        (self.next_at, self.n_silent) = (now, IDLE_INTERVALS);
+        (self.next_at, self.n_unresponsive) = (now, IDLE_INTERVALS);
     }
 
     /// Counts a packet of the peer that arrived on `rail` and passed all checks.
@@ -179,7 +179,7 @@ impl Liveness {
             return;
         }
         self.next_at = now + self.interval;
-        if self.n_silent == 0 {
+        if self.n_unresponsive == 0 {
             for watched in self.rails.iter_mut().filter(|watched| watched.hellos[0].is_some()) {
                 watched.n_lost += 1;
                 if watched.n_lost > 1 {
@@ -195,12 +195,12 @@ impl Liveness {
                 (watched.state, watched.n_answered) = (RailState::Down, 0);
             }
         }
-        self.n_silent += 1;
+        self.n_unresponsive += 1;
         let is_busy = std::mem::replace(&mut self.exchanged, exchanged) != exchanged;
-        if !is_busy && !self.is_in_doubt() && self.n_silent < IDLE_INTERVALS {
+        if !is_busy && !self.is_in_doubt() && self.n_unresponsive < IDLE_INTERVALS {
             return;
         }
-        self.n_silent = 0;
+        self.n_unresponsive = 0;
         for (rail, watched) in self.rails.iter_mut().enumerate() {
             watched.hellos.rotate_right(1);
             let nonce = nonce();

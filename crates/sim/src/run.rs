@@ -27,7 +27,7 @@ use rampmeter_types::{
 
 use crate::blame::{Blame, PermissionInput};
 use crate::clock::ClockSpec;
-use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, event, parts};
+use crate::engine::event::{ARRIVE, OTHER, PFC, PROGRAM, READY, TIMER, WAKE, decode, event};
 use crate::engine::{EventKey, EventLimit, Wheel};
 use crate::fabric::{Fabric, FabricConfig, FaultSpec, Interface};
 use crate::ledger::Ledger;
@@ -216,7 +216,7 @@ where
 
     #[inline]
     fn dispatch(&mut self, key: EventKey) {
-        let (kind, number, handle) = parts(key.code);
+        let (kind, number, handle) = decode(key.code);
         match kind {
             ARRIVE => {
                 let arrived = self.fabric.arrive(number, handle, self.now, &mut self.wheel);
@@ -250,8 +250,8 @@ where
 
     /// Dispatches rare events. It is not inlined, as the loop that takes events has few registers.
     #[inline(never)]
-    fn dispatch_other(&mut self, what: u32) {
-        match what {
+    fn dispatch_other(&mut self, code: u32) {
+        match code {
             SUBMIT if self.arrivals.is_none() => self.submit_assigned(),
             SUBMIT => {
                 let Some(arrival) = self.next.take() else { return };
@@ -384,8 +384,8 @@ where
         }
     }
 
-    fn push_other(&mut self, time: Time, what: u32) {
-        self.wheel.push(event(time, OTHER, what));
+    fn push_other(&mut self, time: Time, code: u32) {
+        self.wheel.push(event(time, OTHER, code));
     }
 
     /// Takes all outputs of an endpoint after an input.

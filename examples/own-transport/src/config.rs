@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SawKeys {
-    /// Retransmission timeout in nanoseconds; four round trips if left out.
+    /// Retransmission timeout in nanoseconds; default: four round trips.
     #[schemars(range(min = 100, max = 1_000_000_000))]
     pub timeout_ns: Option<u64>,
     /// Timeouts of one packet after which its message fails.

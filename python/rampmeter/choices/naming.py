@@ -51,7 +51,7 @@ class TransportChoice:
         """The choice in the command line's notation.
 
         >>> TransportChoice("pfabric", settings={"window": 60, "window-max": 60}).text
-        'pfabric:window=60,window-max=60'
+        'pfabric:window-initial=60,window-max=60'
         """
         parts = [self.preset] if self.preset else []
         parts += [f"{key}={format_value(value)}" for key, value in self.settings.items()]

@@ -87,7 +87,7 @@ def compare(
     \b
     Example: the two presets of dcPIM; a transport with its keys; ten seeds
       rampmeter compare plan.toml --transports dcpim:paper,dcpim:reference
-      rampmeter compare plan.toml --transports dcpim,pfabric:window=60,window-max=75
+      rampmeter compare plan.toml --transports dcpim,pfabric:window-initial=60,window-max=75
       rampmeter compare plan.toml --transports dcpim,phost --seeds 10
     """
     overrides = overrides_of(settings, seed)

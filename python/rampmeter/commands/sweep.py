@@ -116,7 +116,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
     \b
     Example: six loads, three transports, five seeds; then on a cluster
       rampmeter sweep plan.toml --vary workload.load=0.3..0.8:0.1 \\
-          --transports dcpim,phost,pfabric:window=60,window-max=60 --seeds 5
+          --transports dcpim,phost,pfabric:window-initial=60,window-max=60 --seeds 5
       rampmeter sweep plan.toml --on ray://head:10001 --out s3://bucket/loads
     """
     overrides = [parse_override(text) for text in options["settings"]]

@@ -259,7 +259,7 @@ def _wait_for_flows(flow: FlowCauses, blame: Blame) -> Iterator[str]:
     then = f", and paused or computed for {computed:.3f} us" if computed else ""
     yield (
         f"Before, {flow.src_name} waited for flow {after.flow} ({size} from {after.src_name} to "
-        f"{after.dst_name}). It knew its end at {release.known_us:.3f} us{then}."
+        f"{after.dst_name}), and was notified of its end at {release.notified_us:.3f} us{then}."
     )
     times: dict[str, float] = defaultdict(float)
     for (cause, stage, _), time in chain.parts.items():

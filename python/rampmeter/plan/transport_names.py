@@ -1,4 +1,4 @@
-"""Names of transports: `dcpim`, `phost:reference`, `pfabric:window=60`, tables, and classes.
+"""Names of transports: `dcpim`, `phost:reference`, `pfabric:window-initial=60`, tables, and classes.
 
     transports = transport { "," transport }
     transport  = name [ ":" first ] { "," key "=" value }
@@ -60,7 +60,7 @@ def is_transport(value: object) -> bool:
 def transport_table(value: object, where: Location) -> Table:
     """Returns the table of one transport; raises `PlanError` for several, and for none.
 
-    >>> transport_table("pfabric:window=60", Location(key="transport"))
+    >>> transport_table("pfabric:window-initial=60", Location(key="transport"))
     {'name': 'pfabric', 'window': 60}
     """
     if isinstance(value, str):

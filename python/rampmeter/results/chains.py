@@ -27,14 +27,14 @@ def checked_releases(
     """
     if releases is None:
         return None
-    check_columns(folder / RELEASES, releases, ("flow", "after", "known_ps"))
+    check_columns(folder / RELEASES, releases, ("flow", "after", "notified_ps"))
     numbers = flows["flow"].to_numpy()
     flow, after = (releases[name].to_numpy() for name in ("flow", "after"))
     is_known = np.isin(flow, numbers) & np.isin(after, numbers)
     if not is_known.all():
         expected, got = "flows of the run", f"flow {flow[~is_known][0]} after {after[~is_known][0]}"
         raise Location(folder / RELEASES).result_error(expected=expected, got=got)
-    known = releases["known_ps"].to_numpy().astype(np.float64)
+    known = releases["notified_ps"].to_numpy().astype(np.float64)
     arrivals, times = (
         flows[name].to_numpy().astype(np.float64) for name in ("arrival_ps", "fct_ps")
     )
@@ -52,7 +52,7 @@ class Release:
 
     after: int
     """Number of the flow that ended last of those for which the other one waited."""
-    known_us: float
+    notified_us: float
     """Time at which the sender of the other one knew that end."""
     confirmation_us: float
     """Time from the delivery until then; 0 if the sender is the receiver of `after`."""
@@ -96,12 +96,12 @@ class Releases:
         row = self._rows.get(flow)
         if row is None:
             return None
-        known = row["known_ps"]
+        notified = row["notified_ps"]
         return Release(
             after=row["after"],
-            known_us=known / PICOSECONDS_PER_US,
-            confirmation_us=(known - self._end(row["after"])) / PICOSECONDS_PER_US,
-            computation_us=(self._time("arrival_ps", flow) - known) / PICOSECONDS_PER_US,
+            notified_us=notified / PICOSECONDS_PER_US,
+            confirmation_us=(notified - self._end(row["after"])) / PICOSECONDS_PER_US,
+            computation_us=(self._time("arrival_ps", flow) - notified) / PICOSECONDS_PER_US,
         )
 
     def chain(self, flow: int, parts: "pa.Table") -> Chain | None:

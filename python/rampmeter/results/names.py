@@ -50,7 +50,7 @@ MEASURES: Final = {
 def transport_name(label: str) -> str:
     """Returns a transport's label as papers write it; other labels stay as they are.
 
-    >>> transport_name("dcpim"), transport_name("pfabric:window=60"), transport_name("mine")
+    >>> transport_name("dcpim"), transport_name("pfabric:window-initial=60"), transport_name("mine")
     ('dcPIM', 'pFabric, window = 60', 'mine')
     """
     name, colon, rest = label.partition(":")

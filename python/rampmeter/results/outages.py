@@ -63,18 +63,18 @@ def outages_of(events: "pa.Table") -> "Iterator[tuple[str, int, int | None, int]
     open_of: dict[str, list[Any]] = {}
     found: list[list[Any]] = []
     for event in events.to_pylist():
-        what = event["what"]
+        element = event["element"]
         if event["state"] == "down":
             # Outages of an element that overlap are one.
-            if what not in open_of:
-                open_of[what] = [0, [what, event["time_ps"], None, event["routed_ps"]]]
-                found.append(open_of[what][1])
-            open_of[what][0] += 1
-        elif event["state"] == "up" and what in open_of:
-            open_of[what][0] -= 1
-            if open_of[what][0] == 0:
-                open_of.pop(what)[1][2] = event["time_ps"]
-    return ((what, start, until, routed) for what, start, until, routed in found)
+            if element not in open_of:
+                open_of[element] = [0, [element, event["time_ps"], None, event["routed_ps"]]]
+                found.append(open_of[element][1])
+            open_of[element][0] += 1
+        elif event["state"] == "up" and element in open_of:
+            open_of[element][0] -= 1
+            if open_of[element][0] == 0:
+                open_of.pop(element)[1][2] = event["time_ps"]
+    return ((element, start, until, routed) for element, start, until, routed in found)
 
 
 class _Outages:

@@ -56,8 +56,13 @@ COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
 FORMER_STATUSES = {"censored": "timed-out"}
 """Present names of statuses in results of earlier versions."""
-FORMER_COLUMNS = {"fate_ps": "outcome_ps", "bound_ps": "delay_bound_ps"}
-"""Present names of columns of flows in results of earlier versions."""
+FORMER_COLUMNS = {
+    "fate_ps": "outcome_ps",
+    "bound_ps": "delay_bound_ps",
+    "known_ps": "notified_ps",
+    "what": "element",
+}
+"""Present names of columns in tables of earlier versions."""
 FORMER_KEYS = {
     "bound_ps": "lower_bound_ps",
     "bound_mean_ps": "lower_bound_mean_ps",

@@ -228,7 +228,7 @@ def compare(
 ) -> Comparison:
     """Runs a plan through several transports, as `rampmeter compare` does.
 
-    `transports` is a list such as `"dcpim,phost:reference,pfabric:window=60"`, or a sequence of
+    `transports` is a list such as `"dcpim,phost:reference,pfabric:window-initial=60"`, or a sequence of
     such texts, of tables, and of objects or classes of `rampmeter.transports`. Without `out` the
     results are in a temporary folder as long as the returned object exists.
 

@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for PortBytesVisitor {
     }
 }
 
-/// Maximum of entries of a table. With two tables of thresholds ports have at most 256 pairs.
+/// Maximum number of entries of a table. With two tables of thresholds ports have at most 256 pairs.
 const GROUPS_MAX: usize = 15;
 
 /// Packet memory and thresholds of marks that a transport prefers, by the rate of a port. Both
@@ -71,12 +71,12 @@ pub(crate) struct NeedsByRate {
 }
 
 impl NeedsByRate {
-    /// Returns the preferences of a transport whose needs are `of` the rate of hosts. Ports slower
+    /// Returns the preferences of a transport whose needs are `needs_at` the rate of hosts. Ports slower
     /// than all hosts have those of the slowest host, ports faster than all hosts those of the
     /// fastest. Ports between switches that are slower than the fastest host have its memory, as
     /// its windows fill them. If ports have more rates than a table has entries, all have the
     /// values of the slowest host.
-    pub(crate) fn new(topology: &Topology, of: impl Fn(Rate) -> FabricNeeds) -> Self {
+    pub(crate) fn new(topology: &Topology, needs_at: impl Fn(Rate) -> FabricNeeds) -> Self {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());
         let ports: BTreeSet<Rate> =
             port_groups(topology).into_iter().map(|(_, rate)| rate).collect();
@@ -95,7 +95,7 @@ impl NeedsByRate {
             return Self { warning: Some(warning), ..Self::default() };
         }
         let needs: Vec<(Rate, FabricNeeds)> =
-            ports.into_iter().map(|rate| (rate, of(rate.clamp(slowest, fastest)))).collect();
+            ports.into_iter().map(|rate| (rate, needs_at(rate.clamp(slowest, fastest)))).collect();
         let table = |bytes: fn(&FabricNeeds) -> Option<Bytes>| {
             let all: Option<Vec<(Rate, Bytes)>> =
                 needs.iter().map(|(rate, needs)| Some((*rate, bytes(needs)?))).collect();
@@ -110,7 +110,7 @@ impl NeedsByRate {
         };
         let mut buffers: PortBytes = table(memory);
         if !buffers.is_empty() {
-            let most = memory(&of(fastest)).into_iter();
+            let most = memory(&needs_at(fastest)).into_iter();
             let of_tiers = most.flat_map(|most| filled.iter().map(move |tier| (tier, most)));
             let of_tiers = of_tiers.map(|(tier, most)| (PortGroup::Tier(tier.clone()), most));
             buffers = buffers
@@ -268,7 +268,7 @@ pub(crate) fn check(
         let above = fabric.mark_above_by_port.get(tier, *rate).or(fabric.mark_above);
         let all = fabric.mark_all_above_by_port.get(tier, *rate).or(fabric.mark_all_above);
         let (expected, got) = match (above, all) {
-            (None, Some(_)) => ("the key fabric.ecn-bytes too".to_owned(), "none".to_owned()),
+            (None, Some(_)) => ("fabric.ecn-bytes in the plan".to_owned(), "none".to_owned()),
             (Some(above), Some(all)) if all < above => {
                 (format!("at least ecn-bytes ({})", above.get()), all.get().to_string())
             }

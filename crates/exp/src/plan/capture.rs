@@ -22,7 +22,7 @@ pub(super) fn check(
 ) -> Result<Option<CaptureConfig>, PlanError> {
     let Some(file) = &spec.capture else {
         if spec.capture_hosts.is_some() {
-            return Err(cx.unexpected("run.capture-hosts", "the key run.capture too", "none"));
+            return Err(cx.unexpected("run.capture-hosts", "run.capture in the plan", "none"));
         }
         return Ok(None);
     };

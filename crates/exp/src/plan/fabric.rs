@@ -117,7 +117,7 @@ fn marks(
     let (mark_all_above, marks_all_above) =
         port_bytes("ecn-max-bytes", spec.ecn_max_bytes.as_ref(), cx)?;
     if spec.ecn_max_probability.is_some() && spec.ecn_max_bytes.is_none() {
-        let expected = "the key fabric.ecn-max-bytes too";
+        let expected = "fabric.ecn-max-bytes in the plan";
         return Err(cx.unexpected("fabric.ecn-max-probability", expected, "none"));
     }
     let mark_share = spec.ecn_max_probability.unwrap_or(1.0);
@@ -145,8 +145,7 @@ fn trim(
         return match keys.into_iter().find(|(_, is_there)| *is_there) {
             None => Ok(None),
             Some((key, _)) => {
-                let why = "the transport does not understand trimmed packets";
-                let expected = format!("no such key, because {why}");
+                let expected = "a transport that supports trimming, or no such key";
                 Err(cx.unexpected(&format!("fabric.{key}"), expected, "a value"))
             }
         };
@@ -241,7 +240,7 @@ fn buffer(
     let own = own.or_else(|| buffers.min());
     let requested = match (own, spec.shared_buffer_bytes) {
         (Some(_), Some(shared)) => {
-            let expected = "one of buffer-bytes and this";
+            let expected = "fabric.buffer-bytes or this key";
             return Err(cx.unexpected(
                 "fabric.shared-buffer-bytes",
                 expected,
@@ -314,11 +313,11 @@ mod tests {
     fn resolved_fabrics_contain_the_defaults() {
         let (spec, config) = resolved("", Need::Prefer(Forwarding::CutThrough)).unwrap();
         assert_eq!(spec.switching, Some(SwitchingSpec::CutThrough));
-        assert_eq!(spec.unscheduled, Some(PacketFate::CutOff));
-        assert_eq!(config.unscheduled, PacketFate::CutOff);
-        let (spec, config) = resolved("unscheduled = 'vanish'", Need::Any).unwrap();
-        assert_eq!(spec.unscheduled, Some(PacketFate::Vanish));
-        assert_eq!(config.unscheduled, PacketFate::Vanish);
+        assert_eq!(spec.unscheduled_collision, Some(PacketFate::CutOff));
+        assert_eq!(config.unscheduled_collision, PacketFate::CutOff);
+        let (spec, config) = resolved("unscheduled-collision = 'vanish'", Need::Any).unwrap();
+        assert_eq!(spec.unscheduled_collision, Some(PacketFate::Vanish));
+        assert_eq!(config.unscheduled_collision, PacketFate::Vanish);
     }
 
     /// Returns the check of `plan` for ports of a transport, and the resolved key.

@@ -128,8 +128,8 @@ fabric_keys! {
         /// Queue of a port above which it marks ECN-capable packets: a number, or a table by the
         /// rate or the tier of ports. No marks if left out.
         ecn_bytes: PortBytesSpec = group,
-        /// Queue of a port above which it marks all ECN-capable packets; `ecn-bytes` if left out.
-        /// The share of marked packets grows linearly in between (RED, DCQCN).
+        /// Queue of a port above which it marks all ECN-capable packets; default: `ecn-bytes`. The
+        /// share of marked packets grows linearly in between (RED, DCQCN).
         ecn_max_bytes: PortBytesSpec = group,
         /// Share of packets that are marked just below `ecn-max-bytes`, from 0 to 1; by default 1.
         ecn_max_probability: f64 = group,
@@ -142,7 +142,7 @@ fabric_keys! {
         /// Time at which forwarding begins.
         switching: SwitchingSpec = group,
         /// Treatment of an unscheduled packet that is cut off at a port without memory.
-        unscheduled: PacketFate = value(unscheduled),
+        unscheduled_collision: PacketFate = value(unscheduled_collision),
         /// Place of the packet queue in hosts.
         interface: Interface = choice(interface => interface),
         /// Bytes of a packet that a switch receives before it forwards the packet, if switching is
@@ -163,12 +163,12 @@ fabric_keys! {
         /// Packets of the header queue that a port sends for one data packet while both queues hold
         /// packets; 0 sends headers first.
         header_ratio: u64 = group,
-        /// Memory of a port's queue of headers and control packets; that of 8 full packets if left
-        /// out.
+        /// Memory of a port's queue of headers and control packets; default: that of 8 full
+        /// packets.
         header_queue_bytes: u64 = group,
         /// Treatment of a trimmed packet that does not fit into the header queue.
         header_overflow: HeaderOverflow = group,
-        /// Priority flow control, a table; off if left out, unless the transport needs it.
+        /// Priority flow control, a table; default: off, unless the transport needs it.
         pfc: PfcSpec = group,
     }
 }

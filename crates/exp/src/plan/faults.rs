@@ -101,7 +101,7 @@ impl FaultChecker<'_, '_> {
                 },
             },
             (None, Some(_)) => {
-                let expected = "the key gbps too";
+                let expected = "gbps in the same change";
                 return Err(self.cx.unexpected(&key("gbps-back"), expected, "none"));
             }
             _ => None,
@@ -210,14 +210,22 @@ impl FaultChecker<'_, '_> {
             (None, None) => return Ok(vec![first]),
             (Some(every_us), Some(count)) => (every_us, count),
             (Some(_), None) => {
-                return Err(self.cx.unexpected(&key("every-us"), "the key count too", "none"));
+                return Err(self.cx.unexpected(
+                    &key("every-us"),
+                    "count in the same table",
+                    "none",
+                ));
             }
             (None, Some(_)) => {
-                return Err(self.cx.unexpected(&key("count"), "the key every-us too", "none"));
+                return Err(self.cx.unexpected(
+                    &key("count"),
+                    "every-us in the same table",
+                    "none",
+                ));
             }
         };
         let Some(until_us) = spec.until_us else {
-            return Err(self.cx.unexpected(&key("every-us"), "the key until-us too", "none"));
+            return Err(self.cx.unexpected(&key("every-us"), "until-us in the same table", "none"));
         };
         let count = self.cx.range(&key("count"), count.into(), 1.0, 10_000.0)? as u64;
         let least = (until_us - spec.from_us + 1e-6).min(1e12);
@@ -292,9 +300,9 @@ mod tests {
         let times: Vec<_> = all.iter().map(|one| (us(one.from), us(one.until))).collect();
         assert_eq!(times, [(5, 7), (15, 17), (25, 27)]);
         for (more, expected) in [
-            ("until-us = 7, every-us = 10", "every-us: expected the key count too, got none"),
-            ("until-us = 7, count = 2", "count: expected the key every-us too, got none"),
-            ("every-us = 7, count = 2", "every-us: expected the key until-us too, got none"),
+            ("until-us = 7, every-us = 10", "every-us: expected count in the same table, got none"),
+            ("until-us = 7, count = 2", "count: expected every-us in the same table, got none"),
+            ("every-us = 7, count = 2", "every-us: expected until-us in the same table, got none"),
             ("until-us = 7, every-us = 2, count = 2", "every-us: expected a number from 2.000001"),
             ("until-us = 7, every-us = 10, count = 0", "count: expected a number from 1 to"),
             ("until-us = 7, every-us = 1e12, count = 9999", "every-us: expected a number from"),

@@ -59,7 +59,7 @@ impl PlanNetwork {
         let needs = needs_of(&plan.transport, &delays).map_err(bad_key)?;
         let is_central = |need: &ArbiterNeed| need.place == ArbiterPlace::FirstRack;
         if needs.arbiters.iter().any(is_central) && !topology.common_rack().1 {
-            let expected = "one without an arbiter, as no switch is reached by all hosts";
+            let expected = "a transport without an arbiter, as no switch is reached by all hosts";
             return Err(cx.unexpected("transport.name", expected, plan.transport.name()));
         }
         Ok(Self { topology: topology.with_arbiters(&needs.arbiters), imported, delays, needs })

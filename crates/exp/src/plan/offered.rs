@@ -283,7 +283,7 @@ pub struct TopologyDrawing {
 /// A switch of a picture.
 #[derive(Clone, Debug, Serialize)]
 pub struct DrawnSwitch {
-    /// Name of the link.
+    /// Name of the switch.
     pub name: String,
     /// Tier, from 1: links to the nearest host.
     pub tier: u32,

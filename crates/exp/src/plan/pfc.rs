@@ -98,7 +98,7 @@ fn shared_memory(
     cx: &PlanOrigin<'_>,
 ) -> Result<Bytes, PlanError> {
     let Buffer::Shared { per_switch, .. } = fabric.buffer else {
-        let expected = "the key fabric.shared-buffer-bytes too";
+        let expected = "fabric.shared-buffer-bytes in the plan";
         return Err(cx.unexpected("fabric.pfc", expected, "memory of each port"));
     };
     if matches!(fabric.switching, Switching::Shaped { .. }) {
@@ -281,7 +281,7 @@ mod tests {
     fn invalid_pfc_settings_are_errors_that_name_the_key() {
         let shared = |rest: &str| format!("shared-buffer-bytes = 32000000\n{rest}");
         let cases = [
-            ("pfc = {}".to_owned(), "fabric.pfc: expected the key fabric.shared-buffer-bytes too"),
+            ("pfc = {}".to_owned(), "fabric.pfc: expected fabric.shared-buffer-bytes in the plan"),
             (
                 shared("pfc = { alpha = 0.0 }"),
                 "fabric.pfc.alpha: expected a number from 0.001 to 1000",

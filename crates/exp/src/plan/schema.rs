@@ -176,7 +176,7 @@ fn transport(about: &TransportInfo) -> Value {
     }
     if about.wire.is_some() {
         let description =
-            "Added to the classes of its packets, if several transports share the network.";
+            "Offset of the classes of its packets, if several transports share the network.";
         let key =
             json!({ "description": description, "type": "integer", "minimum": 0, "maximum": 7 });
         properties.insert("class".to_owned(), key);

@@ -11,20 +11,20 @@ use crate::topology::names::NodeName;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfcSpec {
-    /// Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`.
+    /// Kind of threshold; default: `static` with `xoff-bytes`, else `dynamic`.
     pub threshold: Option<PfcThresholdKind>,
     /// Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %).
     pub alpha: Option<f64>,
     /// Static threshold.
     pub xoff_bytes: Option<u64>,
-    /// Distance below the threshold at which a pause ends, if the headroom is empty; two full
-    /// packets if left out.
+    /// Distance below the threshold at which a pause ends, if the headroom is empty; default: two
+    /// full packets.
     pub hysteresis_bytes: Option<u64>,
-    /// Memory of each port above the threshold. If left out, the bytes of two link delays and two
+    /// Memory of each port above the threshold. Default: the bytes of two link delays and two
     /// packets, or three with cut-through. Less loses packets.
     pub headroom_bytes: Option<u64>,
-    /// Paused classes. If left out, `all` for transports with data in the highest class (TCP
-    /// family), whose `express-bytes` is then 0, else `data`.
+    /// Paused classes. Default: `all` for transports with data in the highest class (TCP family),
+    /// whose `express-bytes` is then 0, else `data`.
     pub classes: Option<PfcClasses>,
 }
 
@@ -79,7 +79,7 @@ pub struct RunSpec {
     pub timeline: Option<String>,
     /// Start of the timeline.
     pub timeline_from_us: f64,
-    /// End of the timeline; that of the run if left out.
+    /// End of the timeline; default: that of the run.
     pub timeline_until_us: Option<f64>,
     /// Maximum number of events, after which the timeline ends and the manifest reports it.
     pub timeline_events: u64,
@@ -258,7 +258,7 @@ pub struct LinkChangeSpec {
     /// Rate in Gbit/s.
     #[schemars(range(min = 1e-6, max = 1e5))]
     pub gbps: Option<f64>,
-    /// Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    /// Rate in Gbit/s from the second end to the first; default: `gbps`.
     #[schemars(range(min = 1e-6, max = 1e5))]
     pub gbps_back: Option<f64>,
     /// Propagation in nanoseconds.
@@ -272,7 +272,7 @@ pub struct LinkChangeSpec {
 pub struct OutageSpec {
     /// The link that fails: its ends, such as `h0-s3`, or its place in the topology.
     pub link: Option<LinkName>,
-    /// The host that fails, by name or number: all its links fail, and it remembers everything.
+    /// The host that fails, by name or number: all its links fail, and its state is kept.
     pub host: Option<NodeName>,
     /// The switch that fails, by name or number.
     pub switch: Option<NodeName>,
@@ -280,7 +280,7 @@ pub struct OutageSpec {
     pub arbiter: Option<u32>,
     /// Start of the failure.
     pub from_us: f64,
-    /// Time of the repair; never if left out.
+    /// Time of the repair; default: never.
     pub until_us: Option<f64>,
     /// Time between the starts of failures of one that repeats, such as a link that flaps; needs
     /// `until-us` and `count`.

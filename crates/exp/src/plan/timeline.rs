@@ -28,7 +28,7 @@ pub(crate) fn check(
             ("run.timeline-switches", spec.timeline_switches.is_some()),
         ];
         return match alone.into_iter().find(|(_, is_set)| *is_set) {
-            Some((key, _)) => Err(cx.unexpected(key, "the key run.timeline too", "none")),
+            Some((key, _)) => Err(cx.unexpected(key, "run.timeline in the plan", "none")),
             None => Ok(None),
         };
     };

@@ -20,10 +20,10 @@ pub(crate) struct Latencies {
 }
 
 impl RunProbe<'_> {
-    /// Calls `of` with the recorder of a run.
-    fn with_recorder(&mut self, of: impl FnOnce(&mut Recorder)) {
+    /// Calls `apply` with the recorder of a run.
+    fn with_recorder(&mut self, apply: impl FnOnce(&mut Recorder)) {
         match self {
-            Self::Run(recorder) => of(recorder),
+            Self::Run(recorder) => apply(recorder),
             Self::Partition(_) => unreachable!("partitions report packets alone"),
         }
     }

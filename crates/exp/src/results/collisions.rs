@@ -10,9 +10,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CollisionReport {
     /// Number of collisions by the packets that collided: `control-control`, `control-data`,
-    /// `scheduled-scheduled`, or `unscheduled`, if packets without a schedule made way.
+    /// `scheduled-scheduled`, or `unscheduled`, if packets without a schedule were preempted.
     pub kinds: BTreeMap<&'static str, u64>,
-    /// The first 16 of those in which neither packet made way.
+    /// The first 16 of those in which neither packet was preempted.
     pub violations: Vec<ViolationReport>,
 }
 
@@ -28,9 +28,9 @@ pub struct ViolationReport {
     /// Kind of the collision.
     pub kind: &'static str,
     /// The packet that was dropped.
-    pub newcomer: CollidingPacketReport,
+    pub arriving_packet: CollidingPacketReport,
     /// The packet that was on the link, in the same words.
-    pub occupant: CollidingPacketReport,
+    pub transmitted_packet: CollidingPacketReport,
 }
 
 /// A packet in a collision.
@@ -65,8 +65,8 @@ impl ViolationReport {
             from: violation.from.to_string(),
             to: violation.to.to_string(),
             kind: CollisionKind::NAMES[violation.kind as usize],
-            newcomer: CollidingPacketReport::new(violation.newcomer),
-            occupant: CollidingPacketReport::new(violation.occupant),
+            arriving_packet: CollidingPacketReport::new(violation.arriving_packet),
+            transmitted_packet: CollidingPacketReport::new(violation.transmitted_packet),
         }
     }
 }
@@ -105,8 +105,8 @@ mod tests {
             from: Node::Switch(1),
             to: Node::Host(2),
             kind: CollisionKind::ControlData,
-            newcomer: party(3, true),
-            occupant: party(4, false),
+            arriving_packet: party(3, true),
+            transmitted_packet: party(4, false),
         };
         let collisions = Collisions { kinds: [1, 2, 3, 4], violations: vec![violation] };
         let report = serde_json::to_value(CollisionReport::new(&collisions)).unwrap();
@@ -121,7 +121,7 @@ mod tests {
             },
             "violations": [{
                 "time_ps": 5, "from": "s1", "to": "h2", "kind": "control-data",
-                "newcomer": packet(3, true), "occupant": packet(4, false),
+                "arriving_packet": packet(3, true), "transmitted_packet": packet(4, false),
             }],
         });
         assert_eq!(report, expected);

@@ -250,15 +250,15 @@ struct CarriedBytes {
 }
 
 impl CarriedBytes {
-    /// Returns the amount in the window of `of`, a quantity of the knots.
-    fn carried(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
-        self.window.and_then(|window| window.carried(&self.knots, of))
+    /// Returns the amount in the window of `quantity`, a quantity of the knots.
+    fn carried(&self, quantity: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
+        self.window.and_then(|window| window.carried(&self.knots, quantity))
     }
 
-    /// Returns the rate of `of`, a quantity of the knots in bytes.
-    fn gbps(&self, of: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
+    /// Returns the rate of `quantity`, a quantity of the knots in bytes.
+    fn gbps(&self, quantity: &dyn Fn(&CumulativeSample) -> u64) -> Option<f64> {
         let seconds = self.window.map_or(0.0, Window::seconds);
-        self.carried(of).map(|bytes| bytes * 8e-9 / seconds)
+        self.carried(quantity).map(|bytes| bytes * 8e-9 / seconds)
     }
 
     /// Returns the goodput of each of several tenants, which have `delivered` bytes in the run.

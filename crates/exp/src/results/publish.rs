@@ -142,24 +142,24 @@ fn hosts(plan: &ValidPlan) -> Vec<HostRow> {
 /// Returns the failures, repairs and changes of links of the plan, in order of time.
 fn outages(plan: &ValidPlan) -> Vec<OutageRow> {
     let faults = &plan.sim.faults;
-    let row = |what: String, at: Time, state: &'static str| OutageRow {
+    let row = |element: String, at: Time, state: &'static str| OutageRow {
         time_ps: at.as_ps(),
-        what: what.into(),
+        element: element.into(),
         state: state.into(),
         routed_ps: at.saturating_add(faults.rerouting).as_ps(),
     };
     let mut rows = Vec::new();
     for outage in &faults.outages {
-        let what = plan.names.target(&plan.sim.topology, outage.target);
-        rows.push(row(what.clone(), outage.from, "down"));
+        let element = plan.names.target(&plan.sim.topology, outage.target);
+        rows.push(row(element.clone(), outage.from, "down"));
         if outage.until < Time::NEVER {
-            rows.push(row(what, outage.until, "up"));
+            rows.push(row(element, outage.until, "up"));
         }
     }
     for change in &faults.changes {
-        let what = plan.names.target(&plan.sim.topology, Target::Link(change.link));
+        let element = plan.names.target(&plan.sim.topology, Target::Link(change.link));
         let routed_ps = change.at.as_ps();
-        rows.push(OutageRow { routed_ps, ..row(what, change.at, "changed") });
+        rows.push(OutageRow { routed_ps, ..row(element, change.at, "changed") });
     }
     rows.sort_by_key(|row| row.time_ps);
     rows

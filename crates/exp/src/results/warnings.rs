@@ -64,16 +64,16 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
     if !warmup.is_found {
         warnings.push(warning!(
             "short-warm-up",
-            "the run is too short for its warm-up: MSER-5 would leave out more than half of the \
-             {flows} flows; simulate more flows",
+            "measure.warmup-flows: the run is too short for mser-5, which would exclude more than \
+             half of its {flows} flows; simulate more flows",
             flows = flows.submitted,
         ));
     }
     if let Some(n) = facts.samples.filter(|&n| n < SAMPLES_MIN) {
         warnings.push(warning!(
             "few-samples",
-            "the measured window holds {samples}, fewer than {samples_min}: utilisation is \
-             interpolated between samples; lower run.sample-us, or simulate more flows",
+            "run.sample-us: the measured window has {samples}, fewer than {samples_min}, and \
+             utilisation is interpolated between them; lower it, or simulate more flows",
             samples = NamedCount(n as u64, "sample"),
             samples_min = SAMPLES_MIN,
         ));
@@ -83,7 +83,7 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
             warnings.push(warning!(
                 "warm-up-of-changing-load",
                 "measure.warmup-flows: {reason}, and mser-5 is a rule for stationary processes: \
-                 the {flows} first flows that it leaves out may be of another load",
+                 the {flows} first flows that it excludes may be of another load",
                 reason = reason,
                 flows = warmup.flows,
             ));
@@ -91,7 +91,7 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
         if facts.slowdown["delivered"].overall.is_some() {
             warnings.push(warning!(
                 "one-sample",
-                "{reason}, so the run is one sample and has no confidence intervals; simulate \
+                "workload: {reason}, so the run is one sample and has no confidence intervals; simulate \
                  several seeds",
                 reason = reason,
             ));
@@ -101,7 +101,7 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
     if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {
         warnings.push(warning!(
             "short-run",
-            "when arrivals stopped, {delivered_percent:.0} % of the packets offered had been \
+            "workload: when arrivals stopped, {delivered_percent:.0} % of the packets offered had been \
              delivered: the run is too short for its longest flows, or the load exceeds the \
              capacity of the network; simulate more flows",
             delivered_percent = 100.0 * share,
@@ -118,7 +118,7 @@ fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if submitted == 0 && not_started == 0 {
         warnings.push(warning!(
             "no-flows",
-            "no flow was submitted: the workload ends before its first arrival",
+            "workload: no flow was submitted, as it ends before its first arrival",
         ));
     }
     if delivered < submitted {
@@ -139,8 +139,8 @@ fn of_delivery(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
         let first: Vec<&str> = ports.iter().take(PORTS_SHOWN).map(String::as_str).collect();
         warnings.push(warning!(
             "deadlock",
-            "deadlock by priority flow control: since {since_us:.3} us {ports} ports have paused \
-             one another in a circle ({circle}{more}), and send no data any more",
+            "fabric.pfc: deadlock: since {since_us:.3} us {ports} ports have paused \
+             one another in a circle ({circle}{more}), and have sent no data since",
             since_us = *since_ps as f64 * 1e-6,
             ports = ports.len(),
             circle = first.join(", ");
@@ -161,15 +161,15 @@ fn of_end(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if unfinished_ideal_ps > facts.outcome.drain.as_ps() {
         warnings.push(warning!(
             "drain-below-ideal",
-            "a flow that did not end needs {ideal_s} s at least, and run.drain-us ends the run \
-             {drain_s} s after the last arrival",
+            "run.drain-us: ends the run {drain_s} s after the last arrival, and a flow that did not \
+             end needs at least {ideal_s} s",
             ideal_s = seconds(Span::from_ps(unfinished_ideal_ps)),
             drain_s = drain,
         ));
     } else if flows.unfinished > 0 && facts.outcome.status == RunStatus::TimedOut {
         warnings.push(warning!(
             "cut-off-by-drain",
-            "run.drain-us ended the run {drain_s} s after the last arrival; delivered_bytes in \
+            "run.drain-us: ended the run {drain_s} s after the last arrival; delivered_bytes in \
              flows.parquet is the progress of unfinished flows",
             drain_s = drain,
         ));
@@ -206,7 +206,7 @@ fn not_stationary(facts: &RunFacts<'_>) -> Option<&'static str> {
         Process::Bursts if facts.outcome.has_outages => {
             Some("links or nodes fail or change during the run")
         }
-        Process::Bursts => Some("flows come in bursts or wait for others"),
+        Process::Bursts => Some("flows arrive in bursts or wait for others"),
     }
 }
 
@@ -216,7 +216,7 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     let Some(half) = overall.mean_ci else {
         warnings.push(warning!(
             "few-flows",
-            "too few flows for a confidence interval: {flows} are counted, {flows_min} are needed",
+            "workload.flows: {flows} are too few for a confidence interval, which needs {flows_min}",
             flows = overall.count,
             flows_min = BATCHES * 5,
         ));
@@ -225,7 +225,7 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if half > WIDE * overall.mean {
         warnings.push(warning!(
             "wide-interval",
-            "the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, \
+            "workload.flows: the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, \
              or more seeds",
             ci_percent = 100.0 * half / overall.mean,
         ));
@@ -235,8 +235,8 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if correlation_of_batches(&series).is_some_and(|c| c > correlation_max()) {
         warnings.push(warning!(
             "correlated-batches",
-            "the means of successive batches of flows are correlated, so the intervals are too \
-             narrow; simulate more flows, or more seeds",
+            "workload.flows: the means of successive batches of flows are correlated, so the \
+             intervals are too narrow; simulate more flows, or more seeds",
         ));
     }
 }

@@ -13,20 +13,20 @@ use crate::plan::warmup::WarmUp;
 use crate::record::FlowSample;
 use crate::record::sampling::CumulativeSample;
 
-/// Returns the amount carried by the instant `ps` of `of`, a quantity of the knots: interpolated
+/// Returns the amount carried by the instant `ps` of `quantity`, a quantity of the knots: interpolated
 /// between the knots around it. `None` after the last knot.
 pub(crate) fn carried_until(
     knots: &[CumulativeSample],
     ps: u64,
-    of: impl Fn(&CumulativeSample) -> u64,
+    quantity: impl Fn(&CumulativeSample) -> u64,
 ) -> Option<f64> {
     let after = knots.partition_point(|knot| knot.at.as_ps() < ps);
     let knot = knots.get(after)?;
     let before = after.checked_sub(1).map(|i| &knots[i]);
-    let (start, base) = before.map_or((0, 0.0), |k| (k.at.as_ps(), of(k) as f64));
+    let (start, base) = before.map_or((0, 0.0), |k| (k.at.as_ps(), quantity(k) as f64));
     let length = knot.at.as_ps() - start;
     let share = if length == 0 { 1.0 } else { (ps - start) as f64 / length as f64 };
-    Some(base + (of(knot) as f64 - base) * share)
+    Some(base + (quantity(knot) as f64 - base) * share)
 }
 
 /// Number of first flows that are omitted, and the rule.
@@ -126,14 +126,14 @@ impl Window {
         knots.partition_point(|knot| knot.at.as_ps() <= self.to_ps) - before
     }
 
-    /// Returns the amount carried in the window of `of`, a quantity of the knots. `None` if the
+    /// Returns the amount carried in the window of `quantity`, a quantity of the knots. `None` if the
     /// window ends after the last knot.
     pub(crate) fn carried(
         self,
         knots: &[CumulativeSample],
-        of: impl Fn(&CumulativeSample) -> u64,
+        quantity: impl Fn(&CumulativeSample) -> u64,
     ) -> Option<f64> {
-        let until = |ps: u64| carried_until(knots, ps, &of);
+        let until = |ps: u64| carried_until(knots, ps, &quantity);
         Some(until(self.to_ps)? - until(self.from_ps)?)
     }
 }

@@ -237,7 +237,7 @@ impl Run {
 }
 
 /// Returns the delivered share of bytes or packets of a service, given the remaining time.
-fn share(of: u64, service: Span, remaining: Span) -> u64 {
+fn share(total: u64, service: Span, remaining: Span) -> u64 {
     let served = u128::from((service - remaining).as_ps());
-    (u128::from(of) * served / u128::from(service.as_ps()).max(1)) as u64
+    (u128::from(total) * served / u128::from(service.as_ps()).max(1)) as u64
 }

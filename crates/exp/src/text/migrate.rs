@@ -39,7 +39,9 @@ pub fn migrate(text: &str, origin: &str) -> Result<(String, Vec<RenamedSetting>)
     let root = document.get_ref();
     let is_node = ["node", "peer"].iter().any(|table| root.contains_key(*table));
     let former = if is_node { &RENAMED_NODE_KEYS[..] } else { &RENAMED_PLAN_KEYS[..] };
-    let mut migration = Migration { text, former, edits: Vec::new(), settings: Vec::new() };
+    let transports = transport_names(root);
+    let mut migration =
+        Migration { text, former, transports, edits: Vec::new(), settings: Vec::new() };
     migration
         .table(root, &Path::default())
         .map_err(|(path, problem)| at_path(text, origin, &path, problem, true))?;
@@ -53,10 +55,37 @@ pub fn migrate(text: &str, origin: &str) -> Result<(String, Vec<RenamedSetting>)
     Ok((new, settings))
 }
 
+/// Returns the names of the transports of a plan or a sweep.
+fn transport_names(root: &DeTable<'_>) -> Vec<String> {
+    let sweep = root.get("sweep").and_then(|sweep| sweep.get_ref().get("transports"));
+    let mut names = Vec::new();
+    for transports in root.get("transport").into_iter().chain(sweep) {
+        add_names(transports.get_ref(), &mut names);
+    }
+    names
+}
+
+/// Adds the names of a transport's table, a list of them, or a text such as `hpcc:paper,pfabric`.
+fn add_names(transports: &DeValue<'_>, names: &mut Vec<String>) {
+    match transports {
+        DeValue::Array(items) => items.iter().for_each(|item| add_names(item.get_ref(), names)),
+        DeValue::Table(table) => names.extend(name_of(table).map(str::to_owned)),
+        DeValue::String(text) => names.extend(text.split([',', ':']).map(str::to_owned)),
+        _ => {}
+    }
+}
+
+/// Returns the name of the transport that a table describes.
+fn name_of<'a>(table: &'a DeTable<'_>) -> Option<&'a str> {
+    table.get("name")?.get_ref().as_str()
+}
+
 struct Migration<'a> {
     text: &'a str,
     /// The renamed keys of this kind of text outside `transport`.
     former: &'static [RenamedTableKey],
+    /// The names of all transports of the text.
+    transports: Vec<String>,
     edits: Vec<(Range<usize>, String)>,
     settings: Vec<RenamedSetting>,
 }
@@ -70,7 +99,8 @@ impl Migration<'_> {
             if name == "parameters" {
                 continue;
             }
-            let Some((old, new, parts)) = self.renamed(&path_of_key.to_string()) else {
+            let renamed = self.renamed(&path_of_key.to_string(), name_of(table));
+            let Some((old, new, parts)) = renamed else {
                 if path_of_key.to_string() == "sweep.transports" {
                     self.transports(value);
                 }
@@ -102,12 +132,23 @@ impl Migration<'_> {
     }
 
     /// Returns the former name, the present name and the divisor of values of a key at `path`,
-    /// whose last part may be a path itself, as in the grid of a sweep.
-    fn renamed(&self, path: &str) -> Option<(&'static str, &'static str, u32)> {
+    /// whose last part may be a path itself, as in the grid of a sweep. Without the name of its
+    /// transport, the key may be one of any transport of the text.
+    fn renamed(
+        &self,
+        path: &str,
+        transport: Option<&str>,
+    ) -> Option<(&'static str, &'static str, u32)> {
         let (table, name) = table_and_key(path)?;
         if matches!(table, "transport" | "transports" | "best-effort") {
-            let of_transport = |key: &&RenamedKey| key.old == name;
-            let &RenamedKey { old, new, parts } = RENAMED_KEYS.iter().find(of_transport)?;
+            let had_it = |former: &&str| match transport {
+                Some(transport) => transport == *former,
+                None => self.transports.iter().any(|name| name == former),
+            };
+            let of_transport = |key: &&RenamedKey| {
+                key.old == name && (key.transports.is_empty() || key.transports.iter().any(had_it))
+            };
+            let &RenamedKey { old, new, parts, .. } = RENAMED_KEYS.iter().find(of_transport)?;
             return Some((old, new, parts));
         }
         let of_table = |key: &&RenamedTableKey| key.table == table && key.old == name;
@@ -121,14 +162,19 @@ impl Migration<'_> {
             DeValue::String(text) => text,
             _ => return,
         };
-        let mut migrated = String::new();
+        let (mut migrated, mut transport) = (String::new(), None);
         for piece in text.split_inclusive([',', ':']) {
             let end = piece.len() - usize::from(piece.ends_with([',', ':']));
+            // A preset may follow the name of its transport.
+            if !piece.contains('=') && !migrated.ends_with(':') {
+                transport = Some(&piece[..end]);
+            }
             let renamed = piece[..end].split_once('=').and_then(|(key, number)| {
-                let (old, new, parts) = self.renamed(&match key.starts_with("fabric.") {
+                let path = match key.starts_with("fabric.") {
                     true => key.to_owned(),
                     false => format!("transport.{key}"),
-                })?;
+                };
+                let (old, new, parts) = self.renamed(&path, transport)?;
                 let number = if parts > 1 { divided(number, parts)? } else { number.to_owned() };
                 let line = self.text[..value.span().start].matches('\n').count() + 1;
                 let (old, key) = (old.to_owned(), key.strip_suffix(old)?);

@@ -125,7 +125,7 @@ impl Source for &mut PlanSource {
         let (number, flow) = releases.release()?;
         if let Some(cause) = releases.cause(number) {
             let (flow, after) = (u64::from(number), u64::from(cause.flow));
-            self.release_rows.push(ReleaseRow { flow, after, known_ps: cause.at.as_ps() });
+            self.release_rows.push(ReleaseRow { flow, after, notified_ps: cause.at.as_ps() });
         }
         self.offered_packets += flow.size.packets_ceil(self.payload);
         self.rounds.on_start(number, flow.arrival);

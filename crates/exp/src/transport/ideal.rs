@@ -28,7 +28,7 @@ fn about() -> TransportInfo {
     TransportInfo {
         name: NAME,
         title: "the ideal",
-        summary: "No protocol: what a clairvoyant scheduler over the links would reach.",
+        summary: "Lower bound: a clairvoyant scheduler of all links, without a protocol.",
         wire: None,
         presets: presets::<IdealConfig>(),
         keys: key_infos::<IdealConfig>(),
@@ -91,11 +91,13 @@ impl ErasedKeys for IdealKeys {
 
 /// Returns the links between racks of a network.
 fn core_of(network: &Network, facts: &FabricFacts) -> Result<CoreCapacity, BadKey> {
-    let wide = |got: &str| BadKey::new("reach", "wide in this network", got);
+    let expected = "access for such a network";
+    let refusal = |got: &str| BadKey::new("core-model", expected, got);
     if network.rails > 1 {
-        return Err(wide("core, and hosts with several links"));
+        return Err(refusal("core, and hosts with several links"));
     }
-    let paths = network.paths.as_ref().ok_or_else(|| wide("core, and racks that are not alike"))?;
+    let paths =
+        network.paths.as_ref().ok_or_else(|| refusal("core, and racks that are not alike"))?;
     Ok(CoreCapacity::new(paths, network.fastest, facts.access_rate))
 }
 

@@ -70,7 +70,7 @@ impl Registry {
             Value::Table(table) => {
                 let read = self.read_table(table)?;
                 if let Some(class) = read.table.class {
-                    let expected = "this key only if several transports share the network";
+                    let expected = "several transports in the plan";
                     return Err(BadKey::new("class", expected, class));
                 }
                 vec![read]

@@ -8,7 +8,7 @@ use super::failed;
 use crate::burst::forget;
 use crate::lock::is_own_process;
 use crate::real::real;
-use crate::table::{KNOWN, OWN};
+use crate::table::{OWN, TRACKED};
 
 /// Clears the state of a descriptor number that has just been reused.
 fn renewed(fd: c_int) -> c_int {
@@ -120,7 +120,7 @@ pub(crate) unsafe extern "C-unwind" fn close_range(
     if first > last || !closes || !is_own_process() {
         return call(first, last);
     }
-    KNOWN.range(first, last).for_each(forget);
+    TRACKED.range(first, last).for_each(forget);
     let mut next = first;
     for own in OWN.range(first, last).map(|fd| fd as c_uint) {
         if own > next {

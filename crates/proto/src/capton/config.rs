@@ -36,10 +36,10 @@ pub struct CaptonConfig {
     /// Maximum length of messages that are sent at once, without a request, in segments (§IV.E).
     #[schemars(range(min = 0, max = 1_000_000))]
     pub short_flow_packets: u32,
-    /// Packets that a flow with a grant has in flight at most; two bandwidth-delay products if left
-    /// out.
+    /// Packets that a flow with a grant has in flight at most; default: two bandwidth-delay
+    /// products.
     #[schemars(range(min = 1, max = 100_000))]
-    pub window: Option<u32>,
+    pub window_granted: Option<u32>,
     /// Sharing of links between flows.
     pub link_sharing: LinkSharing,
     /// Minimum share of a link that a flow takes with `split`.
@@ -49,31 +49,31 @@ pub struct CaptonConfig {
     /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is
-    /// 10 us in the paper's network (§V.C).
+    /// Time that a controller takes for an order. Default: 10 in 86 of a round trip, which is 10 us
+    /// in the paper's network (§V.C).
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; four round trips
-    /// and the controller's time if left out.
+    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// round trips and the controller's time.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 16
-    /// times `repeat-us` if left out.
+    /// Time without any answer after which a host sends without the controller, in microseconds;
+    /// default: 16 times `repeat-us`.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
-    /// Time without a message after which the controller forgets a host, in microseconds; four
-    /// times `fallback-us` if left out.
+    /// Time without a message after which the controller forgets a host, in microseconds; default:
+    /// four times `fallback-us`.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
-    /// Capacity of all uplinks of a rack together, in Gbit/s; that of the network if left out.
+    /// Capacity of all uplinks of a rack together, in Gbit/s; default: that of the network.
     #[schemars(range(min = 0.001, max = 1e5))]
     pub uplinks_gbps: Option<f64>,
-    /// Hosts of a rack, where hosts are numbered rack by rack; as in the network if left out.
+    /// Hosts of a rack, where hosts are numbered rack by rack; default: as in the network.
     #[schemars(range(min = 1, max = 100_000))]
     pub rack_hosts: Option<u32>,
-    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The paper's study
-    /// has 200000 (table 3). The largest is four times as long, 256 round trips at least.
+    /// Minimum retransmission timeout in microseconds; default: that of TCP. The paper's study has
+    /// 200000 (table 3). The largest is four times as long, 256 round trips at least.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
     /// Reordering window before a segment counts as lost, in shortest round trips, rounded to
@@ -81,7 +81,7 @@ pub struct CaptonConfig {
     #[serde(rename = "reordering-window-rtts", with = "crate::keys::quarters")]
     #[schemars(with = "f64", range(min = 0.25, max = 16.0))]
     pub rack_quarters: u8,
-    /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    /// Packet memory of a port in full packets. Default: two bandwidth-delay products, at least
     /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub switch_queue_packets: Option<u32>,
@@ -116,7 +116,7 @@ impl CaptonConfig {
     pub fn paper() -> Self {
         Self {
             short_flow_packets: 10,
-            window: None,
+            window_granted: None,
             link_sharing: LinkSharing::Serial,
             share_min_milli: 100,
             controllers: 1,
@@ -212,8 +212,9 @@ impl CaptonConfig {
 
     /// Returns the limit of bytes in flight of a granted flow.
     fn granted_window(&self, facts: &FabricFacts) -> u64 {
-        let window =
-            self.window.unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
+        let window = self
+            .window_granted
+            .unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
         u64::from(window) * self.payload.get()
     }
 

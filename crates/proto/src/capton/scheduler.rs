@@ -87,7 +87,7 @@ impl Flow {
     fn position(&self, now: Time) -> Position {
         let remaining = match (self.state, self.rate) {
             (State::Granted(line), Some(rate)) => line.remaining(rate, now),
-            (State::Waiting(left, _) | State::InSweep(left), _) => left,
+            (State::Waiting(remaining, _) | State::InSweep(remaining), _) => remaining,
             (State::Granted(_), None) => unreachable!("flow {:?} is granted no rate", self.id),
         };
         Position { remaining, arrival: self.arrival }
@@ -217,11 +217,11 @@ impl Scheduler {
 
     /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
     /// is not known.
-    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
+    pub fn correct(&mut self, id: FlowId, remaining: Bytes) -> &[Change<Rate>] {
         if let Some(&slot) = self.slots.get(&id) {
             self.record_previous_rate(slot);
             self.displace(slot);
-            self.flows[slot].state = State::InSweep(RemainingSize::from_bytes(left));
+            self.flows[slot].state = State::InSweep(RemainingSize::from_bytes(remaining));
             self.queue(slot);
         }
         self.finish()

@@ -89,8 +89,8 @@ impl Schedule for AnyScheduler {
         either!(self, scheduler => scheduler.complete(id))
     }
 
-    fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
-        either!(self, scheduler => scheduler.correct(id, left))
+    fn correct(&mut self, id: FlowId, remaining: Bytes) -> &[Change<Rate>] {
+        either!(self, scheduler => scheduler.correct(id, remaining))
     }
 
     fn set_links(&mut self, down: &LinksDown) -> Vec<Change<Rate>> {

@@ -162,11 +162,11 @@ impl SplitScheduler {
 
     /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
     /// is not known.
-    pub fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Rate>] {
+    pub fn correct(&mut self, id: FlowId, remaining: Bytes) -> &[Change<Rate>] {
         let Some(flow) = self.numbers.get(&id).and_then(|number| self.flows.get_mut(number)) else {
             return &[];
         };
-        flow.pending.remaining = RemainingSize::from_bytes(left);
+        flow.pending.remaining = RemainingSize::from_bytes(remaining);
         self.reschedule()
     }
 

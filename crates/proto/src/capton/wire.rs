@@ -12,14 +12,14 @@ use crate::tcp::wire::TcpHeader;
 headers! {
     /// Messages between hosts and controllers.
     pub enum OrderHeader {
-        /// Host to controller: a flow has so much to send (RT).
-        16 Request (control "request", H to C) "flow {flow} to {dst}, {left} bytes left" {
+        /// Host to controller: reports the remaining bytes of a flow (RT).
+        16 Request (control "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
             /// The flow's number, that of its message at the source.
             flow: u32 as "Flow, numbered by its source",
             /// The destination.
             dst: u32 as "Destination",
             /// Remaining bytes on the wire.
-            left: u64 as "Bytes left",
+            remaining: u64 as "Remaining bytes",
             /// The highest number of an order of this flow that the host has received.
             acked_order: u32 as "Latest order received",
         },
@@ -61,7 +61,7 @@ impl From<Control<Rate>> for OrderHeader {
     fn from(control: Control<Rate>) -> Self {
         match control {
             Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
-                Self::Request { flow, dst: dst.get(), left: remaining.get(), acked_order }
+                Self::Request { flow, dst: dst.get(), remaining: remaining.get(), acked_order }
             }
             Control::Order { number: flow, order, grant: Some(rate) } => {
                 Self::Grant { flow, order, rate: rate.as_bps() }
@@ -75,8 +75,8 @@ impl From<Control<Rate>> for OrderHeader {
 impl From<OrderHeader> for Control<Rate> {
     fn from(header: OrderHeader) -> Self {
         match header {
-            OrderHeader::Request { flow: number, dst, left, acked_order } => {
-                let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
+            OrderHeader::Request { flow: number, dst, remaining, acked_order } => {
+                let (dst, remaining) = (NodeId::new(dst), Bytes::new(remaining));
                 Self::Request(Request { number, dst, remaining, acked_order })
             }
             OrderHeader::Grant { flow: number, order, rate } => {

@@ -102,18 +102,18 @@ impl<C: CentralScheme> CentralAgent<C> {
     /// Updates the remaining bytes of a flow. The controller is notified if they are far more than
     /// it expects: it assumes that a flow with a grant sends at its rate.
     pub fn update(&mut self, now: Time, msg: MsgId, bytes: Bytes) {
-        let left = self.reported_size(bytes);
+        let remaining = self.reported_size(bytes);
         let slack = self.on_wire(self.settings().threshold);
         let repeat = self.settings().retransmit_after;
         let Some(flow) = self.requests.get_mut(msg) else { return };
-        flow.remaining = left;
+        flow.remaining = remaining;
         let (reported, at) = flow.last_report;
         let since = now.saturating_since(at);
         let expected = match flow.permission {
             SendPermission::Rate(rate) => reported.saturating_sub(rate.bytes_floor(since).get()),
             SendPermission::Stopped | SendPermission::Free => reported,
         };
-        if left > expected + slack.max(expected / 2) && since >= repeat {
+        if remaining > expected + slack.max(expected / 2) && since >= repeat {
             self.request(now, msg);
         }
     }
@@ -137,8 +137,8 @@ impl<C: CentralScheme> CentralAgent<C> {
     fn request(&mut self, now: Time, msg: MsgId) {
         let Some(flow) = self.requests.get_mut(msg) else { return };
         flow.last_report = (flow.remaining, now);
-        let left = flow.remaining;
-        self.requests.request(now, msg, left);
+        let remaining = flow.remaining;
+        self.requests.request(now, msg, remaining);
     }
 
     fn on_order(&mut self, now: Time, src: NodeId, flow: u32, order: u32, rate: Option<Rate>) {
@@ -147,14 +147,14 @@ impl<C: CentralScheme> CentralAgent<C> {
         if is_new {
             self.decide(msg, rate.map_or(SendPermission::Stopped, SendPermission::Rate));
         }
-        let left = match rate {
+        let remaining = match rate {
             None if is_new => self.requests.get(msg).map(|flow| flow.remaining),
             _ => None,
         };
-        if let (Some(left), Some(flow)) = (left, self.requests.get_mut(msg)) {
-            flow.last_report = (left, now);
+        if let (Some(remaining), Some(flow)) = (remaining, self.requests.get_mut(msg)) {
+            flow.last_report = (remaining, now);
         }
-        self.requests.on_order_applied(now, msg, left);
+        self.requests.on_order_applied(now, msg, remaining);
     }
 }
 

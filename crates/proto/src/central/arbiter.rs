@@ -103,7 +103,11 @@ impl<C: CentralScheme> Protocol for CentralArbiter<C> {
 impl<C: CentralScheme> Observation for CentralArbiter<C> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let stats = self.controller.stats();
-        let all = [("grants", stats.grants), ("stops", stats.stops), ("late", stats.late)];
+        let all = [
+            ("grants", stats.grants),
+            ("stops", stats.stops),
+            ("reactivated_flows", stats.reactivated_flows),
+        ];
         all.into_iter().for_each(|(name, value)| each(name, value));
     }
 }

@@ -10,7 +10,7 @@
 //! Messages between hosts and controller may be lost, late or in another order, and both may crash.
 //!
 //! The simple way sends each decision once, and frees a flow's capacity when its host reports the
-//! end. A lost order then stops a flow for ever. A lost report keeps its capacity for ever, and in
+//! end. A lost order then stops a flow forever. A lost report keeps its capacity forever, and in
 //! any case the links are idle for a round trip after each flow.
 //!
 //! The present way: the register has every flow that its host has requested and not ended. The
@@ -83,7 +83,7 @@ pub struct ControllerConfig {
     /// Time from the predicted completion of a flow until others get its capacity; zero in the
     /// paper.
     pub grace: Span,
-    /// Time from then to the first question after DONE; from each question to the next it is twice
+    /// Time from then to the first query after DONE; from each query to the next it is twice
     /// as long. More than a round trip.
     pub query_timeout: Span,
     /// Time without a message after which a host with flows is forgotten.
@@ -128,14 +128,14 @@ pub struct ControllerStats {
     /// Orders that were repeated.
     pub control_retransmissions: u64,
     /// Flows that became active after their predicted completion.
-    pub late: u64,
-    /// Questions after DONE.
-    pub questions: u64,
+    pub reactivated_flows: u64,
+    /// Queries after DONE.
+    pub queries: u64,
     /// Requests that were refused: hosts that do not exist, a flow with another destination than
     /// before, or too many flows.
     pub refused: u64,
     /// Hosts forgotten after a lease without a message.
-    pub lapsed: u64,
+    pub expired_leases: u64,
 }
 
 /// A flow in the register.
@@ -154,7 +154,7 @@ struct Entry<G> {
     n_queries: u8,
 }
 
-/// Questions after which the time to the next one no longer doubles.
+/// Queries after which the time to the next one no longer doubles.
 const QUERIES_MAX: u8 = 16;
 
 /// Content of the last order of a flow.
@@ -242,9 +242,9 @@ impl<S: Schedule> Controller<S> {
             let changes = match (self.scheduler.remaining(id), before.query_at) {
                 (Some(_), _) => self.scheduler.correct(id, request.remaining),
                 (None, requesting) => {
-                    self.stats.late += u64::from(requesting.is_some());
-                    let Request { dst, remaining: left, .. } = request;
-                    self.scheduler.arrive(Arrival { id, src, dst, remaining: left })
+                    self.stats.reactivated_flows += u64::from(requesting.is_some());
+                    let Request { dst, remaining, .. } = request;
+                    self.scheduler.arrive(Arrival { id, src, dst, remaining })
                 }
             };
             issue_all(&mut self.register, &mut self.orders, &mut self.stats, changes);
@@ -385,7 +385,7 @@ impl<S: Schedule> Controller<S> {
         let next = now + wait.min(self.config.lease);
         entry.query_at = Some(next);
         self.timers.push(next, Timer::Query(id));
-        self.stats.questions += 1;
+        self.stats.queries += 1;
         issue_order(id, entry, None, &mut self.orders, &mut self.stats);
     }
 
@@ -396,7 +396,7 @@ impl<S: Schedule> Controller<S> {
         if host.has_lease_timer {
             self.timers.push(until, Timer::Lease(src));
         } else if host.flows > 0 {
-            self.stats.lapsed += 1;
+            self.stats.expired_leases += 1;
             self.forget(now, src);
         }
     }

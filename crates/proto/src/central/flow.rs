@@ -105,7 +105,7 @@ pub trait Schedule: Debug {
 
     /// Sets the remaining bytes of a flow, regardless of the calculation. Does nothing for one that
     /// is not known.
-    fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<Self::Grant>];
+    fn correct(&mut self, id: FlowId, remaining: Bytes) -> &[Change<Self::Grant>];
 
     /// Routing uses all links but these. Returns the changes, in order: a flow may be in it more
     /// than once. Nothing by default.

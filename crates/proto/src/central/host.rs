@@ -72,8 +72,8 @@ impl<C: CentralScheme> CentralHost<C> {
     /// Sends a flow's request.
     fn request(&mut self, now: Time, msg: MsgId) {
         let Some(flow) = self.requests.get(msg) else { return };
-        let left = self.remaining_wire_bytes(flow);
-        self.requests.request(now, msg, left);
+        let remaining = self.remaining_wire_bytes(flow);
+        self.requests.request(now, msg, remaining);
     }
 
     /// Passes a flow to TCP, if TCP has not got it, and sets its rate and path.
@@ -128,16 +128,16 @@ impl<C: CentralScheme> CentralHost<C> {
             self.requests.withdraw(msg);
             return;
         }
-        let mut left = None;
+        let mut remaining = None;
         match grant {
             _ if !is_new => {}
             Some(grant) => self.apply_grant(now, msg, Grant::Rate(grant.rate()), grant.path()),
             None => {
                 self.tcp.grant(now, msg, Grant::Stopped);
-                left = self.requests.get(msg).map(|flow| self.remaining_wire_bytes(flow));
+                remaining = self.requests.get(msg).map(|flow| self.remaining_wire_bytes(flow));
             }
         }
-        self.requests.on_order_applied(now, msg, left);
+        self.requests.on_order_applied(now, msg, remaining);
     }
 }
 

@@ -44,8 +44,8 @@ pub(crate) struct RemainingLine(i128);
 impl RemainingLine {
     /// Returns the line of a flow that transmits from `now` on.
     #[inline]
-    pub(crate) fn new(left: RemainingSize, rate: Rate, now: Time) -> Self {
-        Self(left.0 + bits_sent(rate, now))
+    pub(crate) fn new(remaining: RemainingSize, rate: Rate, now: Time) -> Self {
+        Self(remaining.0 + bits_sent(rate, now))
     }
 
     /// Returns the remaining bytes at `now` (equation 1).

@@ -111,17 +111,13 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
     }
 
     /// Sends a flow's request with its remaining bytes on the wire, and schedules its repetition.
-    pub(super) fn request(&mut self, now: Time, msg: MsgId, left: u64) {
+    pub(super) fn request(&mut self, now: Time, msg: MsgId, remaining: u64) {
         let controller = self.controller();
         let Some(requesting) = self.flows.get_mut(&msg) else { return };
-        requesting.reported = left;
-        let (number, left) = (msg.get(), Bytes::new(left));
-        let request = Request {
-            number,
-            dst: requesting.dst,
-            remaining: left,
-            acked_order: requesting.last_order,
-        };
+        requesting.reported = remaining;
+        let (number, remaining) = (msg.get(), Bytes::new(remaining));
+        let request =
+            Request { number, dst: requesting.dst, remaining, acked_order: requesting.last_order };
         self.send_control(controller, msg, Control::Request(request));
         self.stats.requests += 1;
         self.unanswered.get_or_insert(now);
@@ -154,13 +150,13 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
         Some(is_new)
     }
 
-    /// Handles a completed order; `left` is the remaining size if it was a STOP. The size is sent
+    /// Handles a completed order; `remaining` is the remaining size if it was a STOP. The size is sent
     /// to the controller if it differs from the reported one. A receiver that does not answer is
-    /// queried at leisure.
-    pub(super) fn on_order_applied(&mut self, now: Time, msg: MsgId, left: Option<u64>) {
+    /// queried at a low rate.
+    pub(super) fn on_order_applied(&mut self, now: Time, msg: MsgId, remaining: Option<u64>) {
         let Some(&RequestingFlow { due, reported, .. }) = self.flows.get(&msg) else { return };
-        if let Some(left) = left.filter(|&left| left != reported) {
-            self.request(now, msg, left);
+        if let Some(remaining) = remaining.filter(|&remaining| remaining != reported) {
+            self.request(now, msg, remaining);
         } else if due <= now + self.settings().retransmit_after {
             // The next request keeps its time, unless it is the repetition of one that is answered.
             self.schedule_timer(now + self.settings().refresh_interval, msg);

@@ -16,16 +16,16 @@ use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
 /// Times as plans give them; `None` for those that follow from the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeoutSettings {
-    /// Time that a controller takes for an order; 10 in 86 of a round trip if left out.
+    /// Time that a controller takes for an order; default: 10 in 86 of a round trip.
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; four round trips
-    /// and the controller's time if left out.
+    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// round trips and the controller's time.
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 16
-    /// times `repeat_us` if left out.
+    /// Time without any answer after which a host sends without the controller, in microseconds;
+    /// default: 16 times `repeat_us`.
     pub fallback_us: Option<u64>,
-    /// Time without a message after which the controller forgets a host, in microseconds; four
-    /// times `fallback_us` if left out.
+    /// Time without a message after which the controller forgets a host, in microseconds; default:
+    /// four times `fallback_us`.
     pub lease_us: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl Settings {
     pub(crate) fn describe(&self) -> Vec<DerivedValue> {
         let window = self.tcp.start.granted / self.tcp.config.payload.get();
         let mut derived = vec![
-            DerivedValue::packets("window", window as u32),
+            DerivedValue::packets("window-granted", window as u32),
             DerivedValue::time("repeat", self.retransmit_after),
             DerivedValue::time("fallback", self.fallback),
             DerivedValue::time("refresh", self.refresh_interval),
@@ -119,7 +119,7 @@ impl Settings {
 }
 
 /// Returns the needs of a transport with `controllers` controllers and packets of `packet` bytes.
-/// Ports have no classes or marks. They hold `queue` packets. If left out, these are two
+/// Ports have no classes or marks. They hold `queue` packets. Default: these are two
 /// bandwidth-delay products, and at least as many packets as in the CAPTON study, as unscheduled
 /// messages have up to `threshold` packets.
 pub(crate) fn needs(

@@ -15,11 +15,11 @@ pub struct CosyConfig {
     /// Virtual links of a link, and slots of a host each way (K, §3.3).
     #[schemars(range(min = 1, max = 256))]
     pub slots: u32,
-    /// Maximum number of slots that one message may have; all of them if left out.
+    /// Maximum number of slots that one message may have; default: all of them.
     #[schemars(range(min = 1, max = 256))]
     pub slots_per_message: Option<u32>,
-    /// Time for which a receiver holds a request that it cannot serve (appendix A, delta_E). If
-    /// left out, the time of a message of 128 KB in a single slot.
+    /// Time for which a receiver holds a request that it cannot serve (appendix A, delta_E).
+    /// Default: the time of a message of 128 KB in a single slot.
     #[serde(rename = "hold-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e9))]
     pub hold: Option<Span>,
@@ -31,8 +31,8 @@ pub struct CosyConfig {
     #[serde(rename = "control-share", with = "crate::keys::milli")]
     #[schemars(with = "f64", range(min = 0.0, max = 0.9))]
     pub control_milli: u32,
-    /// Allowance of each direction of a round trip for effects that the theorems omit. If left out,
-    /// a packet that cannot be interrupted at every port. Best-effort packets are added.
+    /// Allowance of each direction of a round trip for effects that the theorems omit. Default: a
+    /// packet that cannot be interrupted at every port. Best-effort packets are added.
     #[serde(skip)]
     pub slack: Option<Span>,
     /// The longest packet of best-effort traffic that shares the links (§4): one may be ahead at
@@ -152,11 +152,11 @@ impl CosyConfig {
         )?;
         let unusable = |expected: &str| BadKey::new("name", expected, "cosy");
         if !(1..=SWITCHES_MAX as u32).contains(&paths.switches) {
-            let expected = format!("one for paths of {} switches", paths.switches);
+            let expected = format!("a transport for paths of {} switches", paths.switches);
             return Err(unusable(&expected));
         }
         if paths.ports > 65_535 {
-            return Err(unusable(&format!("one for switches of {} ports", paths.ports)));
+            return Err(unusable(&format!("a transport for switches of {} ports", paths.ports)));
         }
         let packet = self.payload + self.header;
         let packet_time = facts.access_rate.tx_time(packet);

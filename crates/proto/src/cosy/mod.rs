@@ -106,7 +106,7 @@ impl RegisteredTransport for CosyTransport {
         let keys = CosyConfig { best_effort: site.lower, ..keys };
         match &site.deployment {
             Deployment::Network(Network { rails: 2.., .. }) => {
-                let expected = "one for networks of hosts with several links";
+                let expected = "a transport for hosts with several links";
                 Err(BadKey::new("name", expected, Self::NAME))
             }
             Deployment::Network(Network { slow_link: Some(slower), .. }) => {

@@ -91,7 +91,7 @@ impl PartialEq for World {
 enum Step {
     /// The next message is submitted.
     Submit,
-    /// The first packet in flight arrives; a switch with two ways takes this one.
+    /// The first packet in flight arrives; a switch with two routes takes this one.
     Deliver { pick: usize },
     /// The packet is lost.
     Lose,
@@ -168,7 +168,7 @@ impl World {
             }
             return self.drain(ingress as usize);
         };
-        // Requests and answers take the first way that is up.
+        // Requests and answers take the first route that is up.
         let all = choices(number, packet.dst);
         let is_up = |&&port: &&u32| {
             let far = switch_of(OPPOSITE[port as usize]);

@@ -107,23 +107,32 @@ impl Receiver {
         }
     }
 
-    pub(super) fn on_request(&mut self, now: Time, of: Announcement, cx: &mut ReceiverContext<'_>) {
-        match self.flows.find(&of) {
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        announcement: Announcement,
+        cx: &mut ReceiverContext<'_>,
+    ) {
+        match self.flows.find(&announcement) {
             FlowStatus::New => {}
             FlowStatus::Arriving(idx) => return self.on_repeated_request(now, idx, cx),
             FlowStatus::Delivered | FlowStatus::Abandoned => return,
         }
         if cx.cosy.hold == Span::ZERO && self.free.is_empty() {
-            if self.flows.refuse(of) {
+            if self.flows.refuse(announcement) {
                 cx.stats.requests_rejected += 1;
-                cx.out.send(of.src, of.msg, CosyHeader::Reject { tx_slot: of.tx_slot });
+                cx.out.send(
+                    announcement.src,
+                    announcement.msg,
+                    CosyHeader::Reject { tx_slot: announcement.tx_slot },
+                );
             }
             return;
         }
         let hold_until = now.saturating_add(cx.cosy.hold);
         let (slots, is_admitted, is_pending) = (0, false, true);
         let state = Progress { slots, is_admitted, hold_until, pause_until: now, is_pending };
-        let Some(idx) = self.flows.insert(now, of, state) else { return };
+        let Some(idx) = self.flows.insert(now, announcement, state) else { return };
         self.pending.push(idx);
         self.timers.push(hold_until, Timer::Flow(idx));
         self.send_rsvps(now, cx);

@@ -5,7 +5,7 @@
 //!
 //! The simple way reserves bandwidth for each flow at each switch, with its path in a table. State
 //! then grows with flows, each set-up needs a search, and a lost packet of the set-up holds
-//! bandwidth for ever.
+//! bandwidth forever.
 //!
 //! The present way: each link is divided into virtual links, K for each access link's rate. A rsvp
 //! that is sent by a port reserves one of the port's virtual links for the data that will arrive by

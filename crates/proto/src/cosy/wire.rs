@@ -11,7 +11,7 @@ use super::config::SWITCHES_MAX;
 headers! {
     /// A cosy header.
     pub enum CosyHeader {
-        /// Sender to receiver: may this message be sent?
+        /// Sender to receiver: requests a reservation for a message.
         1 Request (control "request", S to R) "flow {flow} of {size} bytes, flow slot {tx_slot}" {
             /// The message's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -20,7 +20,7 @@ headers! {
             /// Size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
-        /// Receiver to sender: it may. Reserves a virtual link on every link that it takes.
+        /// Receiver to sender: reserves a virtual link on every link that it takes.
         2 Rsvp (control "rsvp", R to S, reserving)
         "flow slot {tx_slot} may send to slot {rx_slot}, virtual link {link}" {
             /// The message's slot at the sender's endpoint.
@@ -73,7 +73,7 @@ headers! {
             /// The direction to the receiver.
             route: Route,
         },
-        /// Receiver to sender: the whole message is here.
+        /// Receiver to sender: the whole message has arrived.
         6 Complete (control "complete", R to S) "flow slot {tx_slot} is complete" {
             /// The message's slot at the sender's endpoint.
             tx_slot: u32,

@@ -56,10 +56,10 @@ pub enum Demand {
     SmallestFlow,
 }
 
-/// Handshake by which a receiver and a sender agree on the start and the end of a flow.
+/// Packets by which a receiver and a sender agree on the start and the end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Handshake {
+pub enum Notification {
     /// Every notification is acknowledged. The sender sends a finish, and the receiver answers it
     /// (§3.2).
     Explicit,
@@ -135,7 +135,7 @@ pub struct DcpimConfig {
     pub channel_packets_min: u32,
     /// True if the first round prefers the smallest flows (§3.5).
     pub fct_round: bool,
-    /// Largest flow, in packets, that is sent without matching; one BDP if left out.
+    /// Largest flow, in packets, that is sent without matching; default: one BDP.
     #[serde(rename = "short-flow-packets")]
     pub short_flow_max: Option<u32>,
     /// Stages of a phase.
@@ -147,7 +147,7 @@ pub struct DcpimConfig {
     /// Demand from which requests are derived.
     pub demand: Demand,
     /// Opening and end of flows: by packets of their own, or by the first and last data.
-    pub handshake: Handshake,
+    pub notification: Notification,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Priorities of data packets.
@@ -202,7 +202,7 @@ impl DcpimConfig {
             stage_check: Rounds::Local,
             idle_capacity: IdleCapacity::Unused,
             demand: Demand::Source,
-            handshake: Handshake::Explicit,
+            notification: Notification::Explicit,
             padding: Padding::Exact,
             data_priority: DataPriority::Token,
             token_window: TokenWindow::Outstanding,
@@ -223,7 +223,7 @@ impl DcpimConfig {
             stage_check: Rounds::Strict,
             idle_capacity: IdleCapacity::Prompt,
             demand: Demand::SmallestFlow,
-            handshake: Handshake::Implicit,
+            notification: Notification::Implicit,
             padding: Padding::Full,
             data_priority: DataPriority::Size,
             token_window: TokenWindow::Number,
@@ -350,9 +350,9 @@ impl DcpimConfig {
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
         let keepalive = keepalive(facts, self.payload + self.header);
-        let retry = match self.handshake {
-            Handshake::Explicit => facts.data_rtt,
-            Handshake::Implicit => keepalive,
+        let retry = match self.notification {
+            Notification::Explicit => facts.data_rtt,
+            Notification::Implicit => keepalive,
         };
         Ok(Dcpim {
             mtu_time,

@@ -5,7 +5,7 @@ mod announcements;
 use rampmeter_types::{ClockOrigin, MsgId, NodeId, Packet, Receipt, Rng, Span, Time};
 
 use super::backlog::Backlog;
-use super::config::{Dcpim, Demand, Handshake, IdleCapacity, Pair, TokenWindow};
+use super::config::{Dcpim, Demand, IdleCapacity, Notification, Pair, TokenWindow};
 use super::link::{LinkTimer, Links};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::order::order;
@@ -164,7 +164,7 @@ impl Receiver {
     fn complete(&mut self, slot: u32, dcpim: &Dcpim, out: &mut Output<DcpimHeader>) {
         let Some(flow) = self.flows.deliver(slot, out) else { return };
         self.sources.remove(slot, &flow);
-        if dcpim.config.handshake == Handshake::Implicit || flow.state.has_finish_request {
+        if dcpim.config.notification == Notification::Implicit || flow.state.has_finish_request {
             let Announcement { src, msg, tx_slot, .. } = flow.announcement;
             out.send(src, msg, DcpimHeader::FinishAck { tx_slot });
         }
@@ -357,7 +357,7 @@ impl Receiver {
             // Behind a narrow core the missing packets may wait there for longer.
             let continues =
                 dcpim.config.token_window == TokenWindow::Outstanding && !dcpim.may_hold_up();
-            return match self.sources.quiet_until(src, &self.flows) {
+            return match self.sources.idle_until(src, &self.flows) {
                 at if continues && at < Time::NEVER => LinkTimer::Stalled(at),
                 _ => LinkTimer::Stopped,
             };
@@ -371,7 +371,7 @@ impl Receiver {
         let Pair { mtu_time, channels, .. } = flow.state.pair;
         let IssuedToken { seq, number } = flow.take_token(now, held_up, dcpim, stats);
         self.backlog.on_token(now, (src, flow.announcement.flow, number));
-        if flow.state.quiet_until > now {
+        if flow.state.idle_until > now {
             self.sources.update(now, slot, flow);
         }
         let token = DcpimHeader::Token {

@@ -5,7 +5,7 @@
 //!
 //! The simple way sends all tokens of a data phase at once, or paces them by time alone. Data that
 //! a queue delays then does not slow the tokens, so queues grow for the whole phase. If tokens are
-//! replaced only when their data arrives, each lost packet reduces the window for ever.
+//! replaced only when their data arrives, each lost packet reduces the window forever.
 //!
 //! The present way is token clocking (§3.2). Each link (`link`) paces tokens at its channels' share
 //! of the line rate. A flow has at most that share of one BDP in flight. A full window stalls the
@@ -42,7 +42,7 @@ pub(super) struct Progress {
     /// The parameters of the pair of hosts.
     pub(super) pair: Pair,
     /// Time at which the data of all tokens should have arrived. The flow gets no tokens before.
-    pub(super) quiet_until: Time,
+    pub(super) idle_until: Time,
     /// Number of flows that were entered before it.
     pub(super) order: u64,
     tokens: TokenCursor,
@@ -101,7 +101,7 @@ impl Progress {
         Self {
             announced: now,
             pair,
-            quiet_until: Time::ZERO,
+            idle_until: Time::ZERO,
             order: 0,
             tokens: TokenCursor::new(now, 0),
             n_open_tokens: 0,
@@ -131,7 +131,7 @@ impl Progress {
     ) -> Self {
         Self {
             tokens: TokenCursor::new(now, packets),
-            quiet_until: now + pair.mtu_time * u64::from(packets) + timeout,
+            idle_until: now + pair.mtu_time * u64::from(packets) + timeout,
             // Packets without tokens belong to no phase.
             phase_token: packets,
             is_tail: true,
@@ -163,8 +163,8 @@ impl RxFlow {
 
     /// Returns the time until which it takes no part in matching and gets no tokens.
     #[inline]
-    pub(super) fn quiet_until(&self) -> Time {
-        if self.is_paused { Time::NEVER } else { self.state.quiet_until }
+    pub(super) fn idle_until(&self) -> Time {
+        if self.is_paused { Time::NEVER } else { self.state.idle_until }
     }
 
     /// Records the number of the token whose data has arrived. Returns true if the token is of this
@@ -188,7 +188,7 @@ impl RxFlow {
         (state.probe, state.probes, state.is_tail) = (None, 0, false);
         (state.n_open_tokens, state.n_open_earlier) = (0, 0);
         state.tokens.rewind(&self.received);
-        (state.quiet_until, state.earlier_expire_at) = (Time::ZERO, Time::NEVER);
+        (state.idle_until, state.earlier_expire_at) = (Time::ZERO, Time::NEVER);
     }
 
     /// Records the receiver's phase, before the flow's tokens or packets change. Tokens sent before
@@ -293,7 +293,7 @@ impl RxFlow {
         let (seq, is_again) = state.tokens.advance(&self.received, packets);
         stats.tokens_reissued += u64::from(is_again);
         if TokenCursor::missing(&self.received, packets, state.tokens.next()) <= seq {
-            state.quiet_until = now + state.pair.data_timeout.max(held_up);
+            state.idle_until = now + state.pair.data_timeout.max(held_up);
             state.is_tail = true;
             // Packets that are still missing after that pause were lost.
             state.earlier_expire_at = Time::NEVER;
@@ -308,7 +308,7 @@ impl RxFlow {
     fn take_probe(&mut self, now: Time, number: u32, held_up: Span) -> u32 {
         let state = &mut self.state;
         let wait = state.pair.data_timeout * (1 << state.probes.min(DOUBLINGS_MAX));
-        state.quiet_until = now + wait.max(held_up);
+        state.idle_until = now + wait.max(held_up);
         state.probes += 1;
         state.probe = state.probe.or(Some(number));
         self.received.first_missing()

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rampmeter_types::collections::{IdMap, SeqSet};
 use rampmeter_types::{Event, Gauge, Message, MsgId, NodeId, Packet, Priority, Rng, Span, Time};
 
-use super::config::{DataPriority, Dcpim, Handshake, IdleCapacity, Rounds, TokenOrder};
+use super::config::{DataPriority, Dcpim, IdleCapacity, Notification, Rounds, TokenOrder};
 use super::matching::{Capacity, Inbox, Offer, choose};
 use super::order::order;
 use super::schedule::MatchingRound;
@@ -35,7 +35,7 @@ struct Progress {
     remaining: u32,
     /// Every packet below has arrived, as reported by tokens (§3.2).
     arrived: u32,
-    /// The packets that have been sent, recorded if the handshake is explicit.
+    /// The packets that have been sent, recorded if the notification is explicit.
     sent: SeqSet,
     awaited_response: AwaitedResponse,
     /// Phase of the receiver in which it gave the latest token.
@@ -420,7 +420,7 @@ impl Sender {
             DataPriority::Size => size_priority(flow.packets),
         };
         let packet = dcpim.segmentation().data(outgoing, seq, priority, header);
-        if dcpim.config.handshake == Handshake::Explicit {
+        if dcpim.config.notification == Notification::Explicit {
             let state = &mut flow.state;
             state.sent.insert(seq);
             if state.sent.len() == flow.packets && state.awaited_response != AwaitedResponse::Finish

@@ -110,7 +110,7 @@ impl Sources {
     fn place(&mut self, now: Time, slot: u32, flow: &RxFlow, place: u32) {
         let MultiFlowSources { sources, positions, .. } = &mut *self.several;
         let source = &mut sources[place as usize];
-        let waits_until = flow.quiet_until();
+        let waits_until = flow.idle_until();
         if waits_until <= now {
             source.activate(positions, slot, flow);
         } else {
@@ -145,7 +145,7 @@ impl Sources {
     ) -> Option<u32> {
         match self.flows_of(src) {
             Flows::None => None,
-            Flows::One(slot) => (flows[slot].quiet_until() <= now).then_some(slot),
+            Flows::One(slot) => (flows[slot].idle_until() <= now).then_some(slot),
             Flows::Several(place) => {
                 let MultiFlowSources { sources, positions, .. } = &mut *self.several;
                 let source = &mut sources[place as usize];
@@ -159,10 +159,10 @@ impl Sources {
 
     /// Returns the first time at which a flow of a source without a candidate may be served;
     /// [`Time::NEVER`] if there is none.
-    pub(super) fn quiet_until(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> Time {
+    pub(super) fn idle_until(&self, src: NodeId, flows: &ArrivingFlows<Progress>) -> Time {
         match self.flows_of(src) {
             Flows::None => Time::NEVER,
-            Flows::One(slot) => flows[slot].quiet_until(),
+            Flows::One(slot) => flows[slot].idle_until(),
             Flows::Several(place) => self.several.sources[place as usize].flows.deadline(),
         }
     }

@@ -58,10 +58,10 @@ headers! {
             is_retransmission: bool as "Retransmitted, to be answered" [size at least 1],
         },
         /// Receiver to sender: the notification has arrived.
-        2 Ack (control "ack", R to S) "flow slot {tx_slot} is known" {
+        2 Ack (control "ack", R to S) "flow slot {tx_slot} is registered" {
             /// The flow's slot at the sender.
             tx_slot: u32,
-            /// True if the receiver has no room for the message now.
+            /// True if the receiver has no credit for the message.
             is_paused: bool as "Paused by the receiver",
         },
         /// Sender to receiver: one packet that a token requested.

@@ -11,7 +11,7 @@ use rampmeter_types::{
 };
 
 use super::allocate::{Allocation, Allocator};
-use super::config::{Fastpass, Model};
+use super::config::{AllocationUnit, Fastpass};
 use super::epoch::EpochArbiter;
 use super::paths::Paths;
 use super::wire::{Demand, FastpassHeader, List, Slot};
@@ -63,7 +63,7 @@ struct SlotArbiter {
 }
 
 /// Watchdog intervals after which a standby takes over.
-const PATIENCE: u64 = 4;
+const WATCHDOG_PERIODS: u64 = 4;
 
 impl SlotArbiter {
     fn new(now: Time, is_standby: bool, fastpass: &Fastpass) -> Self {
@@ -85,7 +85,7 @@ impl SlotArbiter {
 
     fn is_passive(&self, now: Time, fastpass: &Fastpass) -> bool {
         self.is_standby
-            && now.saturating_since(self.last_watchdog_at) <= fastpass.watchdog * PATIENCE
+            && now.saturating_since(self.last_watchdog_at) <= fastpass.watchdog * WATCHDOG_PERIODS
     }
 
     fn on_request(
@@ -256,9 +256,11 @@ impl Protocol for FastpassArbiter {
 
     fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, now: Time) -> Self {
         let is_standby = node.get() > config.n_hosts;
-        let role = match config.config.model {
-            Model::Slots => Role::Slots(Box::new(SlotArbiter::new(now, is_standby, &config))),
-            Model::Epochs => Role::Epochs(EpochArbiter::new(now, &config)),
+        let role = match config.config.allocation_unit {
+            AllocationUnit::Slots => {
+                Role::Slots(Box::new(SlotArbiter::new(now, is_standby, &config)))
+            }
+            AllocationUnit::Epochs => Role::Epochs(EpochArbiter::new(now, &config)),
         };
         let out = Output::new(node, config.config.header.get() as u16);
         Self { out, role, fastpass: config }

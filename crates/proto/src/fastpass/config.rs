@@ -11,10 +11,10 @@ use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, keepalive, paused_probe_interval, retransmit_gap,
 };
 
-/// Model of arbitration.
+/// AllocationUnit of arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Model {
+pub enum AllocationUnit {
     /// Time slots of pairs of hosts, least recently served first, with a path for each packet
     /// (Fastpass §3, §4).
     Slots,
@@ -29,14 +29,14 @@ pub enum Model {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FastpassConfig {
     /// Unit of the allocation of links.
-    pub model: Model,
+    pub allocation_unit: AllocationUnit,
     /// Arbiters: one, or one and its standby.
     #[schemars(range(min = 1, max = 2))]
     pub arbiters: u32,
     /// Slots that are allocated together.
     #[schemars(range(min = 1, max = 16))]
     pub batch: u32,
-    /// Computation time of each batch; none if left out. It must be shorter than a batch.
+    /// Computation time of each batch; default: none. It must be shorter than a batch.
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
@@ -84,7 +84,7 @@ impl FastpassConfig {
     /// Returns the paper's design: slots of one full packet, 16 a batch, one standby.
     pub fn paper() -> Self {
         Self {
-            model: Model::Slots,
+            allocation_unit: AllocationUnit::Slots,
             arbiters: 2,
             batch: 16,
             compute: None,
@@ -100,7 +100,12 @@ impl FastpassConfig {
 
     /// Returns the Fastpass of the pHost study.
     pub fn reference() -> Self {
-        Self { model: Model::Epochs, arbiters: 1, padding: Padding::Full, ..Self::paper() }
+        Self {
+            allocation_unit: AllocationUnit::Epochs,
+            arbiters: 1,
+            padding: Padding::Full,
+            ..Self::paper()
+        }
     }
 }
 
@@ -206,9 +211,9 @@ impl Fastpass {
     /// headers regardless of their content, as in the study's simulator.
     pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
         let fixed = self.config.header.get() as u16;
-        match self.config.model {
-            Model::Slots => fixed + header.wire_len() as u16,
-            Model::Epochs => fixed,
+        match self.config.allocation_unit {
+            AllocationUnit::Slots => fixed + header.wire_len() as u16,
+            AllocationUnit::Epochs => fixed,
         }
     }
 

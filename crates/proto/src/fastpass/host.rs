@@ -8,7 +8,7 @@ use rampmeter_types::{
     Protocol, Receipt, Rng, Stage, Time,
 };
 
-use super::config::{Fastpass, Model};
+use super::config::{AllocationUnit, Fastpass};
 use super::epoch::Epochs;
 use super::flows::{EndedFlow, FlowChange, Flows};
 use super::stats::FastpassStats;
@@ -128,9 +128,9 @@ impl Protocol for FastpassHost {
     fn new(config: Arc<Fastpass>, node: NodeId, _rng: Rng, _now: Time) -> Self {
         Self {
             flows: Flows::new(node),
-            schedule: match config.config.model {
-                Model::Slots => TransmitSchedule::Slots(Timetable::new()),
-                Model::Epochs => TransmitSchedule::Epochs(Epochs::default()),
+            schedule: match config.config.allocation_unit {
+                AllocationUnit::Slots => TransmitSchedule::Slots(Timetable::new()),
+                AllocationUnit::Epochs => TransmitSchedule::Epochs(Epochs::default()),
             },
             due: VecDeque::new(),
             receiver: AckReceiver::default(),
@@ -229,7 +229,7 @@ impl Protocol for FastpassHost {
             self.on_outcome(now, slot, outcome);
         }
         let (fastpass, out) = (&*self.fastpass, &mut self.out);
-        let is_hopeful = match &mut self.schedule {
+        let has_unscheduled = match &mut self.schedule {
             TransmitSchedule::Slots(timetable) => {
                 timetable.handle_timeout(now, fastpass, out, &mut self.stats)
             }
@@ -237,7 +237,7 @@ impl Protocol for FastpassHost {
                 epochs.handle_timeout(now, &self.flows, fastpass, out, &mut self.stats)
             }
         };
-        if !is_hopeful {
+        if !has_unscheduled {
             for over in self.flows.fail_unsent(&mut self.out) {
                 self.remove_demand(over);
             }

@@ -50,13 +50,13 @@ use crate::registered::{
     Assumptions, Deployment, DerivedValue, Network, RegisteredTransport, Site, TransportRules,
 };
 use crate::toolkit::{Segmentation, phost_study_buffer};
-use config::Model;
+use config::AllocationUnit;
 
 /// Returns the rate of the arbiter's link: allocations to all hosts take at most nine tenths of a
 /// batch.
 fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
-    match keys.model {
-        Model::Slots => {
+    match keys.allocation_unit {
+        AllocationUnit::Slots => {
             let slot = facts.access_rate.tx_time(keys.payload + keys.header);
             let slot = slot.scale_floor(keys.slot_milli.into(), 1_000);
             let most = (slot * u64::from(keys.batch)).scale_floor(9, 10).as_ps().max(1);
@@ -65,7 +65,7 @@ fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
             let bps = (bits * 1_000_000_000_000).div_ceil(most.into());
             ArbiterRate::AtLeast(u64::try_from(bps).unwrap_or(u64::MAX))
         }
-        Model::Epochs => ArbiterRate::Slowest,
+        AllocationUnit::Epochs => ArbiterRate::Slowest,
     }
 }
 
@@ -135,7 +135,7 @@ impl RegisteredTransport for FastpassTransport {
                 if u32::from(paths.tor_uplinks) * u32::from(paths.agg_uplinks) > 256 =>
             {
                 let n = u32::from(paths.tor_uplinks) * u32::from(paths.agg_uplinks);
-                let expected = format!("one for networks of {n} paths between racks");
+                let expected = format!("a transport for {n} paths between racks");
                 return Err(BadKey::new("name", expected, "fastpass, which supports 256"));
             }
             Deployment::Network(Network { slowest, fastest, paths, .. }) => {
@@ -151,8 +151,9 @@ impl RegisteredTransport for FastpassTransport {
             full_bisection: true,
             one_rate: true,
             one_round_trip: true,
-            one_clock: config.config.model == Model::Slots,
-            chooses_paths: config.paths.is_some() && config.config.model == Model::Slots,
+            one_clock: config.config.allocation_unit == AllocationUnit::Slots,
+            chooses_paths: config.paths.is_some()
+                && config.config.allocation_unit == AllocationUnit::Slots,
             ..Assumptions::default()
         }
     }

@@ -8,7 +8,7 @@ counters! {
         /// Slots without a packet to send.
         pub slots_unused: u64,
         /// Slots that had begun when the host received them.
-        pub slots_late: u64,
+        pub late_slots: u64,
         /// Times that packets of a flow were assumed lost for lack of an acknowledgement.
         pub timeouts: u64,
         /// Requests to the arbiter that were repeated.

@@ -206,7 +206,7 @@ impl Timetable {
             let at = Time::from_ps(start.as_ps().saturating_sub(excess.as_ps()));
             // A slot that has begun is used at once. Otherwise hosts whose clocks are ahead of the
             // arbiter's by more than it plans ahead would never send.
-            stats.slots_late += u64::from(at < now);
+            stats.late_slots += u64::from(at < now);
             self.demands.entry(dst).or_default().n_slots += 1;
             self.n_slots += 1;
             self.slots.push(Reverse((at, dst, path)));
@@ -360,8 +360,8 @@ impl Timetable {
         incarnation: u32,
         fastpass: &Fastpass,
     ) {
-        let is_asked = from.get() == fastpass.n_hosts + self.arbiter;
-        if is_asked && incarnation == self.incarnation {
+        let is_requested = from.get() == fastpass.n_hosts + self.arbiter;
+        if is_requested && incarnation == self.incarnation {
             self.restart(now);
         }
     }

@@ -51,7 +51,7 @@ headers! {
             /// The flow's size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
-        /// Destination to source: what has arrived.
+        /// Destination to source: acknowledges packets.
         2 Ack (control "ack", D to S)
         "flow slot {tx_slot}, packet {seq}, all below {cumulative} have arrived" {
             /// The flow's slot at the source.
@@ -61,7 +61,7 @@ headers! {
             /// The packet that is acknowledged.
             seq: u32,
         },
-        /// Host to arbiter: slots wanted.
+        /// Host to arbiter: requests slots.
         3 Request (control "request", H to A) "slots in all: {demand:{total} to {dst}}" {
             /// Increases whenever the host restarts its totals.
             incarnation: u32 as "Incarnation of the demands",
@@ -114,7 +114,7 @@ headers! {
                 as "Slot of the epoch" of flow "Slot at the source",
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
-        /// whose destinations have room for all.
+        /// whose destinations always have credit.
         10 Pause (control "pause", D to S)
         "paused {is_paused}" {
             /// True if flow control pauses the message.

@@ -40,8 +40,7 @@ pub struct FastpodConfig {
     /// Slots from one control packet without content to the next, in each direction of each host.
     #[schemars(range(min = 1, max = 65_536))]
     pub beacon_slots: u32,
-    /// Computation time of each slot at the arbiter; none if left out. Slots are computed in
-    /// parallel.
+    /// Computation time of each slot at the arbiter; default: none. Slots are computed in parallel.
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e6))]
     pub compute: Option<Span>,
@@ -158,7 +157,8 @@ impl FastpodConfig {
         let rto_far = rto * 2 + queues;
         let attempts = (retry + beacon * 2) * u64::from(self.attempts_max) * 64;
         // Hosts report their epoch at least once per beacon interval.
-        let listen_slots = ((lead_slots + 2) * PATIENCE).max(2 * u64::from(self.beacon_slots));
+        let listen_slots =
+            ((lead_slots + 2) * TAKEOVER_WATCHDOGS).max(2 * u64::from(self.beacon_slots));
         let listen_time = slot * listen_slots + answer_time * 4;
         let keepalive = keepalive(facts, self.payload + self.header);
         Ok(Fastpod {
@@ -202,8 +202,12 @@ impl FastpodConfig {
     /// More than [`POD_FLAG`] hosts, or a pod that no arbiter of Fastpod can schedule.
     fn largest_pod(&self, facts: &FabricFacts, pods: Option<&Pods>) -> Result<u16, BadKey> {
         if facts.n_hosts > POD_FLAG.into() {
-            let expected = format!("one for {} hosts", facts.n_hosts);
-            return Err(BadKey::new("name", expected, format!("fastpod, for up to {POD_FLAG}")));
+            let expected = format!("a transport for {} hosts", facts.n_hosts);
+            return Err(BadKey::new(
+                "name",
+                expected,
+                format!("fastpod, which supports {POD_FLAG}"),
+            ));
         }
         let mut hosts = if pods.is_some() { 0 } else { HOSTS_DEFAULT };
         for pod in pods.iter().flat_map(|pods| &pods.pods) {
@@ -246,8 +250,13 @@ impl FastpodConfig {
         let hosts = pod.hosts.iter().map(|host| host.index + 1).max().unwrap_or(0);
         let n_aggs = pod.ports_to_rack.len();
         if !(2..=n_aggs).contains(&usize::from(hosts)) {
-            let expected = format!("one for {hosts} hosts a rack and {n_aggs} switches above");
-            return Err(BadKey::new("name", expected, "fastpod, for 2 hosts to as many"));
+            let expected =
+                format!("a transport for {hosts} hosts a rack and {n_aggs} switches above");
+            return Err(BadKey::new(
+                "name",
+                expected,
+                "fastpod, which supports 2 to {n_aggs} hosts a rack",
+            ));
         }
         let arbiters = pod.arbiter_propagation.iter().map(Vec::len).min().unwrap_or(0);
         let expected = format!("at most the {arbiters} at the switch of every rack");
@@ -277,14 +286,14 @@ fn timings(
 }
 
 /// Returns the greatest of what follows from the times of pods.
-fn max_over<T: Ord + Default>(timings: &[Timing], of: impl Fn(&Timing) -> T) -> T {
-    timings.iter().map(of).max().unwrap_or_default()
+fn max_over<T: Ord + Default>(timings: &[Timing], value: impl Fn(&Timing) -> T) -> T {
+    timings.iter().map(value).max().unwrap_or_default()
 }
 
 /// Hosts of a rack if racks are not known: those of the paper's pod.
 pub(super) const HOSTS_DEFAULT: u16 = 4;
 /// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
-const PATIENCE: u64 = 4;
+const TAKEOVER_WATCHDOGS: u64 = 4;
 
 /// The parameters of Fastpod on one network: a configuration that has been checked, and the times
 /// and counts that follow from it.

@@ -69,7 +69,7 @@ headers! {
             /// The flow's size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
-        /// Host to arbiter: slots wanted, and messages that have arrived.
+        /// Host to arbiter: requests slots, and acknowledges messages.
         2 Rts (control "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch that the host has received.
             epoch: u32 as "Epoch",
@@ -114,7 +114,7 @@ headers! {
             /// Epoch of the arbiter.
             epoch: u32,
         },
-        /// Core switch to arbiter: slots wanted, and pods that the arbiter's hosts may send to by
+        /// Core switch to arbiter: requests slots, and lists pods that the arbiter's hosts may send to by
         /// it.
         5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch of the pod that the switch has received.
@@ -171,12 +171,12 @@ headers! {
             agg: u8,
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
-        /// whose destinations have room for all.
+        /// whose destinations always have credit.
         9 Pause (control "pause", D to S) "paused {is_paused}" {
             /// True if flow control pauses the message.
             is_paused: bool as "Paused by the receiver",
         },
-        /// Source to destination: is there room for the message now?
+        /// Source to destination: requests credit for a paused message.
         10 Request (control "request", S to D) "flow {flow} of {size} bytes" {
             /// The flow's number among those of this pair.
             flow: u32,

@@ -65,7 +65,7 @@ pub struct HomaConfig {
     #[serde(rename = "cutoffs-bytes")]
     #[schemars(inner(range(min = 0, max = 4_000_000_000_u64)))]
     pub cutoffs: Cutoffs,
-    /// Senders that have grants at the same time; as many as scheduled priorities if left out.
+    /// Senders that have grants at the same time; default: as many as scheduled priorities.
     #[schemars(range(min = 1, max = 1_000))]
     pub overcommitment: Option<u32>,
     /// Amount of data that a grant allows.
@@ -93,15 +93,15 @@ pub struct HomaConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long on the wire as others;
-    /// `payload-bytes` if left out.
+    /// Payload of a full unscheduled packet, which is as long on the wire as others; default:
+    /// `payload-bytes`.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,
-    /// Length of a grant; the length of headers if left out.
+    /// Length of a grant; default: the length of headers.
     #[schemars(range(min = 1, max = 1_500))]
     pub grant_bytes: Option<u32>,
-    /// Length of an acknowledgement; the length of headers if left out.
+    /// Length of an acknowledgement; default: the length of headers.
     #[schemars(range(min = 1, max = 1_500))]
     pub ack_bytes: Option<u32>,
     /// Unanswered repetitions after which a message is reported as failed.

@@ -56,10 +56,10 @@ impl HomaHost {
         MessageDescription { announcement, size, unscheduled, answers }
     }
 
-    fn acknowledge(&mut self, of: &Announcement) {
-        let (tx_slot, incast) = (of.tx_slot, self.has_incast());
+    fn acknowledge(&mut self, announcement: &Announcement) {
+        let (tx_slot, incast) = (announcement.tx_slot, self.has_incast());
         let ack = HomaHeader::Ack { tx_slot, incast };
-        self.out.send_sized(of.src, of.msg, ack, self.homa.ack_bytes());
+        self.out.send_sized(announcement.src, announcement.msg, ack, self.homa.ack_bytes());
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet<HomaHeader>, slot: u32, seq: u32) -> Receipt {
@@ -217,7 +217,7 @@ impl Protocol for HomaHost {
             }
             HomaHeader::Known { tx_slot, rx_slot, is_burst_over } => {
                 let Self { sender, homa, .. } = self;
-                sender.on_known(now, tx_slot, msg, rx_slot, is_burst_over, homa);
+                sender.on_request_acked(now, tx_slot, msg, rx_slot, is_burst_over, homa);
             }
             HomaHeader::Sack { tx_slot, seq } => {
                 self.sender.on_sack(now, tx_slot, msg, seq, &self.homa);

@@ -45,9 +45,9 @@ impl Requests {
     }
 
     /// Handles a request. It is acknowledged at `until` if it has no answer by then.
-    pub(super) fn on_request(&mut self, until: Time, of: Announcement) {
-        self.unanswered.entry(of.src.get()).or_default().push_back(of);
-        self.due.push_back((until, of.src, of.flow));
+    pub(super) fn on_request(&mut self, until: Time, announcement: Announcement) {
+        self.unanswered.entry(announcement.src.get()).or_default().push_back(announcement);
+        self.due.push_back((until, announcement.src, announcement.flow));
     }
 
     /// Returns the request that a message for `dst` answers.

@@ -290,7 +290,7 @@ impl Sender {
     }
 
     /// Records that the receiver has the message, and that its unscheduled packets have been sent.
-    pub(super) fn on_known(
+    pub(super) fn on_request_acked(
         &mut self,
         now: Time,
         slot: u32,
@@ -437,10 +437,10 @@ impl Sender {
     }
 }
 
-fn make_probe(of: &TxFlow, tx_slot: u32) -> HomaHeader {
-    let TxState { unscheduled, answers, next, .. } = of.state;
+fn make_probe(flow: &TxFlow, tx_slot: u32) -> HomaHeader {
+    let TxState { unscheduled, answers, next, .. } = flow.state;
     let is_burst_over = next >= unscheduled;
-    let (flow, size) = (of.flow, of.size);
+    let (flow, size) = (flow.flow, flow.size);
     HomaHeader::Probe { flow, tx_slot, size, unscheduled, answers, is_burst_over }
 }
 

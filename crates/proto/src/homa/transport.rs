@@ -155,7 +155,7 @@ impl RegisteredTransport for HomaAeolusTransport {
     type Keys = AeolusConfig;
     const TITLE: &'static str = "Homa Aeolus";
     const SUMMARY: &'static str =
-        "Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.";
+        "Homa with selective dropping of unscheduled packets, and probes after them (Aeolus).";
     const WIRE: TransportId = TransportId(14);
     const STAGES: &'static [&'static Stage] = super::sender::STAGES;
     const RULES: TransportRules = TransportRules {
@@ -184,7 +184,7 @@ impl RegisteredTransport for HomaAeolusTransport {
     /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
         if let Deployment::Hosts { .. } = site.deployment {
-            let expected = "a transport that works without selective dropping, between hosts";
+            let expected = "a transport that needs no selective dropping, as between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
         keys.0.with_site_packets(site).derive(&site.facts)

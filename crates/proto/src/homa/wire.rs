@@ -68,7 +68,7 @@ headers! {
             /// The message's slot at the receiver.
             rx_slot: u32,
         },
-        /// Receiver to sender: the whole message is here.
+        /// Receiver to sender: the whole message has arrived.
         6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
@@ -93,8 +93,8 @@ headers! {
             /// True if those packets have been sent.
             is_burst_over: bool as "All unscheduled packets are sent",
         },
-        /// Receiver to sender: the message is known. The answer to a probe.
-        8 Known (control "KNOWN", R to S) "message slot {tx_slot} is known" {
+        /// Receiver to sender: the message is registered. The answer to a probe.
+        8 Known (control "KNOWN", R to S) "message slot {tx_slot} is registered" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Slot at the receiver.
@@ -103,7 +103,7 @@ headers! {
             is_burst_over: bool,
         },
         /// Receiver to sender: an unscheduled packet that switches may drop has arrived.
-        9 Sack (control "SACK", R to S) "message slot {tx_slot}, packet {seq} is here" {
+        9 Sack (control "SACK", R to S) "message slot {tx_slot}, packet {seq} has arrived" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// The packet.

@@ -32,21 +32,21 @@ pub struct HpccConfig {
     /// Flows that a link should carry: N. The additive step is W_init (1 - eta) / N.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub flows_per_link: u32,
-    /// The additive step in bytes, W_AI; from `flows-per-link` if left out.
+    /// The additive step in bytes, W_AI; default: from `flows-per-link`.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub step_bytes: Option<u64>,
-    /// The base round-trip time T; that of the longest path if left out.
+    /// The base round-trip time T; default: that of the longest path.
     #[serde(rename = "base-rtt-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub base_rtt: Option<Span>,
     /// Recovery of lost packets.
     pub recovery: Recovery,
-    /// Minimum retransmission timeout; 32 base round trips if left out.
+    /// Minimum retransmission timeout; default: 32 base round trips.
     #[serde(rename = "rto-min-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub timeout_min: Option<Span>,
-    /// Maximum retransmission timeout, and the one before a round trip is measured; 1024 base round
-    /// trips if left out.
+    /// Maximum retransmission timeout, and the one before a round trip is measured; default: 1024
+    /// base round trips.
     #[serde(rename = "rto-max-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub timeout_max: Option<Span>,

@@ -86,21 +86,21 @@ impl Control {
     /// another path than the one before: nothing follows from it then.
     pub fn on_ack(
         &mut self,
-        of: AckTelemetry<'_>,
+        telemetry: AckTelemetry<'_>,
         cumulative: u32,
         next: u32,
         hpcc: &Hpcc,
     ) -> bool {
-        let last = self.last.replace((of.path, *of.records));
+        let last = self.last.replace((telemetry.path, *telemetry.records));
         let Some((path, last)) = last else {
             self.update_at = next;
             return true;
         };
-        let n_records = of.records.as_slice().len();
-        if path != of.path || last.as_slice().len() != n_records || n_records == 0 {
+        let n_records = telemetry.records.as_slice().len();
+        if path != telemetry.path || last.as_slice().len() != n_records || n_records == 0 {
             return false;
         }
-        self.measure(&last, of.records);
+        self.measure(&last, telemetry.records);
         let updates = cumulative > self.update_at;
         self.adjust(updates, hpcc);
         if updates {

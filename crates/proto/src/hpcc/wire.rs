@@ -28,7 +28,7 @@ headers! {
             /// Telemetry record of each of them.
             records as record: Records as "Record",
         },
-        /// Destination to source: what has arrived, and the telemetry of one packet.
+        /// Destination to source: acknowledges packets, and returns the telemetry of one.
         2 Ack (control "ack", D to S)
         "flow slot {tx_slot}, all below packet {cumulative} have arrived" {
             /// The flow's slot at the source.

@@ -23,15 +23,15 @@ pub struct HylineConfig {
     /// Maximum length of messages that are sent at once, without a request, in bytes.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
     pub short_flow_bytes: u64,
-    /// First window of messages that are not scheduled, in packets. If left out, 25 in 72 of a
+    /// First window of messages that are not scheduled, in packets. Default: 25 in 72 of a
     /// bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: Option<u32>,
-    /// Largest window of messages that are not scheduled, in packets. If left out, a
-    /// bandwidth-delay product and a packet. The study has 50 of 72.
+    /// Maximum window of messages that are not scheduled, in packets. Default: a bandwidth-delay
+    /// product and a packet. The study has 50 of 72.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: Option<u32>,
-    /// Packets that a flow with a grant has in flight at most; `window-max` if left out.
+    /// Packets that a flow with a grant has in flight at most; default: `window-max`.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_granted: Option<u32>,
     /// Priorities of data packets. With 2, scheduled messages have the lower one.
@@ -40,28 +40,28 @@ pub struct HylineConfig {
     /// Number of controllers: hosts use the second if the first is unresponsive.
     #[schemars(range(min = 1, max = 2))]
     pub controllers: u32,
-    /// Time that a controller takes for an order. If left out, 10 in 86 of a round trip, which is
-    /// 10 us in the paper's network (§V.C).
+    /// Time that a controller takes for an order. Default: 10 in 86 of a round trip, which is 10 us
+    /// in the paper's network (§V.C).
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; four round trips
-    /// and the controller's time if left out.
+    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// round trips and the controller's time.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub repeat_us: Option<u64>,
-    /// Time without any answer after which a host does without the controller, in microseconds; 16
-    /// times `repeat-us` if left out.
+    /// Time without any answer after which a host sends without the controller, in microseconds;
+    /// default: 16 times `repeat-us`.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
-    /// Time without a message after which the controller forgets a host, in microseconds; four
-    /// times `fallback-us` if left out.
+    /// Time without a message after which the controller forgets a host, in microseconds; default:
+    /// four times `fallback-us`.
     #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
-    /// Smallest retransmission timeout in microseconds; that of TCP if left out. The CAPTON paper's
+    /// Minimum retransmission timeout in microseconds; default: that of TCP. The CAPTON paper's
     /// study has 4000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Packet memory of a port in full packets. If left out, two bandwidth-delay products, at least
+    /// Packet memory of a port in full packets. Default: two bandwidth-delay products, at least
     /// 142.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub switch_queue_packets: Option<u32>,

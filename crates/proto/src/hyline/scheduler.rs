@@ -239,9 +239,9 @@ impl Schedule for PathScheduler {
         self.reschedule()
     }
 
-    fn correct(&mut self, id: FlowId, left: Bytes) -> &[Change<PathGrant>] {
+    fn correct(&mut self, id: FlowId, remaining: Bytes) -> &[Change<PathGrant>] {
         let Some(&slot) = self.slots.get(&id) else { return &[] };
-        self.flows[slot].remaining = RemainingSize::from_bytes(left);
+        self.flows[slot].remaining = RemainingSize::from_bytes(remaining);
         self.reschedule()
     }
 }

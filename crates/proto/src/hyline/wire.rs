@@ -13,14 +13,14 @@ use crate::tcp::wire::TcpHeader;
 headers! {
     /// Messages between hosts and controllers.
     pub enum SignalHeader {
-        /// Host to controller: a flow has so much to send.
-        16 Request (control "request", H to C) "flow {flow} to {dst}, {left} bytes left" {
+        /// Host to controller: reports the remaining bytes of a flow.
+        16 Request (control "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
             /// The flow's number, that of its message at the source.
             flow: u32 as "Flow, numbered by its source",
             /// The destination.
             dst: u32 as "Destination",
             /// Remaining bytes on the wire.
-            left: u64 as "Bytes left",
+            remaining: u64 as "Remaining bytes",
             /// The highest number of an order of this flow that the host has received.
             acked_order: u32 as "Latest order received",
         },
@@ -67,7 +67,7 @@ impl From<Control<PathGrant>> for SignalHeader {
     fn from(control: Control<PathGrant>) -> Self {
         match control {
             Control::Request(Request { number: flow, dst, remaining, acked_order }) => {
-                Self::Request { flow, dst: dst.get(), left: remaining.get(), acked_order }
+                Self::Request { flow, dst: dst.get(), remaining: remaining.get(), acked_order }
             }
             Control::Order { number: flow, order, grant: Some(PathGrant { rate, path }) } => {
                 Self::Grant { flow, order, rate: rate.as_bps(), path: path.unwrap_or(NO_PATH) }
@@ -81,8 +81,8 @@ impl From<Control<PathGrant>> for SignalHeader {
 impl From<SignalHeader> for Control<PathGrant> {
     fn from(header: SignalHeader) -> Self {
         match header {
-            SignalHeader::Request { flow: number, dst, left, acked_order } => {
-                let (dst, remaining) = (NodeId::new(dst), Bytes::new(left));
+            SignalHeader::Request { flow: number, dst, remaining, acked_order } => {
+                let (dst, remaining) = (NodeId::new(dst), Bytes::new(remaining));
                 Self::Request(Request { number, dst, remaining, acked_order })
             }
             SignalHeader::Grant { flow: number, order, rate, path } => {

@@ -40,11 +40,11 @@ macro_rules! parts_of_unit {
         pub(crate) mod $name {
             use serde::{Deserialize, Deserializer, Serializer};
 
-            pub(crate) fn serialize<S>(of: &$integer, to: S) -> Result<S::Ok, S::Error>
+            pub(crate) fn serialize<S>(value: &$integer, to: S) -> Result<S::Ok, S::Error>
             where
                 S: Serializer,
             {
-                to.serialize_f64(f64::from(*of) / $parts)
+                to.serialize_f64(f64::from(*value) / $parts)
             }
 
             pub(crate) fn deserialize<'de, D>(from: D) -> Result<$integer, D::Error>
@@ -58,11 +58,11 @@ macro_rules! parts_of_unit {
         pub(crate) mod $optional {
             use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-            pub(crate) fn serialize<S>(of: &Option<$integer>, to: S) -> Result<S::Ok, S::Error>
+            pub(crate) fn serialize<S>(value: &Option<$integer>, to: S) -> Result<S::Ok, S::Error>
             where
                 S: Serializer,
             {
-                of.map(|of| f64::from(of) / $parts).serialize(to)
+                value.map(|value| f64::from(value) / $parts).serialize(to)
             }
 
             pub(crate) fn deserialize<'de, D>(from: D) -> Result<Option<$integer>, D::Error>

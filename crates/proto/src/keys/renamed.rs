@@ -3,6 +3,8 @@
 /// A key that was renamed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RenamedKey {
+    /// The transports that had it; empty if all transports that have the present one did.
+    pub transports: &'static [&'static str],
     /// The former name.
     pub old: &'static str,
     /// The present name.
@@ -12,11 +14,20 @@ pub struct RenamedKey {
 }
 
 const fn renamed(old: &'static str, new: &'static str, parts: u32) -> RenamedKey {
-    RenamedKey { old, new, parts }
+    RenamedKey { transports: &[], old, new, parts }
 }
 
-/// All renamed keys. Former names are unique among all transports.
-pub const RENAMED_KEYS: [RenamedKey; 50] = [
+/// A key that only `transports` had with this meaning.
+const fn renamed_of(
+    transports: &'static [&'static str],
+    old: &'static str,
+    new: &'static str,
+) -> RenamedKey {
+    RenamedKey { transports, old, new, parts: 1 }
+}
+
+/// All renamed keys. A former name is unique among the transports that had it.
+pub const RENAMED_KEYS: [RenamedKey; 56] = [
     renamed("ack-every", "segments-per-ack", 1),
     renamed("alpha", "alpha-initial", 1),
     renamed("base-rtt-ns", "base-rtt-us", 1_000),
@@ -40,7 +51,7 @@ pub const RENAMED_KEYS: [RenamedKey; 50] = [
     renamed("order", "message-order", 1),
     renamed("pace-percent", "credit-rate", 100),
     renamed("phases", "phase-stages", 1),
-    renamed("ports", "switch-ports", 1),
+    renamed("ports", "fabric-model", 1),
     renamed("probe-rank", "probe-priority", 1),
     renamed("queue", "switch-queue-packets", 1),
     renamed("rack-quarters", "reordering-window-rtts", 4),
@@ -67,7 +78,21 @@ pub const RENAMED_KEYS: [RenamedKey; 50] = [
     renamed("timeout-min-us", "rto-min-us", 1),
     renamed("token-life-milli", "token-lifetime", 1_000),
     renamed("wake", "wake-event", 1),
+    renamed_of(&["dcpim"], "handshake", "notification"),
+    renamed_of(&["fastpass"], "model", "allocation-unit"),
+    renamed_of(&["pfabric"], "network", "fabric-model"),
+    renamed_of(&["ndp"], "switch-ports", "fabric-model"),
+    renamed_of(&["pfabric", "ndp"], "window", "window-initial"),
+    renamed_of(&["capton"], "window", "window-granted"),
 ];
+
+/// Returns the expected and the actual key, for the error of a former key whose values are
+/// `changed`.
+pub(super) fn former_name(old: &str, new: &str, changed: &str) -> (String, String) {
+    let expected =
+        format!("the present name `{new}`{changed} (`rampmeter migrate FILE` renames it)");
+    (expected, format!("the former name `{old}`"))
+}
 
 /// A key of a table of a plan or of a host's configuration that was renamed. Its unit and its
 /// values are the same.
@@ -96,17 +121,19 @@ pub fn table_and_key(path: &str) -> Option<(&str, &str)> {
 impl RenamedTableKey {
     /// Returns the expected and the actual key, for the error of a former key.
     pub fn expected_and_got(&self) -> (String, String) {
-        let expected = format!("the key `{}` (`rampmeter migrate FILE`)", self.new);
-        (expected, "a former name".to_owned())
+        former_name(self.old, self.new, "")
     }
 }
 
 /// All renamed keys of plans outside of `transport`.
-pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 12] = [
+pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 17] = [
     renamed_in("deadlines", "at-least-ideals", "ideal-factor-min"),
     renamed_in("fabric", "slot-bytes", "buffer-cell-bytes"),
+    renamed_in("fabric", "unscheduled", "unscheduled-collision"),
     renamed_in("measure", "finished-before-arrival", "completed-before-flow"),
     renamed_in("parts", "groups", "groups-file"),
+    renamed_in("parts", "periods", "period-distribution"),
+    renamed_in("parts", "times", "time-distribution"),
     renamed_in("pfc", "mode", "threshold"),
     renamed_in("run", "trace", "timeline"),
     renamed_in("run", "trace-events", "timeline-events"),
@@ -115,6 +142,8 @@ pub const RENAMED_PLAN_KEYS: [RenamedTableKey; 12] = [
     renamed_in("run", "trace-switches", "timeline-switches"),
     renamed_in("run", "trace-until-us", "timeline-until-us"),
     renamed_in("workload", "groups", "groups-file"),
+    renamed_in("workload", "periods", "period-distribution"),
+    renamed_in("workload", "times", "time-distribution"),
 ];
 
 /// All renamed keys of hosts' configurations. A former name is unique in its table.

@@ -4,7 +4,7 @@ use rampmeter_types::{FabricFacts, Span};
 use toml::{Table, Value};
 
 use super::info::{BadKey, KeyInfo, Keys, key_infos};
-use super::renamed::{RENAMED_KEYS, RenamedKey};
+use super::renamed::{RENAMED_KEYS, RenamedKey, former_name};
 
 /// A `transport` table: the keys that every transport has, and its own keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,8 +132,8 @@ fn check(given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
                     1 => String::new(),
                     parts => format!(", and its value divided by {parts}"),
                 };
-                let expected = format!("the key `{new}`{divided} (`rampmeter migrate FILE`)");
-                return Err(BadKey::new(key, expected, "a former name"));
+                let (expected, got) = former_name(key, new, &divided);
+                return Err(BadKey::new(key, expected, got));
             }
             let names = infos.iter().map(|info| info.name.as_str());
             let names: Vec<&str> = std::iter::once("preset").chain(names).collect();

@@ -33,7 +33,7 @@ pub enum PathPenalty {
 /// The ports that NDP needs of the fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SwitchPorts {
+pub enum FabricModel {
     /// Eight data packets are queued, and as many bytes of headers; ten headers are sent for one
     /// data packet. Headers that do not fit return to their sender (NDP, section 3).
     Paper,
@@ -43,7 +43,7 @@ pub enum SwitchPorts {
     Reference,
 }
 
-impl SwitchPorts {
+impl FabricModel {
     /// The memory of a port for data packets, and how it trims; `packet` is a full packet.
     pub(super) fn memory(self, packet: Bytes) -> (Bytes, Trim) {
         let paper = Trim::paper(packet);
@@ -64,10 +64,10 @@ impl SwitchPorts {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct NdpConfig {
-    /// Packets that a flow sends without a pull; one bandwidth-delay product if left out.
+    /// Packets that a flow sends without a pull; default: one bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub window: Option<u32>,
-    /// Bytes of its link that a receiver allows for each pull; a full packet if left out.
+    pub window_initial: Option<u32>,
+    /// Bytes of its link that a receiver allows for each pull; default: a full packet.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub pull_bytes: Option<u64>,
     /// Order in which flows are pulled.
@@ -75,9 +75,9 @@ pub struct NdpConfig {
     /// Reaction of senders to paths with many trimmed packets.
     pub path_penalty: PathPenalty,
     /// The ports that it needs of the fabric.
-    pub switch_ports: SwitchPorts,
+    pub fabric_model: FabricModel,
     /// Time after which a packet is retransmitted that was neither acknowledged nor refused;
-    /// doubled up to four times. If left out, a millisecond, at least 64 round trips.
+    /// doubled up to four times. Default: a millisecond, at least 64 round trips.
     #[serde(rename = "rto-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e7))]
     pub rto: Option<Span>,
@@ -126,11 +126,11 @@ impl NdpConfig {
     /// The paper's design (section 3), with packets of the length that the other transports use.
     pub fn paper() -> Self {
         Self {
-            window: None,
+            window_initial: None,
             pull_bytes: None,
             pull_order: PullOrder::Fair,
             path_penalty: PathPenalty::Outliers,
-            switch_ports: SwitchPorts::Paper,
+            fabric_model: FabricModel::Paper,
             rto: None,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
@@ -145,10 +145,10 @@ impl NdpConfig {
     /// Pulls are spaced by 1564 bytes at 99 % of the link's rate, which are 1580.
     pub fn reference() -> Self {
         Self {
-            window: Some(50),
+            window_initial: Some(50),
             pull_bytes: Some(1_580),
             path_penalty: PathPenalty::None,
-            switch_ports: SwitchPorts::Reference,
+            fabric_model: FabricModel::Reference,
             rto: Some(Span::from_us(50_000)),
             padding: Padding::Full,
             header: Bytes::new(104),
@@ -188,7 +188,7 @@ impl NdpConfig {
     /// Returns the number of packets that a flow between hosts of one rate sends without a pull.
     fn window(&self, facts: &FabricFacts) -> u32 {
         let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
-        self.window.unwrap_or_else(bdp)
+        self.window_initial.unwrap_or_else(bdp)
     }
 }
 

@@ -9,7 +9,7 @@
 //! * [`config`]: parameters, the `paper` and `reference` presets, derived values
 //! * [`wire`]: the packets
 //! * `sender`: first window, pulls, retransmissions (section 3)
-//! * `path`: permutations of paths, and paths that are left out (section 3)
+//! * `path`: permutations of paths, and paths that are excluded (section 3)
 //! * `receiver`: acknowledgements, and the pull queue with its pacer (section 3)
 //!
 //! Ports are the simulator's ([`Queueing::Trimming`](rampmeter_types::Queueing)).
@@ -86,7 +86,7 @@ impl RegisteredTransport for NdpTransport {
     /// Returns the ports with a data queue of eight packets and a header queue of as many bytes
     /// (section 3).
     fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
-        let (data, trim) = keys.switch_ports.memory(keys.payload + keys.header);
+        let (data, trim) = keys.fabric_model.memory(keys.payload + keys.header);
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(data)),
             overflow: Need::Prefer(Overflow::TailDrop),
@@ -100,7 +100,7 @@ impl RegisteredTransport for NdpTransport {
     /// Switches between real hosts do not trim packets, and NDP needs that.
     fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
         let Deployment::Network(network) = &site.deployment else {
-            let expected = "a transport that works without switches that trim, between hosts";
+            let expected = "a transport that needs no switches that trim, as between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         };
         let paths = network.paths.as_ref().map_or(1, |p| p.tor_uplinks * p.agg_uplinks);
@@ -127,7 +127,7 @@ impl RegisteredTransport for NdpTransport {
 
     fn describe(config: &Ndp) -> Vec<DerivedValue> {
         vec![
-            DerivedValue::packets("window", config.window),
+            DerivedValue::packets("window-initial", config.window),
             DerivedValue::time("pull-spacing", config.pull_interval),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::count("paths", config.paths.into()),

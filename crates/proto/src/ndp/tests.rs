@@ -80,7 +80,7 @@ mod sender {
 
     #[test]
     fn a_flow_sends_its_window_at_once_and_then_a_packet_for_each_pull() {
-        let ndp = ndp_of(NdpConfig { window: Some(4), ..NdpConfig::paper() });
+        let ndp = ndp_of(NdpConfig { window_initial: Some(4), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 10));
         let first = sent(&mut host, Time::ZERO);
@@ -96,7 +96,7 @@ mod sender {
 
     #[test]
     fn a_refused_packet_waits_for_a_pull_and_precedes_new_ones() {
-        let ndp = ndp_of(NdpConfig { window: Some(4), ..NdpConfig::paper() });
+        let ndp = ndp_of(NdpConfig { window_initial: Some(4), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 10));
         let first = sent(&mut host, Time::ZERO);
@@ -109,7 +109,7 @@ mod sender {
 
     #[test]
     fn a_returned_packet_is_sent_at_once_only_without_a_pending_pull() {
-        let ndp = ndp_of(NdpConfig { window: Some(3), ..NdpConfig::paper() });
+        let ndp = ndp_of(NdpConfig { window_initial: Some(3), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 3));
         let first = sent(&mut host, Time::ZERO);
@@ -133,7 +133,7 @@ mod sender {
 
     #[test]
     fn flows_of_a_host_are_served_round_robin() {
-        let ndp = ndp_of(NdpConfig { window: Some(3), ..NdpConfig::paper() });
+        let ndp = ndp_of(NdpConfig { window_initial: Some(3), ..NdpConfig::paper() });
         let mut host = host(0, &ndp);
         (0..3).for_each(|id| host.submit(Time::ZERO, message(id, 1 + id, 3)));
         let order: Vec<u32> =
@@ -143,7 +143,7 @@ mod sender {
 
     #[test]
     fn unanswered_packets_are_retransmitted_and_finally_abandoned() {
-        let config = NdpConfig { window: Some(3), attempts_max: 2, ..NdpConfig::paper() };
+        let config = NdpConfig { window_initial: Some(3), attempts_max: 2, ..NdpConfig::paper() };
         let ndp = ndp_of(config);
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 5));
@@ -165,7 +165,7 @@ mod sender {
 
     #[test]
     fn paths_are_permuted_packet_by_packet() {
-        let ndp = ndp_of(NdpConfig { window: Some(40), ..NdpConfig::reference() });
+        let ndp = ndp_of(NdpConfig { window_initial: Some(40), ..NdpConfig::reference() });
         assert_eq!(ndp.config.path_penalty, PathPenalty::None);
         let mut host = host(0, &ndp);
         host.submit(Time::ZERO, message(0, 1, 40));

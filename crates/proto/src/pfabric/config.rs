@@ -31,10 +31,10 @@ pub enum ProbePriority {
     Flow,
 }
 
-/// The network that pFabric needs.
+/// Ports, paths and interfaces that pFabric needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Network {
+pub enum FabricModel {
     /// Ports of two bandwidth-delay products, interfaces that pull packets (§5.1).
     Paper,
     /// The same ports, and interfaces that queue and drop like them, as in the pHost study.
@@ -47,13 +47,13 @@ pub enum Network {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PfabricConfig {
-    /// First window in packets; one bandwidth-delay product if left out.
+    /// First window in packets; default: one bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000))]
-    pub window: Option<u32>,
-    /// Largest window in packets; five quarters of the first if left out.
+    pub window_initial: Option<u32>,
+    /// Maximum window in packets; default: five quarters of the first.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub window_max: Option<u32>,
-    /// Retransmission timeout; three round trips if left out.
+    /// Retransmission timeout; default: three round trips.
     #[serde(rename = "rto-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub rto: Option<Span>,
@@ -69,7 +69,7 @@ pub struct PfabricConfig {
     /// The priority of its probes.
     pub probe_priority: ProbePriority,
     /// Ports, paths and interfaces that it needs; keys of the fabric have precedence.
-    pub network: Network,
+    pub fabric_model: FabricModel,
     /// Charged length of last packets.
     pub padding: Padding,
     /// Payload of a full packet.
@@ -106,14 +106,14 @@ impl PfabricConfig {
     /// of a round trip and of full buffers on the path.
     pub fn paper() -> Self {
         Self {
-            window: None,
+            window_initial: None,
             window_max: None,
             rto: None,
             duplicate_acks: None,
             starvation_timeouts: 5,
             starvation_reaction: TimeoutReaction::Probe,
             probe_priority: ProbePriority::First,
-            network: Network::Paper,
+            fabric_model: FabricModel::Paper,
             padding: Padding::Exact,
             payload: Bytes::new(1460),
             header: Bytes::new(40),
@@ -126,12 +126,12 @@ impl PfabricConfig {
     /// trips of 85.2 us.
     pub fn ns2() -> Self {
         Self {
-            window: Some(70),
+            window_initial: Some(70),
             window_max: Some(141),
             rto: Some(Span::from_ns(255_600)),
             duplicate_acks: Some(3),
             probe_priority: ProbePriority::Flow,
-            network: Network::Capton,
+            fabric_model: FabricModel::Capton,
             padding: Padding::Full,
             ..Self::paper()
         }
@@ -140,11 +140,11 @@ impl PfabricConfig {
     /// The behaviour of the pHost study's simulator at 10 Gbit/s.
     pub fn reference() -> Self {
         Self {
-            window: Some(12),
+            window_initial: Some(12),
             window_max: Some(15),
             rto: Some(Span::from_us(45)),
             starvation_reaction: TimeoutReaction::Persist,
-            network: Network::Phost,
+            fabric_model: FabricModel::Phost,
             padding: Padding::Full,
             attempts_max: 50_000,
             ..Self::paper()
@@ -159,7 +159,7 @@ pub struct Pfabric {
     pub config: PfabricConfig,
     /// First window in packets.
     pub window: u32,
-    /// Largest window in packets.
+    /// Maximum window in packets.
     pub window_max: u32,
     /// The rates of all hosts; `None` if none is slower.
     pub peers: Option<Peers>,
@@ -169,7 +169,7 @@ pub struct Pfabric {
     pub forget_timeout: Span,
     /// Unanswered attempts after which a message fails.
     pub attempt_limit: AttemptLimit,
-    /// Pause between probes for a message that the destination has no room for.
+    /// Pause between probes for a message for which the destination has no credit.
     pub paused_probe_interval: Span,
     /// Time between probes for two paused messages, if many are due.
     pub retransmit_gap: Span,
@@ -187,7 +187,7 @@ impl PfabricConfig {
             "window-max",
             window_max.into(),
             window.into()..=1_000_000,
-            "window to 1000000",
+            "window-initial to 1000000",
         )?;
         let rto = self.rto.unwrap_or(facts.data_rtt * 3);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
@@ -214,7 +214,7 @@ impl PfabricConfig {
     /// Returns the first and the largest window, in packets, between hosts of one rate.
     fn windows(&self, facts: &FabricFacts) -> Windows {
         let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
-        let window = self.window.unwrap_or_else(bdp);
+        let window = self.window_initial.unwrap_or_else(bdp);
         let max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 1_000_000));
         Windows { first: window, max }
     }

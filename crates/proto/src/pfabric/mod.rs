@@ -37,7 +37,7 @@ use crate::registered::{
     Deployment, DerivedValue, Peers, RegisteredTransport, Site, TransportRules,
 };
 use crate::toolkit::{CAPTON_PORT_PACKETS, Segmentation, transport, two_bdps};
-use config::Network;
+use config::FabricModel;
 
 transport! {
     /// The pFabric transport.
@@ -73,10 +73,10 @@ impl RegisteredTransport for PfabricTransport {
     /// both studies hand the whole window to the interface of a host, which drops like a port.
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
         let packet = keys.payload + keys.header;
-        let (buffer, interface, spray) = match keys.network {
-            Network::Paper => (two_bdps(packet, facts), Interface::Pull, Need::Any),
-            Network::Phost => (two_bdps(packet, facts), Interface::Queue, Need::Any),
-            Network::Capton => {
+        let (buffer, interface, spray) = match keys.fabric_model {
+            FabricModel::Paper => (two_bdps(packet, facts), Interface::Pull, Need::Any),
+            FabricModel::Phost => (two_bdps(packet, facts), Interface::Queue, Need::Any),
+            FabricModel::Capton => {
                 (packet * CAPTON_PORT_PACKETS, Interface::Queue, Need::Prefer(Spray::Ecmp))
             }
         };
@@ -108,7 +108,7 @@ impl RegisteredTransport for PfabricTransport {
 
     fn describe(config: &Pfabric) -> Vec<DerivedValue> {
         vec![
-            DerivedValue::packets("window", config.window),
+            DerivedValue::packets("window-initial", config.window),
             DerivedValue::packets("window-max", config.window_max),
             DerivedValue::time("timeout", config.rto),
             DerivedValue::time("forget", config.forget_timeout),

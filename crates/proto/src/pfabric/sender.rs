@@ -5,7 +5,7 @@
 //!
 //! The simple way sends everything at line rate and lets ports choose. Each packet carries the
 //! remaining packets of its flow as its rank. A port sends the earliest packet of the flow with the
-//! lowest rank, and drops the packet with the highest rank. If all flows did so for ever, packets
+//! lowest rank, and drops the packet with the highest rank. If all flows did so forever, packets
 //! of long flows would cross the network only to be dropped at the last hop.
 //!
 //! The present way is that with as little rate control as suffices. A window starts at one

@@ -74,7 +74,7 @@ mod sender {
 
     #[test]
     fn a_packet_overtaken_by_three_is_retransmitted_and_halves_the_window() {
-        let config = PfabricConfig { window: Some(8), ..PfabricConfig::ns2() };
+        let config = PfabricConfig { window_initial: Some(8), ..PfabricConfig::ns2() };
         let (mut host, _) = host_of(PfabricConfig { rto: None, ..config });
         assert_eq!(send_all(&mut host, Time::ZERO), (0..8).collect::<Vec<_>>());
         acknowledge(&mut host, Time::ZERO, 0, 0b110);

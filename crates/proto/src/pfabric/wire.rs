@@ -24,7 +24,7 @@ headers! {
             /// The flow's size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
-        /// Source to destination: what have you got? Sent instead of data by flows that starve
+        /// Source to destination: requests an acknowledgement. Sent instead of data by flows that starve
         /// (§4.3).
         2 Probe (control "probe", S to D)
         "flow {flow} of {size} bytes, {remaining} remaining" {
@@ -37,7 +37,7 @@ headers! {
             /// The flow's size in bytes.
             size: u64 [size at least 1],
         },
-        /// Destination to source: what has arrived.
+        /// Destination to source: acknowledges packets.
         3 Ack (control "ack", D to S)
         "flow slot {tx_slot}, all below packet {cumulative} have arrived" {
             /// The flow's slot at the source.
@@ -48,7 +48,7 @@ headers! {
             sack: u64 as with_hex "Arrived from the cumulative packet on",
         },
         /// Destination to source: flow control pauses or resumes the message. Not in the paper,
-        /// whose receivers have room for all.
+        /// whose receivers always have credit.
         4 Pause (control "pause", D to S)
         "paused {is_paused}" {
             /// True if flow control pauses the message.

@@ -108,28 +108,28 @@ pub enum WakeEvent {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PhostConfig {
-    /// Free tokens of a flow; one more than a bandwidth-delay product has if left out.
+    /// Free tokens of a flow; default: one more than a bandwidth-delay product has.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub free_tokens: Option<u32>,
     /// Flows that get free tokens.
     pub free_tokens_for: FreeTokens,
-    /// Lifetime of a token at its source, in times of a full packet. If left out, 1.5, and between
-    /// real hosts at least a control round trip.
+    /// Lifetime of a token at its source, in times of a full packet. Default: 1.5, and between real
+    /// hosts at least a control round trip.
     #[serde(rename = "token-lifetime", with = "crate::keys::optional_milli")]
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 10_000.0))]
     pub token_lifetime_milli: Option<u32>,
     /// Tokens of a flow that count towards its downgrading.
     pub downgrade_on: Downgrading,
     /// Most expired tokens of a flow that is not downgraded, or unanswered tokens at which it is;
-    /// as many as free tokens if left out.
+    /// default: as many as free tokens.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_threshold: Option<u32>,
     /// Time for which a flow stays downgraded, in full packet times after its last token or its
-    /// downgrading. If left out, three times as many as free tokens, and one.
+    /// downgrading. Default: three times as many as free tokens, and one.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub downgrade_packets: Option<u32>,
     /// Time from a flow's last token to the next request for its missing packets, in full packet
-    /// times. If left out, one more than free tokens.
+    /// times. Default: one more than free tokens.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub retransmit_packets: Option<u32>,
     /// Flow or tenant that both ends serve first.
@@ -138,7 +138,7 @@ pub struct PhostConfig {
     pub data_priority: DataPriority,
     /// Time for which a destination waits for packets of free tokens before it requests them.
     pub free_token_repair: FreeTokenRepair,
-    /// Expiry of free tokens at their source. If left out, never, and between real hosts by pace.
+    /// Expiry of free tokens at their source. Default: never, and between real hosts by pace.
     pub free_token_expiry: Option<FreeTokenExpiry>,
     /// Suppression of tokens by announced free tokens.
     pub token_suppression: TokenSuppression,

@@ -15,7 +15,7 @@
 //! authors' simulator counts unanswered tokens instead ([`Downgrading::Unanswered`]), also those
 //! whose data is in flight.
 //!
-//! Hazards: tokens whose data is only late must not count for ever. After a late answer the flow
+//! Hazards: tokens whose data is only late must not count forever. After a late answer the flow
 //! has the threshold's number of expired tokens, so the next one that expires downgrades it again.
 //! Tests: `a_flow_is_downgraded_when_more_tokens_than_the_threshold_have_expired` and
 //! `an_unresponsive_source_gets_one_token_per_timeout`. Waits end early only

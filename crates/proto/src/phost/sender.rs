@@ -67,17 +67,17 @@ impl Tokens {
 }
 
 fn make_rts(
-    of: &OutgoingFlow<Tokens>,
+    flow: &OutgoingFlow<Tokens>,
     now: Time,
     tx_slot: u32,
     is_retransmission: bool,
 ) -> PhostHeader {
-    let time_to_deadline = match of.state.deadline {
+    let time_to_deadline = match flow.state.deadline {
         Time::NEVER => Span::from_ps(u64::MAX),
         at => at.saturating_since(now),
     };
-    let tenant = of.state.tenant.get() as u16;
-    let (flow, size) = (of.flow, of.size);
+    let tenant = flow.state.tenant.get() as u16;
+    let (flow, size) = (flow.flow, flow.size);
     PhostHeader::Rts { flow, tx_slot, size, time_to_deadline, tenant, is_retransmission }
 }
 

@@ -87,7 +87,7 @@ mod tokens {
     }
 
     /// A damaged announcement enters a message under the number that another gets later. The other
-    /// is not answered as if it had been entered, or its sender would wait for ever.
+    /// is not answered as if it had been entered, or its sender would wait forever.
     #[test]
     fn an_announcement_under_the_number_of_another_message_is_not_answered() {
         let (mut host, _) = host();

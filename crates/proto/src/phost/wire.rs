@@ -61,17 +61,17 @@ headers! {
             /// The token's number.
             number: u32,
         },
-        /// Destination to source: the whole flow is here.
+        /// Destination to source: the whole flow has arrived.
         5 Ack (control "ack", D to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the source.
             tx_slot: u32,
         },
-        /// Destination to source: the flow is known and its missing packets will get tokens. The
+        /// Destination to source: the flow is registered, and its missing packets will get tokens. The
         /// answer to a repeated RTS.
-        6 RtsAck (control "RTS ack", D to S) "flow slot {tx_slot} is known" {
+        6 RtsAck (control "RTS ack", D to S) "flow slot {tx_slot} is registered" {
             /// The flow's slot at the source.
             tx_slot: u32,
-            /// True if the destination has no room for the message now.
+            /// True if the destination has no credit for the message.
             is_paused: bool as "Paused by the receiver",
         },
     }

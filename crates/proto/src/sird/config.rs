@@ -47,22 +47,22 @@ pub enum UnscheduledClass {
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SirdConfig {
     /// Bytes on the wire of all packets for which a receiver has given credit and that have not
-    /// arrived. If left out, 1.5 bandwidth-delay products.
+    /// arrived. Default: 1.5 bandwidth-delay products.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub credit_bytes: Option<u32>,
-    /// Most of these bytes that one sender may have; a bandwidth-delay product if left out.
+    /// Most of these bytes that one sender may have; default: a bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub sender_credit_bytes: Option<u32>,
-    /// Size up to which messages are sent without credit, all of them at once; a bandwidth-delay
-    /// product if left out.
+    /// Size up to which messages are sent without credit, all of them at once; default: a
+    /// bandwidth-delay product.
     #[schemars(range(min = 0, max = 1_000_000_000))]
     pub unscheduled_bytes: Option<u32>,
     /// Full packets for which a sender has credit, of all receivers, above which it marks its data;
-    /// half a bandwidth-delay product if left out.
+    /// default: half a bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub sender_mark_packets: Option<u32>,
-    /// Full packets in a queue from which switches mark data (ECN); one and a quarter
-    /// bandwidth-delay products if left out.
+    /// Full packets in a queue from which switches mark data (ECN); default: one and a quarter
+    /// bandwidth-delay products.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub ecn_packets: Option<u32>,
     /// Weight of the latest share of marked packets in its mean (g of DCTCP).
@@ -97,15 +97,15 @@ pub struct SirdConfig {
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long on the wire as others;
-    /// `payload-bytes` if left out.
+    /// Payload of a full unscheduled packet, which is as long on the wire as others; default:
+    /// `payload-bytes`.
     #[serde(rename = "unscheduled-payload-bytes")]
     #[schemars(range(min = 1, max = 9_000))]
     pub unscheduled_payload: Option<u32>,
-    /// Length of a CREDIT; the length of headers if left out.
+    /// Length of a CREDIT; default: the length of headers.
     #[schemars(range(min = 1, max = 1_500))]
     pub grant_bytes: Option<u32>,
-    /// Length of an acknowledgement; the length of headers if left out.
+    /// Length of an acknowledgement; default: the length of headers.
     #[schemars(range(min = 1, max = 1_500))]
     pub ack_bytes: Option<u32>,
     /// Unanswered repetitions after which a message is reported as failed.

@@ -28,7 +28,7 @@
 //!   (`credit_is_conserved_and_within_its_limits`). Each change of a message or a limit must be
 //!   followed by `place` or `rank`.
 //! * Credit of lost packets is taken back by a timeout
-//!   (`credit_of_lost_packets_is_taken_back_and_given_again`), or the bucket would shrink for ever.
+//!   (`credit_of_lost_packets_is_taken_back_and_given_again`), or the bucket would shrink forever.
 //! * A late timer must not slow the pace: a waiting CREDIT is due by the pace, not by the time of
 //!   its timer.
 

@@ -46,9 +46,9 @@ impl SirdHost {
         Announcement { src: packet.src, msg: packet.payload.msg, flow, tx_slot, packets }
     }
 
-    fn acknowledge(&mut self, of: &Announcement) {
-        let ack = SirdHeader::Ack { tx_slot: of.tx_slot };
-        self.out.send_sized(of.src, of.msg, ack, self.sird.ack_bytes());
+    fn acknowledge(&mut self, announcement: &Announcement) {
+        let ack = SirdHeader::Ack { tx_slot: announcement.tx_slot };
+        self.out.send_sized(announcement.src, announcement.msg, ack, self.sird.ack_bytes());
     }
 
     #[inline]
@@ -80,33 +80,33 @@ impl SirdHost {
         &mut self,
         now: Time,
         packet: &Packet<SirdHeader>,
-        of: &Announcement,
+        announcement: &Announcement,
         size: u64,
         seq: u32,
         csn: bool,
     ) -> Receipt {
-        if seq >= of.packets {
+        if seq >= announcement.packets {
             return Receipt::Ignored;
         }
-        match self.receiver.find(now, of, size, false, &self.sird) {
+        match self.receiver.find(now, announcement, size, false, &self.sird) {
             Ok((slot, _)) => self.on_data(now, packet, slot, seq, csn),
             Err(FlowStatus::Delivered) => {
-                self.acknowledge(of);
+                self.acknowledge(announcement);
                 Receipt::Duplicate
             }
             Err(_) => Receipt::Ignored,
         }
     }
 
-    fn on_request(&mut self, now: Time, of: &Announcement, size: u64) {
-        match self.receiver.find(now, of, size, true, &self.sird) {
+    fn on_request(&mut self, now: Time, announcement: &Announcement, size: u64) {
+        match self.receiver.find(now, announcement, size, true, &self.sird) {
             Ok((_, true)) => self.grant(now),
             Ok((slot, false)) => {
                 self.receiver.flows[slot].last_packet_at = now;
-                let known = SirdHeader::Known { tx_slot: of.tx_slot, rx_slot: slot };
-                self.out.send(of.src, of.msg, known);
+                let known = SirdHeader::Known { tx_slot: announcement.tx_slot, rx_slot: slot };
+                self.out.send(announcement.src, announcement.msg, known);
             }
-            Err(FlowStatus::Delivered) => self.acknowledge(of),
+            Err(FlowStatus::Delivered) => self.acknowledge(announcement),
             Err(_) => {}
         }
     }
@@ -165,7 +165,7 @@ impl Protocol for SirdHost {
                 self.receiver.on_busy(now, rx_slot, packet);
             }
             SirdHeader::Ack { tx_slot } => sender.complete(tx_slot, msg, out),
-            SirdHeader::Known { tx_slot, .. } => sender.on_known(now, tx_slot, msg, sird),
+            SirdHeader::Known { tx_slot, .. } => sender.on_request_acked(now, tx_slot, msg, sird),
         }
         Receipt::Control
     }

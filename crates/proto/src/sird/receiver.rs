@@ -55,17 +55,18 @@ impl Receiver {
     pub(super) fn find(
         &mut self,
         now: Time,
-        of: &Announcement,
+        announcement: &Announcement,
         size: u64,
         is_requested: bool,
         sird: &Sird,
     ) -> Result<(u32, bool), FlowStatus> {
-        match self.flows.find(of) {
+        match self.flows.find(announcement) {
             FlowStatus::Arriving(slot) => Ok((slot, false)),
             FlowStatus::New => {
                 // A long message arrives by credit alone.
-                let needs_credit = is_requested || !sird.is_unscheduled_from(of.src, size);
-                let slot = self.insert(now, of, size, needs_credit, sird);
+                let needs_credit =
+                    is_requested || !sird.is_unscheduled_from(announcement.src, size);
+                let slot = self.insert(now, announcement, size, needs_credit, sird);
                 slot.map(|slot| (slot, true)).ok_or(FlowStatus::Abandoned)
             }
             found @ (FlowStatus::Delivered | FlowStatus::Abandoned) => Err(found),
@@ -75,7 +76,7 @@ impl Receiver {
     fn insert(
         &mut self,
         now: Time,
-        of: &Announcement,
+        announcement: &Announcement,
         size: u64,
         needs_credit: bool,
         sird: &Sird,
@@ -83,19 +84,23 @@ impl Receiver {
         let unscheduled = if needs_credit { 0 } else { sird.wire_bytes(size) };
         let state = MessageProgress {
             size,
-            next: if needs_credit { 0 } else { of.packets },
+            next: if needs_credit { 0 } else { announcement.packets },
             outstanding: unscheduled,
             age: self.next_age,
             source: 0,
             first_at: now,
             retry: RetryTimer::default(),
         };
-        let slot = self.flows.insert(now, *of, state)?;
+        let slot = self.flows.insert(now, *announcement, state)?;
         self.next_age += 1;
-        let source = self.bucket.source(of.src, sird);
+        let source = self.bucket.source(announcement.src, sird);
         let flow = &mut self.flows[slot];
         flow.state.source = source;
-        flow.state.retry.start(of.at(slot), now + sird.timeout_of(of.src), &mut self.timers);
+        flow.state.retry.start(
+            announcement.at(slot),
+            now + sird.timeout_of(announcement.src),
+            &mut self.timers,
+        );
         self.bucket.charge(source, unscheduled);
         self.bucket.update(slot, flow, sird);
         Some(slot)

@@ -235,7 +235,7 @@ impl Sender {
     }
 
     /// Records that the receiver has the message.
-    pub(super) fn on_known(&mut self, now: Time, slot: u32, msg: MsgId, sird: &Sird) {
+    pub(super) fn on_request_acked(&mut self, now: Time, slot: u32, msg: MsgId, sird: &Sird) {
         self.flows.on_response_from(slot, msg, |peer| now + sird.timeout_of(peer));
     }
 
@@ -364,8 +364,8 @@ impl Sender {
     }
 }
 
-fn make_request(of: &TxFlow, tx_slot: u32) -> SirdHeader {
-    SirdHeader::Request { flow: of.flow, tx_slot, size: of.size }
+fn make_request(flow: &TxFlow, tx_slot: u32) -> SirdHeader {
+    SirdHeader::Request { flow: flow.flow, tx_slot, size: flow.size }
 }
 
 /// Returns the next packet of a message that has credit.

@@ -57,13 +57,13 @@ headers! {
             /// The message's slot at the receiver.
             rx_slot: u32,
         },
-        /// Receiver to sender: the whole message is here.
+        /// Receiver to sender: the whole message has arrived.
         6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
         },
-        /// Receiver to sender: the message is known. The answer to a request that is repeated.
-        7 Known (control "KNOWN", R to S) "message slot {tx_slot} is known" {
+        /// Receiver to sender: the message is registered. The answer to a request that is repeated.
+        7 Known (control "KNOWN", R to S) "message slot {tx_slot} is registered" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Slot at the receiver.

@@ -83,7 +83,7 @@ pub struct TcpConfig {
     /// First window in segments.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_initial: u32,
-    /// Largest window in segments.
+    /// Maximum window in segments.
     #[schemars(range(min = 1, max = 100_000))]
     pub window_max: u32,
     /// Event that ends slow start before the first loss; Cubic only.
@@ -115,16 +115,15 @@ pub struct TcpConfig {
     pub probe_slack_us: u64,
     /// Time for which a sender waits for an acknowledgement.
     pub rto_mode: Timeout,
-    /// Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most, if left
-    /// out.
+    /// Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms at most.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Largest retransmission timeout in microseconds, a round trip or more; 256 times the smallest
-    /// or a round trip, whichever is longer, one minute at most, if left out.
+    /// Maximum retransmission timeout in microseconds, a round trip or more; default: 256 times the
+    /// smallest or a round trip, whichever is longer, one minute at most.
     #[schemars(range(min = 1, max = 120_000_000))]
     pub rto_max_us: Option<u64>,
-    /// Retransmission timeout before there is a sample, in microseconds; 64 round trips, 1 s at
-    /// most, if left out.
+    /// Retransmission timeout before there is a sample, in microseconds; default: 64 round trips, 1
+    /// s at most.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_initial_us: Option<u64>,
     /// True if the window returns to the first one when a connection was idle for longer than the
@@ -140,8 +139,8 @@ pub struct TcpConfig {
     pub ecn: bool,
     /// True if handshakes and acknowledgements may be marked too.
     pub ecn_control: bool,
-    /// Queue length in full packets above which ports mark. If left out, 0.78 bandwidth-delay
-    /// products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
+    /// Queue length in full packets above which ports mark. Default: 0.78 bandwidth-delay products,
+    /// which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4, §4).
     #[schemars(range(min = 0, max = 100_000))]
     pub ecn_packets: Option<u32>,
     /// DCTCP's weight of a new measurement.
@@ -153,11 +152,11 @@ pub struct TcpConfig {
     /// True if packets are paced evenly over a round trip: twice the window a round trip in slow
     /// start, 1.2 times the window afterwards.
     pub pacing: bool,
-    /// Receive window in bytes; two bandwidth-delay products, 16 MiB at least, if left out.
+    /// Receive window in bytes; default: two bandwidth-delay products, 16 MiB at least.
     #[schemars(range(min = 1_000, max = 2_000_000_000))]
     pub receive_buffer_bytes: Option<u64>,
-    /// Packet memory of a port in full packets; five bandwidth-delay products, 64 packets at least,
-    /// if left out.
+    /// Packet memory of a port in full packets; default: five bandwidth-delay products, 64 packets
+    /// at least.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub switch_queue_packets: Option<u32>,
     /// True if `switch-queue-packets` and `ecn-packets` count packets of any length, as in ns-3's
@@ -188,7 +187,7 @@ const RTO_ROUND_TRIPS: u64 = 64;
 const RTO_MIN_LIMIT: Span = Span::from_us(200_000);
 /// Upper limit of the derived timeout before there is a sample (RFC 6298 §2).
 const RTO_INITIAL_LIMIT: Span = Span::from_us(1_000_000);
-/// Largest timeout over the smallest or a round trip, and its upper limit (RFC 6298 §2.5).
+/// Maximum timeout over the minimum or a round trip, and its upper limit (RFC 6298 §2.5).
 pub(crate) const RTO_DOUBLED: u64 = 256;
 const RTO_MAX_LIMIT: Span = Span::from_us(60_000_000);
 
@@ -427,11 +426,11 @@ pub struct Tcp {
     pub by_peer: Option<PeerStarts>,
     /// Unloaded round trip with full packets.
     pub base_rtt: Span,
-    /// Smallest retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
     /// Retransmission timeout before there is a sample of the round trip.
     pub rto_initial: Span,
-    /// Largest retransmission timeout.
+    /// Maximum retransmission timeout.
     pub rto_max: Span,
     /// Time after which a receiver forgets a connection whose sender is unresponsive.
     pub forget_timeout: Span,

@@ -134,7 +134,7 @@ impl Rack {
         is_urgent: bool,
         smoothed: Option<Span>,
     ) -> bool {
-        let patience = self.rtt + self.window(is_urgent, smoothed);
+        let time_to_loss = self.rtt + self.window(is_urgent, smoothed);
         let latest = self.latest;
         let mut due = Time::NEVER;
         let has_lost = board.mark_lost_if(|segment| {
@@ -142,7 +142,7 @@ impl Rack {
                 // Segments that were sent once are in the order of time.
                 return if segment.sends == 1 { None } else { Some(false) };
             }
-            let lost_at = segment.sent_at.saturating_add(patience);
+            let lost_at = segment.sent_at.saturating_add(time_to_loss);
             if lost_at > now {
                 due = due.min(lost_at);
             }

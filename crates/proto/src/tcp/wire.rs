@@ -62,7 +62,7 @@ headers! {
             /// The sequence number of the FIN.
             seq: u32,
         },
-        /// Receiver to sender: what has arrived.
+        /// Receiver to sender: acknowledges bytes.
         5 Ack (control "ack", R to S)
         "connection {conn}, all below {ack} has arrived, window {window}" {
             /// The connection.
@@ -83,7 +83,7 @@ headers! {
             conn: u32,
         },
         /// Receiver to sender: there is no such connection.
-        7 Refused (control "refused", R to S) "connection {conn} is not known" {
+        7 Refused (control "refused", R to S) "connection {conn} does not exist" {
             /// The connection.
             conn: u32,
         },

@@ -33,27 +33,31 @@ impl AckReceiver {
     pub fn on_packet<H>(
         &mut self,
         now: Time,
-        of: Announcement,
+        announcement: Announcement,
         seq: Option<u32>,
         forget: Span,
         out: &mut Output<H>,
         ack: impl Fn(&AckContent<'_>) -> H,
     ) -> Receipt {
-        if seq.is_some_and(|seq| seq >= of.packets) {
+        if seq.is_some_and(|seq| seq >= announcement.packets) {
             return Receipt::Ignored;
         }
         self.flows.sweep(now, forget, out);
-        let slot = match self.flows.find(&of) {
+        let slot = match self.flows.find(&announcement) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.insert(now, of, ()) {
+            FlowStatus::New => match self.flows.insert(now, announcement, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
             FlowStatus::Abandoned => return Receipt::Ignored,
             FlowStatus::Delivered => {
-                let all =
-                    AckContent { cumulative: of.packets, received: None, seq, is_paused: false };
-                out.send(of.src, of.msg, ack(&all));
+                let all = AckContent {
+                    cumulative: announcement.packets,
+                    received: None,
+                    seq,
+                    is_paused: false,
+                };
+                out.send(announcement.src, announcement.msg, ack(&all));
                 return if seq.is_some() { Receipt::Duplicate } else { Receipt::Control };
             }
         };
@@ -71,7 +75,11 @@ impl AckReceiver {
         let cumulative = flow.received.first_missing();
         let is_complete = cumulative == flow.announcement.packets;
         let (received, is_paused) = (Some(&flow.received), flow.is_paused);
-        out.send(of.src, of.msg, ack(&AckContent { cumulative, received, seq, is_paused }));
+        out.send(
+            announcement.src,
+            announcement.msg,
+            ack(&AckContent { cumulative, received, seq, is_paused }),
+        );
         if is_complete {
             self.flows.deliver(slot, out);
         }

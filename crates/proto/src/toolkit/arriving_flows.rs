@@ -145,9 +145,9 @@ impl<T> ArrivingFlows<T> {
     }
 
     /// Returns the state of a flow, which each of its packets describes alike.
-    pub fn find(&mut self, of: &Announcement) -> FlowStatus {
-        match self.find_number(of.src, of.flow) {
-            FlowStatus::Arriving(slot) if self.flows[slot].announcement != *of => {
+    pub fn find(&mut self, announcement: &Announcement) -> FlowStatus {
+        match self.find_number(announcement.src, announcement.flow) {
+            FlowStatus::Arriving(slot) if self.flows[slot].announcement != *announcement => {
                 FlowStatus::Abandoned
             }
             found => found,
@@ -212,10 +212,10 @@ impl<T> ArrivingFlows<T> {
 
     /// Counts a new flow as ended without entering it. Returns false if [`Self::insert`] would
     /// insert nothing.
-    pub fn refuse(&mut self, of: Announcement) -> bool {
-        let is_counted = self.cold.numbers.insert(of.src, of.flow);
+    pub fn refuse(&mut self, announcement: Announcement) -> bool {
+        let is_counted = self.cold.numbers.insert(announcement.src, announcement.flow);
         if is_counted {
-            self.cold.numbers.complete(of.src);
+            self.cold.numbers.complete(announcement.src);
         }
         is_counted
     }

@@ -1,4 +1,4 @@
-//! Messages that a driver holds back because it has no room for them.
+//! Messages that a driver holds back because it has no credit for them.
 
 use rampmeter_types::collections::IdMap;
 use rampmeter_types::{MsgId, NodeId};

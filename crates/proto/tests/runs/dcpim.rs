@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rampmeter_proto::dcpim::config::Handshake;
+use rampmeter_proto::dcpim::config::Notification;
 use rampmeter_proto::dcpim::{DcpimConfig, DcpimTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::bodies::assert_all_finish_with_loss;
@@ -38,7 +38,8 @@ mod alone {
                 let delivered = records[0].delivered.unwrap() - records[0].arrival;
                 // The paper's finish takes another spine than the last packet. It arrives there
                 // first, and precedes the packet on the last link.
-                let overtakes = config.handshake == Handshake::Explicit && dst == 22 && packets > 1;
+                let overtakes =
+                    config.notification == Notification::Explicit && dst == 22 && packets > 1;
                 let control = if overtakes { 6_400 } else { 3_200 };
                 assert_eq!(delivered.as_ps(), delivered_ns * 1_000 + control);
             }

@@ -114,7 +114,7 @@ fn settings(config: &Capton) -> Settings {
     Settings {
         threshold: config.settings.threshold.get(),
         unsent: config.settings.tcp.start.granted.clamp(UNSENT_MIN, 1 << 20),
-        patience_ns: patience.as_ps() / 1_000,
+        timeout_ns: patience.as_ps() / 1_000,
     }
 }
 

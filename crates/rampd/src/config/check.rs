@@ -210,7 +210,7 @@ impl Check<'_> {
         self.micros("node.coalesce-us", us, 0.0)
     }
 
-    /// Returns the path of the status socket, if there is one; next to `socket` if left out.
+    /// Returns the path of the status socket, if there is one; default: next to `socket`.
     fn status(
         &self,
         node: &NodeTable,
@@ -234,7 +234,7 @@ impl Check<'_> {
     ) -> Result<Option<Keys>, ConfigError> {
         let public_key = |idx: usize| format!("peer[{idx}].public-key");
         if security == SecurityKey::None {
-            let unused = "network.security = \"encrypted\" with it";
+            let unused = "network.security = \"encrypted\" in the file";
             if let Some(file) = &node.private_key {
                 return Err(self.bad("node.private-key", unused, file.display()));
             }
@@ -309,7 +309,7 @@ impl Check<'_> {
         match (node.datapath, &node.interface) {
             (DatapathKey::Udp, None) => Ok(None),
             (DatapathKey::Udp, Some(name)) => {
-                Err(self.bad("node.interface", "datapath = \"xdp\" with it", name))
+                Err(self.bad("node.interface", "node.datapath = \"xdp\" in the file", name))
             }
             (DatapathKey::Xdp, None) => {
                 Err(self.bad("node.interface", "the interface that leads to all peers", "none"))

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Timeout of all operations.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A host, its peer and their controller.
 pub(crate) struct Host {
@@ -125,7 +125,7 @@ impl Host {
     }
 
     fn wait_for(&self, name: &str, what: &str) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         while !self.log(name).contains(what) {
             assert!(Instant::now() < until, "{name}: no {what} in {}", self.log(name));
             thread::sleep(Duration::from_millis(10));
@@ -191,7 +191,7 @@ fn kill(daemon: Option<Child>) {
 
 /// Returns the output of a program that must succeed soon.
 pub(crate) fn finish(mut program: Child) -> Output {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     while program.try_wait().unwrap().is_none() {
         if Instant::now() > until {
             program.kill().unwrap();
@@ -228,7 +228,7 @@ impl Receiver {
         let listener = self.listener.try_clone().unwrap();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
             let (mut all, mut chunk) = (Vec::new(), vec![0; 1 << 16]);
             loop {
                 match stream.read(&mut chunk).unwrap() {

@@ -48,7 +48,7 @@ pub enum SubmitError {
         depth: u32,
     },
     /// The send arena has no memory for it until earlier messages have completed or failed.
-    #[error("the send arena has no room for {size} bytes at present")]
+    #[error("the send arena has less than {size} bytes of free memory")]
     NoRoom {
         /// Bytes of the message.
         size: usize,
@@ -69,5 +69,5 @@ pub enum SubmitError {
 /// The node has died, or has disconnected the application. All messages in flight have been
 /// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the node is gone")]
+#[error("the node has ended, or has disconnected this application")]
 pub struct NodeGone;

@@ -24,7 +24,7 @@ use crate::app::{Applications, Failure, Outcome};
 /// runs another transport: several retransmission timeouts.
 const STALL: Span = Span::from_us(2_000_000);
 /// Interval at which messages to such peers are checked.
-const EVERY: Span = Span::from_us(250_000);
+const CHECK_INTERVAL: Span = Span::from_us(250_000);
 
 impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Records that a peer runs another transport.
@@ -36,7 +36,7 @@ impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Begins to watch messages to a peer if its settings require it.
     pub(super) fn watch(&mut self, now: Time, peer: NodeId) {
         if self.peers.is_incompatible(peer) {
-            self.mismatch_at = self.mismatch_at.min(now + EVERY);
+            self.mismatch_at = self.mismatch_at.min(now + CHECK_INTERVAL);
         }
     }
 
@@ -61,6 +61,6 @@ impl<E: Endpoint, A: Applications> NodeState<E, A> {
             self.end_submission(msg, Outcome::Failed(Failure::Mismatch));
         }
         let is_watching = self.peers.are_any_incompatible();
-        self.mismatch_at = if is_watching { now + EVERY } else { Time::NEVER };
+        self.mismatch_at = if is_watching { now + CHECK_INTERVAL } else { Time::NEVER };
     }
 }

@@ -21,7 +21,7 @@ use crate::peer::HelloOutcome;
 use rampmeter_types::envelope::{DatagramKind, Envelope, Fragment, Incarnation, for_each_bundled};
 
 /// Interval at which a node checks if applications have memory for deferred messages.
-const ROOM_EVERY: Span = Span::from_us(100);
+const CREDIT_NOTE_INTERVAL: Span = Span::from_us(100);
 
 impl<E: Endpoint, A: Applications> NodeState<E, A> {
     /// Handles a datagram: a packet of the endpoint, or a note of another node.
@@ -322,7 +322,7 @@ impl<E: Endpoint, A: Applications> NodeState<E, A> {
                 break;
             }
         }
-        now.saturating_add(ROOM_EVERY)
+        now.saturating_add(CREDIT_NOTE_INTERVAL)
     }
 
     /// Fails a message that its receiver has refused: no application receives it, it is too long,

@@ -19,7 +19,7 @@ const PEERS: u32 = 16;
 const LIMIT: Span = Span::from_us(60_000_000);
 /// Simulated processing time of a node per datagram, in the shapes `third` and `two`.
 const PER_DATAGRAM: Span = Span::from_us(2);
-const PATIENCE: Span = Span::from_us(10_000_000);
+const TEST_TIMEOUT: Span = Span::from_us(10_000_000);
 
 /// Senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ impl Testbed {
             control_rtt,
             // As between real hosts by default, if nodes are slow or their programs end.
             abort_timeout_min: match shape {
-                TrafficPattern::Slow | TrafficPattern::Long => PATIENCE,
+                TrafficPattern::Slow | TrafficPattern::Long => TEST_TIMEOUT,
                 _ => Span::ZERO,
             },
         };

@@ -53,17 +53,17 @@ pub(crate) fn packet_event(time: Time, kind: u64, number: u32, handle: Handle) -
 
 /// Returns the kind of an event, the number of its port or end, and its packet.
 #[inline]
-pub(crate) fn parts(what: u64) -> (u64, u32, Handle) {
-    let kind = what >> KIND_SHIFT << KIND_SHIFT;
-    let number = (what ^ kind) >> HANDLE_BITS;
-    (kind, number as u32, (what % HANDLES_END as u64) as Handle)
+pub(crate) fn decode(code: u64) -> (u64, u32, Handle) {
+    let kind = code >> KIND_SHIFT << KIND_SHIFT;
+    let number = (code ^ kind) >> HANDLE_BITS;
+    (kind, number as u32, (code % HANDLES_END as u64) as Handle)
 }
 
 /// Returns the rank of an event among those of the same time. Events of one kind and one port have
-/// equal ranks. Bits of `what` above [`EventKey::CODE_BITS`] keep their places above all others.
+/// equal ranks. Bits of `code` above [`EventKey::CODE_BITS`] keep their places above all others.
 #[inline]
-pub(crate) fn rank(what: u64) -> u64 {
-    what >> HANDLE_BITS
+pub(crate) fn rank(code: u64) -> u64 {
+    code >> HANDLE_BITS
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
     fn event_keys_hold_the_largest_port_and_packet_number() {
         let (number, handle) = (PORTS_END as u32 - 1, HANDLES_END as u32 - 1);
         let key = packet_event(Time::ZERO, READY, number, handle);
-        assert_eq!(parts(key.code), (READY, number, handle));
+        assert_eq!(decode(key.code), (READY, number, handle));
         assert!(key.code < 1 << EventKey::CODE_BITS);
     }
 }

@@ -85,9 +85,9 @@ pub struct Violation {
     /// Kind of the collision.
     pub kind: CollisionKind,
     /// The packet that was dropped.
-    pub newcomer: CollidingPacket,
+    pub arriving_packet: CollidingPacket,
     /// The packet on the link.
-    pub occupant: CollidingPacket,
+    pub transmitted_packet: CollidingPacket,
 }
 
 /// The collisions of a fabric.
@@ -95,7 +95,7 @@ pub struct Violation {
 pub struct Collisions {
     /// Number of collisions by [`CollisionKind`].
     pub kinds: [u64; CollisionKind::COUNT],
-    /// The first of those in which neither packet made way.
+    /// The first of those in which neither packet was preempted.
     pub violations: Vec<Violation>,
 }
 
@@ -129,7 +129,7 @@ struct PacketState {
 #[derive(Clone, Debug)]
 pub(super) struct Occupancy {
     pub(super) is_on: bool,
-    /// Last occupants by port.
+    /// Last packets by port.
     last: Vec<Occupant>,
     /// States of packets by handle.
     fates: Vec<PacketState>,
@@ -185,7 +185,9 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let bytes = u64::from(self.pool.get(handle).wire_bytes);
         match self.config.switching {
             Switching::CutThrough { header } => {
-                is_end || self.config.unscheduled == PacketFate::Vanish || bytes < header.get()
+                is_end
+                    || self.config.unscheduled_collision == PacketFate::Vanish
+                    || bytes < header.get()
             }
             // The whole packet is received before it is forwarded, and the damage is detected.
             Switching::StoreAndForward | Switching::Shaped { .. } => true,
@@ -195,22 +197,26 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// A packet finds its port busy, and cannot wait.
     #[cold]
     pub(super) fn collide(&mut self, port: u32, handle: Handle, now: Time, wheel: &mut Wheel) {
-        let newcomer = CollidingPacket::new(self.pool.get(handle));
-        let occupant = self.occupancy.last[port as usize].packet;
-        let kind = CollisionKind::new(newcomer, occupant);
+        let arriving_packet = CollidingPacket::new(self.pool.get(handle));
+        let transmitted_packet = self.occupancy.last[port as usize].packet;
+        let kind = CollisionKind::new(arriving_packet, transmitted_packet);
         // Only switches cut off. An end does not begin a packet that it cannot finish.
         let is_switch = port >= self.n_interfaces;
-        let makes_way = is_switch && occupant.is_unscheduled && !newcomer.is_unscheduled;
+        let is_preempted =
+            is_switch && transmitted_packet.is_unscheduled && !arriving_packet.is_unscheduled;
         let (from, to) = (self.port(port).from, self.port(port).to);
         let collisions = self.stats.collisions.get_or_insert_default();
         collisions.kinds[kind as usize] += 1;
-        if makes_way {
+        if is_preempted {
             self.cut_off(port, now);
             self.start_tx(port, handle, now, wheel);
             return;
         }
-        if !newcomer.is_unscheduled && collisions.violations.len() < Collisions::VIOLATIONS_MAX {
-            let violation = Violation { at: now, from, to, kind, newcomer, occupant };
+        if !arriving_packet.is_unscheduled
+            && collisions.violations.len() < Collisions::VIOLATIONS_MAX
+        {
+            let violation =
+                Violation { at: now, from, to, kind, arriving_packet, transmitted_packet };
             collisions.violations.push(violation);
         }
         self.discard(port, handle, DropReason::Collision);
@@ -236,7 +242,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         *bytes = stump;
         let mut last = port;
         while let Some(next) = self.port_ahead(last, handle, generation, now) {
-            match self.config.unscheduled {
+            match self.config.unscheduled_collision {
                 PacketFate::CutOff => self.shorten(next, stump),
                 PacketFate::Vanish => {
                     self.shorten(next, self.sent_by(next, now));
@@ -269,13 +275,13 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Shortens the packet on a port's link to `bytes`: frees the link earlier, and corrects the
     /// port's count of bytes.
     fn shorten(&mut self, number: u32, bytes: u16) {
-        let occupant = &mut self.occupancy.last[number as usize];
-        if bytes >= occupant.bytes {
+        let transmitted_packet = &mut self.occupancy.last[number as usize];
+        if bytes >= transmitted_packet.bytes {
             return;
         }
         let port = &mut self.ports[number as usize];
-        port.tx_bytes -= u64::from(occupant.bytes - bytes);
-        port.busy_until = occupant.from + port.tx_time(bytes, &self.rates, number);
-        occupant.bytes = bytes;
+        port.tx_bytes -= u64::from(transmitted_packet.bytes - bytes);
+        port.busy_until = transmitted_packet.from + port.tx_time(bytes, &self.rates, number);
+        transmitted_packet.bytes = bytes;
     }
 }

@@ -65,7 +65,7 @@ pub struct FabricConfig {
     pub switching: Switching,
     /// Treatment of packets without a schedule that are cut off for others, if packets may not
     /// wait.
-    pub unscheduled: PacketFate,
+    pub unscheduled_collision: PacketFate,
     /// Place of the packet queue in hosts.
     pub interface: Interface,
     /// Packets of the highest priority up to this length get their departure time when they reach a
@@ -116,7 +116,7 @@ impl Default for FabricConfig {
             scheduling: Scheduling::Fifo,
             spray: Spray::SourceRoundRobin,
             switching: Switching::StoreAndForward,
-            unscheduled: PacketFate::default(),
+            unscheduled_collision: PacketFate::default(),
             interface: Interface::Pull,
             express_max: 64,
             mark_above: None,

@@ -248,12 +248,12 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
 }
 
 impl Queues {
-    /// Calls `of` with each packet and its list, in their order.
-    fn for_each_list<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(usize, Handle)) {
+    /// Calls `visit` with each packet and its list, in their order.
+    fn for_each_list<H: Copy>(&self, pool: &PacketPool<H>, mut visit: impl FnMut(usize, Handle)) {
         for (class, head) in self.head.into_iter().enumerate() {
             let mut at = head;
             while at != NIL {
-                of(class, at);
+                visit(class, at);
                 at = pool.next(at);
             }
         }

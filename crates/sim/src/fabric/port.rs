@@ -236,12 +236,12 @@ impl Queues {
         port.queued -= port.memory_of(pool.get(handle).wire_bytes);
     }
 
-    /// Calls `of` with each packet.
-    pub(crate) fn for_each<H: Copy>(&self, pool: &PacketPool<H>, mut of: impl FnMut(Handle)) {
+    /// Calls `visit` with each packet.
+    pub(crate) fn for_each<H: Copy>(&self, pool: &PacketPool<H>, mut visit: impl FnMut(Handle)) {
         for head in self.head {
             let mut at = head;
             while at != NIL {
-                of(at);
+                visit(at);
                 at = pool.next(at);
             }
         }

@@ -107,25 +107,25 @@ impl Ledger {
     }
 
     /// Adds the totals of a partition's ledger, and resets them.
-    pub(crate) fn add_totals(&mut self, of: &mut Self) {
-        let from = std::mem::take(&mut of.counters);
+    pub(crate) fn add_totals(&mut self, other: &mut Self) {
+        let from = std::mem::take(&mut other.counters);
         let own = &mut self.counters;
         own.events += from.events;
         own.fresh_bytes += from.fresh_bytes;
         own.fresh_packets += from.fresh_packets;
         own.duplicate_bytes += from.duplicate_bytes;
-        self.delivered.resize(self.delivered.len().max(of.delivered.len()), 0);
-        for (own, from) in self.delivered.iter_mut().zip(&mut of.delivered) {
+        self.delivered.resize(self.delivered.len().max(other.delivered.len()), 0);
+        for (own, from) in self.delivered.iter_mut().zip(&mut other.delivered) {
             *own += std::mem::take(from);
         }
     }
 
     /// Takes the bytes of open messages from the ledger of a partition: those sent by its hosts and
     /// those received by them.
-    pub(crate) fn take_bytes(&mut self, of: &mut Self, is_inside: impl Fn(u32) -> bool) {
+    pub(crate) fn take_bytes(&mut self, other: &mut Self, is_inside: impl Fn(u32) -> bool) {
         let open = self.flows.iter_mut().filter(|entry| !entry.is_over);
         for MessageEntry { record, .. } in open {
-            let Some(from) = of.entry(record.id) else { continue };
+            let Some(from) = other.entry(record.id) else { continue };
             if is_inside(record.src.get()) {
                 record.sent_bytes = from.record.sent_bytes;
             }

@@ -17,7 +17,7 @@
 use rampmeter_types::{Header, SwitchProgram, Transport};
 
 use super::stations::Stations;
-use crate::engine::event::{ARRIVE, parts};
+use crate::engine::event::{ARRIVE, decode};
 use crate::engine::{Wheel, prefetch};
 use crate::fabric::Fabric;
 
@@ -55,7 +55,7 @@ impl LookAhead {
             request_next_bucket(wheel, fabric);
         }
         if let Some(next) = wheel.peek_ahead(NEXT_HOP_EVENTS)
-            && let (ARRIVE, via, handle) = parts(next)
+            && let (ARRIVE, via, handle) = decode(next)
         {
             if !self.is_large {
                 return fabric.prefetch_arrival(via, handle);
@@ -66,7 +66,7 @@ impl LookAhead {
         }
         if self.is_large
             && let Some(next) = wheel.peek_ahead(EGRESS_EVENTS)
-            && let (ARRIVE, via, handle) = parts(next)
+            && let (ARRIVE, via, handle) = decode(next)
         {
             fabric.prefetch_egress(via, handle);
         }
@@ -78,7 +78,7 @@ impl LookAhead {
 #[inline(never)]
 fn request_next_bucket<H: Header, P: SwitchProgram<H>>(wheel: &Wheel, fabric: &Fabric<H, P>) {
     for code in wheel.next_bucket() {
-        let (_, number, handle) = parts(code);
+        let (_, number, handle) = decode(code);
         fabric.prefetch_arrival(number, handle);
     }
 }

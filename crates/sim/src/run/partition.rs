@@ -11,7 +11,7 @@ use rampmeter_types::{SwitchProgram, Time, Transport};
 use super::ahead::LookAhead;
 use super::setup::bucket_width;
 use super::{SAMPLE, SUBMIT, Sim, Stations, WindowTotals};
-use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, packet_event, parts};
+use crate::engine::event::{ARRIVE, OTHER, PROGRAM, READY, TIMER, WAKE, decode, packet_event};
 use crate::engine::{EventKey, EventLimit, Wheel};
 use crate::probe::Probe;
 use crate::source::Source;
@@ -46,7 +46,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         while let Some(key) = self.wheel.pop() {
             match self.partition_of(key, partitions) {
                 Some(number) => self.move_event(key, &mut divided[number]),
-                None if parts(key.code).1 == SAMPLE => sample_at = Some(key.time),
+                None if decode(key.code).1 == SAMPLE => sample_at = Some(key.time),
                 None => {}
             }
         }
@@ -111,7 +111,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
 
     /// Returns the partition in which an event happens; `None` for a submission or a sample.
     fn partition_of(&self, key: EventKey, partitions: &Partitions) -> Option<usize> {
-        let (kind, number, _) = parts(key.code);
+        let (kind, number, _) = decode(key.code);
         Some(match kind {
             ARRIVE => self.fabric.far_partition(number, partitions),
             READY | WAKE => self.fabric.owning_partition(number, partitions),
@@ -125,7 +125,7 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// Moves an event that has been taken from the queue to another part of the run, with its
     /// packet.
     fn move_event(&mut self, key: EventKey, to: &mut Self) {
-        let (kind, number, handle) = parts(key.code);
+        let (kind, number, handle) = decode(key.code);
         to.wheel.push(match kind {
             ARRIVE | READY => {
                 let handle = self.fabric.move_packet(handle, &mut to.fabric);

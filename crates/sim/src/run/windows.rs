@@ -206,13 +206,13 @@ where
         let start = start.into_iter().flatten().min()?;
         let mut limit = EventLimit::before(start + division.partitions.lookahead()).min(self.limit);
         if let Some(at) = windows.sample_at {
-            limit = limit.min(place_of(at, SAMPLE));
+            limit = limit.min(event_limit(at, SAMPLE));
         }
         if self.next.is_none() && !self.has_witness(division, windows) {
             return None;
         }
         while let Some(next) = self.next {
-            let place = place_of(next.at, SUBMIT);
+            let place = event_limit(next.at, SUBMIT);
             if place >= limit {
                 break;
             }
@@ -292,7 +292,7 @@ where
             part.sim.ledger.follow(&self.ledger);
         }
         windows.is_overrun = self.ledger.is_settled() && self.next.is_none();
-        if windows.sample_at.is_some_and(|at| limit == place_of(at, SAMPLE)) {
+        if windows.sample_at.is_some_and(|at| limit == event_limit(at, SAMPLE)) {
             self.sample_windows(division, windows, limit.time);
         }
     }
@@ -453,6 +453,6 @@ where
 }
 
 /// Returns the place of an event without a port.
-fn place_of(time: Time, what: u32) -> EventLimit {
-    EventLimit { time, rank: rank(event(time, OTHER, what).code) }
+fn event_limit(time: Time, code: u32) -> EventLimit {
+    EventLimit { time, rank: rank(event(time, OTHER, code).code) }
 }

@@ -7,7 +7,7 @@ use rampmeter_types::{Rate, Span, Time};
 pub enum Target {
     /// A link, by its place in [`Topology::links`](super::Topology::links).
     Link(u32),
-    /// A host, by number: all its links fail. It remembers everything.
+    /// A host, by number: all its links fail. Its state is kept.
     Host(u32),
     /// A switch, by number: all its links fail, and its program restarts without state.
     Switch(u32),
@@ -15,7 +15,7 @@ pub enum Target {
     Arbiter(u32),
 }
 
-/// A change of a link at a time. Packets that are on it arrive when they would have, so that later
+/// A change of a link at a time. Packets that are on it arrive at their original time, so that later
 /// ones may overtake them if the link becomes shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {

@@ -44,8 +44,8 @@ fn packets_of_a_schedule_that_meet_are_violations_of_their_kind() {
             from: Node::Switch(1),
             to: Node::Host(2),
             kind,
-            newcomer: party(3, 1, second.is_control),
-            occupant: party(ARBITER, 0, first.is_control),
+            arriving_packet: party(3, 1, second.is_control),
+            transmitted_packet: party(ARBITER, 0, first.is_control),
         };
         let collisions = sim.fabric().stats().collisions.clone().unwrap();
         assert_eq!(collisions.violations, [violation]);
@@ -117,7 +117,7 @@ fn packets_of_an_arbiter_are_sent_at_once_or_dropped() {
     let collisions = sim.fabric().stats().collisions.clone().unwrap();
     let [violation] = collisions.violations[..] else { panic!("{collisions:?}") };
     assert_eq!((violation.from, violation.to), (Node::Arbiter(0), Node::Switch(0)));
-    assert_eq!((violation.at, violation.newcomer.offset), (at(0), 2));
+    assert_eq!((violation.at, violation.arriving_packet.offset), (at(0), 2));
 }
 
 #[test]

@@ -129,7 +129,8 @@ fn check(case: Case) {
     let victim = PlannedPacket { is_control: false, is_unscheduled: true, ..victim };
     let sends = [victim, meets(&pod, cut, stop), looks_at(&pod, seen, time)];
     let mut spec = spec(topology(0.0));
-    spec.fabric.unscheduled = if goes_on { PacketFate::CutOff } else { PacketFate::Vanish };
+    spec.fabric.unscheduled_collision =
+        if goes_on { PacketFate::CutOff } else { PacketFate::Vanish };
     let sim = run(spec, sends.into());
     let received: Vec<u64> = script::received(&sim).iter().map(|received| received.id).collect();
     // Until it is cut off, the whole victim is to be sent.

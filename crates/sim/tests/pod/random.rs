@@ -66,7 +66,7 @@ proptest! {
         is_lossy: bool,
     ) {
         let mut spec = spec(topology(300.0));
-        spec.fabric.unscheduled = if vanish { PacketFate::Vanish } else { PacketFate::CutOff };
+        spec.fabric.unscheduled_collision = if vanish { PacketFate::Vanish } else { PacketFate::CutOff };
         if is_lossy {
             let delay_max = Span::from_ns(300);
             spec.faults.every_link =

@@ -20,7 +20,7 @@ pub enum GraphError {
         dependency: u32,
     },
     /// A flow depends on one that does not exist.
-    #[error("flow {node} waits for flow {dependency}, of which there is none")]
+    #[error("flow {node} depends on flow {dependency}, which does not exist")]
     Unknown {
         /// The flow.
         node: u32,

@@ -271,7 +271,7 @@ impl Matrix {
             return Ok(());
         }
         let expected = format!(
-            "a connection of host {knows}, which alone knows of the {key} of line {}",
+            "a connection of host {knows}, which observes the {key} of line {}",
             earlier.place
         );
         Err(line.wrong("trigger", &expected, &format!("one of host {}", connection.src)))

@@ -67,8 +67,8 @@ pub struct Rpc {
     pub pace: CallPacing,
     /// Time from a request to its response.
     pub service: Span,
-    /// The law of all times.
-    pub times: TimeDistribution,
+    /// The distribution of all times.
+    pub time_distribution: TimeDistribution,
     /// Start of all clients.
     pub start: Time,
     /// Number of the pattern within its workload, which separates its random streams.
@@ -128,7 +128,7 @@ impl CallGraphBuilder<'_> {
     fn open(&mut self, client: NodeId, interval: Span) {
         let mut at = self.rpc.start;
         for number in 0..self.rpc.calls {
-            if number > 0 || self.rpc.times == TimeDistribution::Exponential {
+            if number > 0 || self.rpc.time_distribution == TimeDistribution::Exponential {
                 at = at.saturating_add(self.time(interval));
             }
             self.call(client, at, None, Span::ZERO);
@@ -191,7 +191,7 @@ impl CallGraphBuilder<'_> {
     }
 
     fn time(&mut self, mean: Span) -> Span {
-        match self.rpc.times {
+        match self.rpc.time_distribution {
             TimeDistribution::Fixed => mean,
             TimeDistribution::Exponential => {
                 let drawn = mean.as_ps() as f64 * self.times.exponential();

@@ -52,10 +52,10 @@ pub struct BimodalSpec {
     pub on_us: f64,
     /// Mean length of a period that is off.
     pub off_us: f64,
-    /// Law of the lengths of periods.
+    /// Distribution of the lengths of periods.
     #[serde(default)]
-    pub periods: PeriodLaw,
-    /// Participating hosts; all if left out.
+    pub period_distribution: PeriodDistribution,
+    /// Participating hosts; default: all.
     pub hosts: Option<HostsSpec>,
     /// Stop after this many flows.
     pub flows: Option<u64>,
@@ -63,10 +63,10 @@ pub struct BimodalSpec {
     pub until_us: Option<f64>,
 }
 
-/// Law of the lengths of periods.
+/// Distribution of the lengths of periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PeriodLaw {
+pub enum PeriodDistribution {
     /// Exponential, so that hosts change at random.
     #[default]
     Exponential,
@@ -106,7 +106,7 @@ impl Pattern for BimodalSpec {
         }
         let low = mean * self.off_load / self.load;
         let high = (mean * (on + off) - low * off) / on;
-        let phases = Phases { high, low, on, off, law: self.periods };
+        let phases = Phases { high, low, on, off, law: self.period_distribution };
         let stream = checker.stream();
         let source = Bimodal { hosts, sizes: Arc::clone(&sizes), phases, stream };
         Ok(CheckedPattern::with_sizes(source, sizes))
@@ -180,7 +180,7 @@ struct Phases {
     low: f64,
     on: f64,
     off: f64,
-    law: PeriodLaw,
+    law: PeriodDistribution,
 }
 
 impl Phases {
@@ -204,8 +204,8 @@ impl PhaseState {
         let is_on = rng.bernoulli(phases.on / (phases.on + phases.off));
         let mean = if is_on { phases.on } else { phases.off };
         let left = match phases.law {
-            PeriodLaw::Exponential => mean * rng.exponential(),
-            PeriodLaw::Fixed => mean * rng.uniform_unit(),
+            PeriodDistribution::Exponential => mean * rng.exponential(),
+            PeriodDistribution::Fixed => mean * rng.uniform_unit(),
         };
         Self { is_on, left }
     }
@@ -215,8 +215,8 @@ impl PhaseState {
         self.is_on = !self.is_on;
         let mean = if self.is_on { phases.on } else { phases.off };
         self.left = match phases.law {
-            PeriodLaw::Exponential => mean * rng.exponential(),
-            PeriodLaw::Fixed => mean,
+            PeriodDistribution::Exponential => mean * rng.exponential(),
+            PeriodDistribution::Fixed => mean,
         };
     }
 
@@ -274,7 +274,9 @@ mod tests {
 
     #[test]
     fn the_mean_load_is_that_of_the_plan() {
-        for (keys, off) in [("", 0.0), ("periods = 'fixed'\n", 0.0), ("off-load = 0.2\n", 0.2)] {
+        for (keys, off) in
+            [("", 0.0), ("period-distribution = 'fixed'\n", 0.0), ("off-load = 0.2\n", 0.2)]
+        {
             let keys = format!("{keys}load = 0.5\non-us = 10.0\noff-us = 30.0\nflows = 400000");
             let load = mean_load(&flows(&keys));
             // About 1200 cycles of each of 8 hosts; an exponential share has a deviation of 0.9 %.
@@ -284,7 +286,7 @@ mod tests {
 
     #[test]
     fn fixed_periods_have_two_rates_for_their_share_of_the_cycle() {
-        let keys = "periods = 'fixed'\nload = 0.4\noff-load = 0.1\non-us = 10.0\noff-us = 30.0\n\
+        let keys = "period-distribution = 'fixed'\nload = 0.4\noff-load = 0.1\non-us = 10.0\noff-us = 30.0\n\
                     flows = 400000";
         // Loads 0.1 and (0.4 x 40 - 0.1 x 30) / 10 = 1.3.
         let mut counts = [0_u64; 40];
@@ -302,7 +304,7 @@ mod tests {
 
     #[test]
     fn exponential_periods_have_their_means_and_the_duty_cycle() {
-        let law = PeriodLaw::Exponential;
+        let law = PeriodDistribution::Exponential;
         let phases = Phases { high: 1.0, low: 0.0, on: 10.0, off: 30.0, law };
         let mut rng = Rng::new(5, 0, Purpose::Test);
         let n = 40_000;
@@ -326,7 +328,8 @@ mod tests {
 
     #[test]
     fn nothing_is_sent_in_periods_that_are_off() {
-        let keys = "periods = 'fixed'\nload = 0.1\non-us = 5.0\noff-us = 95.0\nflows = 100000";
+        let keys =
+            "period-distribution = 'fixed'\nload = 0.1\non-us = 5.0\noff-us = 95.0\nflows = 100000";
         let flows = flows(keys);
         let mut times: Vec<u64> = flows
             .iter()

@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 1 << 50;
 pub struct CollectiveSpec {
     /// Operation that the collective carries out.
     pub operation: Operation,
-    /// Algorithm by which the data move; the first that the operation has if left out.
+    /// Algorithm by which the data move; default: the first that the operation has.
     pub algorithm: Option<Algorithm>,
     /// The whole vector: the data of every host at the start (all-reduce, reduce-scatter,
     /// all-to-all) or at the end (all-reduce, all-gather, broadcast, pipeline). Of an all-to-all it
@@ -36,12 +36,12 @@ pub struct CollectiveSpec {
     /// Zipf exponent of the receivers' popularity, 0 to 10, for an all-to-all-v with
     /// `vector-bytes`.
     pub skew: Option<f64>,
-    /// Participating hosts; all if left out.
+    /// Participating hosts; default: all.
     pub hosts: Option<HostsSpec>,
-    /// Number of hosts in each of several groups, which do the operation at once; one group of all
-    /// if left out.
+    /// Number of hosts in each of several groups, which do the operation at once; default: one
+    /// group of all.
     pub group_size: Option<u32>,
-    /// Distance of the hosts of a group among `hosts`; 1 if left out.
+    /// Distance of the hosts of a group among `hosts`; default: 1.
     pub group_step: Option<u32>,
     /// Number of chunks into which a ring, a tree or a chain cuts the data that a host sends.
     #[serde(default = "one_chunk")]

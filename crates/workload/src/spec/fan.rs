@@ -18,10 +18,10 @@ macro_rules! fans {
         pub struct $name {
             /// Number of senders (incast) or receivers (outcast); redrawn in every round.
             pub fan: u32,
-            /// The receiver (incast) or sender (outcast); redrawn in every round if left out.
+            /// The receiver (incast) or sender (outcast); default: redrawn in every round.
             pub hub: Option<HostSpec>,
-            /// The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
-            /// left out. The hub is never among them.
+            /// The hosts among which the senders (incast) or receivers (outcast) are drawn;
+            /// default: all. The hub is never among them.
             pub peers: Option<HostsSpec>,
             /// Size of every flow. Either this or `total-bytes`.
             pub flow_bytes: Option<u64>,
@@ -76,19 +76,19 @@ struct Keys<'a> {
 }
 
 fn check(
-    of: &Keys<'_>,
+    keys: &Keys<'_>,
     direction: Direction,
     checker: &mut Checker<'_>,
 ) -> Result<CheckedPattern, WorkloadError> {
-    let peers = checker.hosts("peers", of.peers, 1)?;
-    let hub = match of.hub {
+    let peers = checker.hosts("peers", keys.peers, 1)?;
+    let hub = match keys.hub {
         Some(hub) => Some(NodeId::new(checker.host("hub", hub)?)),
         None => None,
     };
     // A hub that is drawn later may be one of the peers.
     let inside = hub.is_none_or(|hub| peers.contains(hub));
-    let n = checker.count("fan", of.fan, peers.count() - u32::from(inside))?;
-    let volume = match (of.flow_bytes, of.total_bytes) {
+    let n = checker.count("fan", keys.fan, peers.count() - u32::from(inside))?;
+    let volume = match (keys.flow_bytes, keys.total_bytes) {
         (Some(size), None) => FlowVolume::PerFlow(checker.bytes("flow-bytes", size)?),
         (None, Some(total)) if total < u64::from(n) => {
             return checker.wrong(
@@ -105,7 +105,7 @@ fn check(
             return checker.wrong("flow-bytes", "flow-bytes or total-bytes", "both");
         }
     };
-    let rounds = checker.rounds(of.rounds.0, of.rounds.1, of.rounds.2)?;
+    let rounds = checker.rounds(keys.rounds.0, keys.rounds.1, keys.rounds.2)?;
     let n_hosts = checker.n();
     let fan = Fan { direction, n, hub, volume, n_hosts, peers };
     Ok(CheckedPattern::new(checker.bursts(BatchPattern::Fan(fan), rounds)))

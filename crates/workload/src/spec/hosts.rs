@@ -29,7 +29,7 @@ pub struct RangeSpec {
     pub first: u32,
     /// Number of hosts.
     pub count: u32,
-    /// Distance from one to the next; 1 if left out.
+    /// Distance from one to the next; default: 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1))]
     pub step: u32,

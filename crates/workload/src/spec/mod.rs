@@ -34,7 +34,7 @@ mod valid;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use bimodal::{BimodalSpec, PeriodLaw};
+pub use bimodal::{BimodalSpec, PeriodDistribution};
 pub use collective::CollectiveSpec;
 pub use fan::{IncastSpec, OutcastSpec};
 pub use grid::{DenseSpec, ShuffleSpec};

@@ -34,18 +34,18 @@ macro_rules! pairs_spec {
             /// rounds.
             #[schemars(range(min = 0.0, max = 2.0))]
             pub load: Option<f64>,
-            /// Participating hosts; all if left out.
+            /// Participating hosts; default: all.
             pub hosts: Option<HostsSpec>,
             /// Mean time in which a host sends; with `load` and `off-us`. The load is that of all
             /// time.
             pub on_us: Option<f64>,
             /// Mean time in which it then sends nothing. Both are drawn from exponential laws.
             pub off_us: Option<f64>,
-            /// Start of the first round, or of arrivals; 0 if left out.
+            /// Start of the first round, or of arrivals; default: 0.
             pub start_us: Option<f64>,
             /// Time from one round to the next; needed for more than one.
             pub period_us: Option<f64>,
-            /// Number of rounds without a load; 1 if left out.
+            /// Number of rounds without a load; default: 1.
             pub rounds: Option<u64>,
             /// Stop after this many flows.
             pub flows: Option<u64>,
@@ -99,13 +99,13 @@ pairs_spec! {
         /// Probability that a message is sent to a host of the same rack.
         #[schemars(range(min = 0.0, max = 1.0))]
         rack_share: f64,
-        /// Probability that it is sent to another rack of the same pod; 0 if left out. All others
-        /// are sent to other pods, or other racks if there are no pods.
+        /// Probability that it is sent to another rack of the same pod; default: 0. All others are
+        /// sent to other pods, or other racks if there are no pods.
         #[schemars(range(min = 0.0, max = 1.0))]
         pod_share: Option<f64>,
-        /// Number of hosts that share a rack; that of the topology if left out.
+        /// Number of hosts that share a rack; default: that of the topology.
         hosts_per_rack: Option<u32>,
-        /// Number of hosts that share a pod; that of the topology if left out.
+        /// Number of hosts that share a pod; default: that of the topology.
         hosts_per_pod: Option<u32>,
     }
 }
@@ -243,25 +243,25 @@ impl Pattern for StaggeredSpec {
 impl Checker<'_> {
     fn pairs(
         &mut self,
-        of: ArrivalKeys<'_>,
+        keys: ArrivalKeys<'_>,
         pairs: Pairs,
         hosts: HostSet,
     ) -> Result<CheckedPattern, WorkloadError> {
-        let start = self.span("start-us", of.start_us.unwrap_or(0.0))?;
-        let Some(fraction) = of.load else {
-            return self.together(of, pairs, hosts, start);
+        let start = self.span("start-us", keys.start_us.unwrap_or(0.0))?;
+        let Some(fraction) = keys.load else {
+            return self.together(keys, pairs, hosts, start);
         };
-        if of.rounds.is_some() {
+        if keys.rounds.is_some() {
             return self.wrong("rounds", "no value with load", "rounds");
         }
-        if of.period_us.is_some() {
+        if keys.period_us.is_some() {
             return self.wrong("period-us", "no value with load", "a period");
         }
         let load = self.load("load", fraction, f64::MIN_POSITIVE)?;
-        let sizes = self.sizes(of.sizes)?;
+        let sizes = self.sizes(keys.sizes)?;
         let poisson = Poisson::new(pairs, hosts, Arc::clone(&sizes), &load, self.stream());
         let poisson = Poisson { start: Time::ZERO + start, ..poisson };
-        match (of.on_us, of.off_us) {
+        match (keys.on_us, keys.off_us) {
             (None, None) => Ok(CheckedPattern::with_sizes(vec![poisson], sizes)),
             (Some(on), Some(off)) => {
                 let on_mean = self.span("on-us", on)?;
@@ -279,29 +279,29 @@ impl Checker<'_> {
     /// Checks the keys of hosts that send at once.
     fn together(
         &mut self,
-        of: ArrivalKeys<'_>,
+        keys: ArrivalKeys<'_>,
         pairs: Pairs,
         hosts: HostSet,
         start: Span,
     ) -> Result<CheckedPattern, WorkloadError> {
-        for (key, value) in [("on-us", of.on_us), ("off-us", of.off_us)] {
+        for (key, value) in [("on-us", keys.on_us), ("off-us", keys.off_us)] {
             if let Some(value) = value {
                 return self.wrong(key, "no value without a load", value);
             }
         }
-        let n = of.rounds.unwrap_or(1);
-        let rounds = self.rounds(0.0, of.period_us, n)?;
+        let n = keys.rounds.unwrap_or(1);
+        let rounds = self.rounds(0.0, keys.period_us, n)?;
         let rounds = Rounds { start: Time::ZERO + start, ..rounds };
-        let sizes = self.sizes(of.sizes)?;
+        let sizes = self.sizes(keys.sizes)?;
         let stream = self.stream();
         let together =
             SimultaneousFlows { pairs, hosts, sizes: Arc::clone(&sizes), rounds, stream };
         let (per_round, all) = (together.flows_per_round(), together.n_flows());
-        if let Some(flows) = of.flows.filter(|&flows| flows > all) {
+        if let Some(flows) = keys.flows.filter(|&flows| flows > all) {
             let path = &self.path;
             self.warn(format!(
                 "workload.{path}flows: {flows} are more than the {all} there are without a load: \
-                 {per_round} flows in each of {n} rounds"
+                 {per_round} flows in each keys {n} rounds"
             ));
         }
         Ok(CheckedPattern::with_sizes(together, sizes))

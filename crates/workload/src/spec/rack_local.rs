@@ -26,7 +26,7 @@ pub struct RackLocalSpec {
     /// which the slowest host sends.
     #[schemars(range(min = 0.0, max = 2.0))]
     pub remote_load: f64,
-    /// Number of hosts of a rack; that of the topology if left out.
+    /// Number of hosts of a rack; default: that of the topology.
     pub hosts_per_rack: Option<u32>,
     /// Stop after this many flows.
     pub flows: Option<u64>,

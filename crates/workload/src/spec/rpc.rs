@@ -22,9 +22,9 @@ pub struct RpcSpec {
     pub responses: SizeSpec,
     /// Number of calls of each client.
     pub calls: u32,
-    /// Calling hosts; all if left out.
+    /// Calling hosts; default: all.
     pub clients: Option<HostsSpec>,
-    /// Called hosts, drawn again for each call and never the client itself; all if left out.
+    /// Called hosts, drawn again for each call and never the client itself; default: all.
     pub servers: Option<HostsSpec>,
     /// Number of servers of a call, which ends with the last response.
     #[serde(default = "one")]
@@ -41,9 +41,9 @@ pub struct RpcSpec {
     /// Time from a request to its response at a server.
     #[serde(default)]
     pub service_us: f64,
-    /// The law of `think-us`, `interval-us` and `service-us`, which are means.
+    /// The distribution of `think-us`, `interval-us` and `service-us`, which are means.
     #[serde(default)]
-    pub times: TimeDistribution,
+    pub time_distribution: TimeDistribution,
     /// Start of all clients.
     #[serde(default)]
     pub start_us: f64,
@@ -96,7 +96,7 @@ impl Pattern for RpcSpec {
             fan: self.fan,
             pace,
             service: checker.span("service-us", self.service_us)?,
-            times: self.times,
+            time_distribution: self.time_distribution,
             start: Time::ZERO + checker.span("start-us", self.start_us)?,
             stream: checker.stream(),
         };

@@ -17,7 +17,7 @@ pub struct SkewedAllToAllSpec {
     pub host_bytes: u64,
     /// Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
     pub skew: f64,
-    /// Participating hosts; all if left out.
+    /// Participating hosts; default: all.
     pub hosts: Option<HostsSpec>,
     /// Start of the first round.
     #[serde(default)]

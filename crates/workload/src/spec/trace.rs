@@ -18,7 +18,7 @@ use crate::trace::{self, FlowOrder, Format, Trace, TraceRequirements};
 pub struct TraceSpec {
     /// The file.
     pub file: PathBuf,
-    /// Format of the file; by its name or contents if left out.
+    /// Format of the file; default: by its name or contents.
     pub format: Option<Format>,
     /// Sort flows that are not in arrival order instead of rejecting the file.
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct TraceSpec {
     /// or at the end, the larger of the two.
     pub vector_bytes: Option<u64>,
     /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
-    /// the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if there is one.
+    /// the format of ASTRA-sim. Default: `comm_group.json` next to the trace, if there is one.
     pub groups_file: Option<PathBuf>,
     /// Stop after this many flows.
     pub flows: Option<u64>,

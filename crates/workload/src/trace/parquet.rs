@@ -325,10 +325,10 @@ impl Table<'_> {
     }
 
     /// Returns an optional column of times.
-    fn times(&self, of: &str) -> Result<Option<(Column, TimeColumn)>, TraceError> {
-        let found = TimeColumn::find(of, |name| self.batch.column_by_name(name).is_some());
+    fn times(&self, name: &str) -> Result<Option<(Column, TimeColumn)>, TraceError> {
+        let found = TimeColumn::find(name, |name| self.batch.column_by_name(name).is_some());
         let Some(times) = found else { return Ok(None) };
-        let column = self.quantities(&times.name, times.unit, of, &times.expected())?;
+        let column = self.quantities(&times.name, times.unit, name, &times.expected())?;
         Ok(Some((column, times)))
     }
 

@@ -176,10 +176,10 @@ pub(crate) fn slowed_links(
 const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
 
 /// Round trips for which a message may wait for a lost packet without a warning.
-const PATIENCE: u64 = 1_024;
+const TIMEOUT_RTTS_MAX: u64 = 1_024;
 
 /// Returns a warning if faults lose packets, and a transport retransmits them after more than
-/// `PATIENCE` round trips. Losses then decide its results. Recorded presets have such timeouts.
+/// `TIMEOUT_RTTS_MAX` round trips. Losses then decide its results. Recorded presets have such timeouts.
 pub(crate) fn slow_recovery(
     faults: &FaultsSpec,
     derived: &[DerivedValue],
@@ -195,10 +195,10 @@ pub(crate) fn slow_recovery(
         Quantity::Time(time) => Some(time),
         _ => None,
     });
-    let timeout = times.max().filter(|&timeout| has_losses && timeout > rtt * PATIENCE)?;
+    let timeout = times.max().filter(|&timeout| has_losses && timeout > rtt * TIMEOUT_RTTS_MAX)?;
     Some(warning!(
         "slow-recovery",
-        "transport.preset: {preset} of {transport} repeats lost packets after {timeout_us:.0} us, \
+        "transport.preset: {preset} of {transport} retransmits lost packets after {timeout_us:.0} us, \
          {round_trips} round trips of this network: with the losses of `faults` its results are \
          those of this timeout",
         preset = preset,
@@ -214,7 +214,7 @@ pub(crate) fn one_flow(topology: &Topology, transport: &str) -> Option<Warning> 
     (least < most).then(|| {
         warning!(
             "one-endpoint",
-            "transport.name: {transport} lets a host send one flow at a time and receive one: a \
+            "transport.name: {transport} serves one outgoing and one incoming flow per host: a \
              host of {fastest_gbps} Gbit/s waits for peers of {slowest_gbps}",
             transport = transport,
             fastest_gbps = most.as_bps() as f64 / 1e9,

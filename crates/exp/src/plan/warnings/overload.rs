@@ -27,8 +27,8 @@ pub(crate) fn overloaded_core(
     let offer = if hosts == 1 { "offers" } else { "offer" };
     Some(warning!(
         "overload",
-        "the load of {load} is more than {load_max:.3}, the maximum that the core carries: {hosts} \
-         {offer} {offered_gbps:.0} Gbit/s to the others, and {gbps} Gbit/s lead there",
+        "workload.load: {load} exceeds {load_max:.3}, the capacity of the core: {hosts} {offer} \
+         {offered_gbps:.0} Gbit/s to the others over links of {gbps} Gbit/s",
         load = load,
         load_max = most,
         hosts = NamedCount(hosts.into(), "host"),
@@ -53,8 +53,7 @@ pub(crate) fn overloaded_link(
     let full = topology.first_saturated_link(access).filter(|full| full.load < load)?;
     Some(warning!(
         "overload",
-        "the load of {load} is more than {load_max:.3}, at which link {link} is full in the \
-         direction from {from}",
+        "workload.load: {load} exceeds {load_max:.3}, at which link {link} is saturated from {from}",
         load = load,
         load_max = full.load,
         link = names.target(topology, Target::Link(full.link)),

@@ -16,7 +16,7 @@ pub(crate) fn out_of_order(topology: &Topology, spray: Spray, transport: &str) -
         warning!(
             "order-lost",
             "fabric.spray: {spray} sends the packets of a message over several paths, and \
-             {transport} takes packets that overtake others for signs of losses: expect \
+             {transport} treats reordered packets as signs of losses: expect \
              retransmissions, and flows that end late or never; ecmp keeps a message on one path",
             spray = name_of(spray),
             transport = transport,

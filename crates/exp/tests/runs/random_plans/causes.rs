@@ -16,7 +16,7 @@ fn check_releases(out: &Path, flows: &BTreeMap<u64, FlowRow>, text: &str) {
     for row in read_rows::<ReleaseRow>(&file).unwrap().0.rows() {
         let (flow, after) = (&flows[&row.flow], &flows[&row.after]);
         let end_ps = after.arrival_ps + after.fct_ps.expect("it was delivered");
-        let is_ordered = end_ps <= row.known_ps && row.known_ps <= flow.arrival_ps;
+        let is_ordered = end_ps <= row.notified_ps && row.notified_ps <= flow.arrival_ps;
         assert!(is_ordered, "{row:?} after {end_ps} ps, arrival {} ps\n{text}", flow.arrival_ps);
         assert!([after.src, after.dst].contains(&flow.src), "{row:?}\n{text}");
     }

@@ -101,7 +101,7 @@ fn capacity_is_granted_on_at_the_predicted_completion() {
     assert_eq!((controller.flows(), controller.poll_timeout()), (1, us(150)));
     // The question after flow 1 is no longer due.
     assert_eq!(wait(&mut controller, 150), []);
-    assert_eq!(controller.stats().questions, 0);
+    assert_eq!(controller.stats().queries, 0);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_flow_that_ends_late_is_granted_again() {
     assert_eq!(wait(&mut controller, 100), [(1, 2, 2, GO)]);
     let again = [(1, 2, 3, None), (0, 1, 2, GO)];
     assert_eq!(request_rate(&mut controller, 101, 0, request(1, 4, 25, 1)), again);
-    assert_eq!(controller.stats().late, 1);
+    assert_eq!(controller.stats().reactivated_flows, 1);
     assert_eq!(wait(&mut controller, 121), [(1, 2, 4, GO)]);
 }
 
@@ -200,7 +200,7 @@ fn a_lost_or_unresponsive_host_is_forgotten() {
         [(2, 1, 1, None)]
     );
     assert_eq!(wait(&mut controller, 1_600), [(2, 1, 2, GO)]);
-    assert_eq!((controller.stats().lapsed, controller.flows()), (1, 1));
+    assert_eq!((controller.stats().expired_leases, controller.flows()), (1, 1));
 }
 
 #[test]

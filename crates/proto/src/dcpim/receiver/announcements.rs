@@ -3,7 +3,7 @@
 use rampmeter_types::{Receipt, Time};
 
 use super::{Receiver, ack};
-use crate::dcpim::config::{Dcpim, Handshake, ShortFlowPacing};
+use crate::dcpim::config::{Dcpim, Notification, ShortFlowPacing};
 use crate::dcpim::rx_flow::Progress;
 use crate::dcpim::wire::DcpimHeader;
 use crate::toolkit::{FlowStatus, Output, SizedFlow};
@@ -51,7 +51,7 @@ impl Receiver {
         out: &mut Output<DcpimHeader>,
     ) {
         let of = flow.announcement;
-        let explicit = dcpim.config.handshake == Handshake::Explicit;
+        let explicit = dcpim.config.notification == Notification::Explicit;
         let slot = match self.flows.find(&of) {
             FlowStatus::New => {
                 let Some(slot) = self.enter(now, flow, dcpim) else { return };

@@ -224,7 +224,7 @@ impl DemandTable {
         let failures = self.failures.as_ref()?;
         let n = self.len() - self.n_hosts;
         let order = (0..n).map(|i| (self.next_relay + i) % n);
-        let received_at = order.filter(|core| !failures.is_gone(self.n_hosts + core));
+        let received_at = order.filter(|core| !failures.is_unresponsive(self.n_hosts + core));
         let has_room = |core: &u16| self.has_core_space(*core, pod);
         let core = received_at.clone().find(has_room).or_else(|| received_at.clone().next())?;
         self.next_relay = (core + 1) % n;

@@ -9,8 +9,8 @@
 //! **This way.** A slot has a place for one RTS and one SCHD of every host (`slots`). The places
 //! follow from the numbers of sender and receiver in their racks, so nobody announces them.
 //! `timing` converts places into instants of each host and arbiter, by the lengths of its cables.
-//! The arbiter (`arbiter`, `demands`) decides a slot some slots ahead. Hosts request slots
-//! (`asking`), send cells at their instants (`host`, `queues`), and acknowledge messages
+//! The arbiter (`arbiter`, `demand_table`) decides a slot some slots ahead. Hosts request slots
+//! (`requests`), send cells at their instants (`host`, `queues`), and acknowledge messages
 //! (`receiver`, `backlog`). Cells of a message without a grant are sent optimistically until the
 //! first SCHD that can answer is due (§3.3).
 //!

@@ -115,10 +115,10 @@ fn remaining_bytes(flow: &OutgoingFlow<Progress>, whole_bytes: u64) -> u64 {
 const BACKOFF_MAX: u32 = 6;
 
 /// Count of numbers for acknowledgements.
-pub(crate) const NUMBERS: u32 = 1 << 16;
+pub(crate) const ACK_NUMBERS: u32 = 1 << 16;
 
 fn number(dst: NodeId, flow: u32) -> (u32, u32) {
-    (dst.get(), flow % NUMBERS)
+    (dst.get(), flow % ACK_NUMBERS)
 }
 
 impl Queues {
@@ -185,7 +185,7 @@ impl Queues {
         // A message that waits for long keeps its number.
         let (dst, numbers) = (message.dst, &self.numbers);
         let is_free = |flow| !numbers.contains_key(&number(dst, flow));
-        self.flows.skip_numbers(dst, NUMBERS, is_free);
+        self.flows.skip_numbers(dst, ACK_NUMBERS, is_free);
         let slot = self.flows.submit(
             message,
             packets,
@@ -290,7 +290,7 @@ impl Queues {
     }
 
     /// Returns the messages that may still be sent without a schedule at `at`, earliest first.
-    fn hopeful(&self, at: Instant) -> impl Iterator<Item = &OutgoingFlow<Progress>> {
+    fn unscheduled_candidates(&self, at: Instant) -> impl Iterator<Item = &OutgoingFlow<Progress>> {
         let flows = self
             .unscheduled
             .iter()
@@ -301,13 +301,15 @@ impl Queues {
     /// Returns the destination of the earliest of them, and when it was submitted.
     #[inline]
     pub(crate) fn earliest(&self, at: Instant) -> Option<(u16, Time)> {
-        self.hopeful(at).next().map(|flow| (flow.dst.get() as u16, flow.state.submitted_at))
+        self.unscheduled_candidates(at)
+            .next()
+            .map(|flow| (flow.dst.get() as u16, flow.state.submitted_at))
     }
 
     /// Returns true if one of them is for `dst`.
     #[inline]
     pub(crate) fn has_unscheduled(&self, dst: u16, at: Instant) -> bool {
-        self.hopeful(at).any(|flow| flow.dst.get() == u32::from(dst))
+        self.unscheduled_candidates(at).any(|flow| flow.dst.get() == u32::from(dst))
     }
 
     /// Returns the next cell to `dst` without a schedule.
@@ -317,7 +319,7 @@ impl Queues {
         at: Instant,
         fastpod: &Fastpod,
     ) -> Option<Packet<FastpodHeader>> {
-        let flow = self.hopeful(at).find(|flow| flow.dst.get() == u32::from(dst))?;
+        let flow = self.unscheduled_candidates(at).find(|flow| flow.dst.get() == u32::from(dst))?;
         let slot = self.flows.slot(flow.msg)?;
         let seq = self.flows[slot].state.free;
         self.flows[slot].state.free += 1;

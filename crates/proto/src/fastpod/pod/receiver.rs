@@ -21,26 +21,26 @@ impl Receiver {
     pub(super) fn on_cell(
         &mut self,
         now: Time,
-        of: Announcement,
+        announcement: Announcement,
         seq: u32,
         fastpod: &Fastpod,
         out: &mut Output<FastpodHeader>,
     ) -> Receipt {
-        if seq >= of.packets {
+        if seq >= announcement.packets {
             return Receipt::Ignored;
         }
         self.flows.sweep(now, fastpod.forget_timeout, out);
-        let slot = match self.flows.find(&of) {
+        let slot = match self.flows.find(&announcement) {
             FlowStatus::Arriving(slot) => slot,
-            FlowStatus::New => match self.flows.insert(now, of, ()) {
+            FlowStatus::New => match self.flows.insert(now, announcement, ()) {
                 Some(slot) => slot,
                 None => return Receipt::Ignored,
             },
             FlowStatus::Abandoned => return Receipt::Ignored,
             FlowStatus::Delivered => {
                 // The acknowledgement is lost or in flight: it is repeated once a round.
-                if seq + 1 == of.packets {
-                    self.acknowledge(of);
+                if seq + 1 == announcement.packets {
+                    self.acknowledge(announcement);
                 }
                 return Receipt::Duplicate;
             }
@@ -56,25 +56,29 @@ impl Receiver {
         }
         if flow.remaining() == 0 {
             self.flows.deliver(slot, out);
-            self.acknowledge(of);
+            self.acknowledge(announcement);
         }
         Receipt::Fresh
     }
 
     /// Handles a probe of a source whose message is held.
-    pub(super) fn on_pause_probe(&mut self, of: Announcement, out: &mut Output<FastpodHeader>) {
-        match self.flows.find(&of) {
-            FlowStatus::Delivered => self.acknowledge(of),
+    pub(super) fn on_pause_probe(
+        &mut self,
+        announcement: Announcement,
+        out: &mut Output<FastpodHeader>,
+    ) {
+        match self.flows.find(&announcement) {
+            FlowStatus::Delivered => self.acknowledge(announcement),
             FlowStatus::Abandoned => {}
             FlowStatus::Arriving(_) | FlowStatus::New => {
-                let is_paused = self.flows.is_paused(of.src, of.msg);
-                out.send(of.src, of.msg, FastpodHeader::Pause { is_paused });
+                let is_paused = self.flows.is_paused(announcement.src, announcement.msg);
+                out.send(announcement.src, announcement.msg, FastpodHeader::Pause { is_paused });
             }
         }
     }
 
-    fn acknowledge(&mut self, of: Announcement) {
-        self.acks.push(Ack { host: of.src.get() as u16, flow: of.flow as u16 });
+    fn acknowledge(&mut self, announcement: Announcement) {
+        self.acks.push(Ack { host: announcement.src.get() as u16, flow: announcement.flow as u16 });
     }
 
     /// Returns true if an RTS has acknowledgements to carry.

@@ -127,7 +127,7 @@ impl Failures {
 
     /// Returns true if an end has been unresponsive for long.
     #[inline]
-    pub(crate) fn is_gone(&self, end: u16) -> bool {
+    pub(crate) fn is_unresponsive(&self, end: u16) -> bool {
         self.is_failed[usize::from(end)]
     }
 
@@ -146,7 +146,8 @@ impl Failures {
     /// Returns true if a pair may be given a slot, as far as its ends respond.
     #[inline]
     pub(crate) fn may_schedule(&self, slot: u64, src: u16, dst: u16) -> bool {
-        !self.is_gone(src) && (!self.is_gone(dst) || slot.is_multiple_of(RETRY_SLOTS))
+        !self.is_unresponsive(src)
+            && (!self.is_unresponsive(dst) || slot.is_multiple_of(RETRY_SLOTS))
     }
 
     /// Returns the links of a pair of ends. A core switch is joined to one aggregation switch.
@@ -226,8 +227,8 @@ impl Failures {
         if slot >= self.next_check {
             self.next_check = slot + self.beacon;
             for end in 0..self.last_rts_slot.len() {
-                let is_gone = self.last_rts_slot[end] + self.failed_after_slots < slot;
-                if is_gone && !std::mem::replace(&mut self.is_failed[end], true) {
+                let is_unresponsive = self.last_rts_slot[end] + self.failed_after_slots < slot;
+                if is_unresponsive && !std::mem::replace(&mut self.is_failed[end], true) {
                     self.n_failed += 1;
                     let is_host = end < self.n_hosts;
                     self.stats.hosts_unresponsive += u64::from(is_host);

@@ -11,7 +11,7 @@
 //! and probes them (`failures`). It gives pairs only paths over sound links, and moves earlier
 //! pairs of the slot if it must (`paths`). Ends that send no RTS get no slots.
 //!
-//! **Hazards.** A lost cell accuses two links, one of which is sound: both are judged with other
+//! **Hazards.** A lost cell implicates two links, one of which is sound: both are judged with other
 //! losses, and a probe clears the sound one. Reports may be lost: a slot without reports proves
 //! nothing. An unresponsive host must not hold up messages to it forever, so it may be sent to at
 //! intervals.

@@ -4,7 +4,7 @@ use rampmeter_types::{Bytes, Event, Message, MsgId, NodeId, Time};
 
 use super::*;
 use crate::fastpod::packing::CellTime;
-use crate::fastpod::pod::queues::{NUMBERS, Queues};
+use crate::fastpod::pod::queues::{ACK_NUMBERS, Queues};
 use crate::fastpod::wire::FastpodHeader;
 use crate::toolkit::Output;
 
@@ -24,7 +24,7 @@ fn a_number_in_use_is_given_to_no_other_message() {
         (packet.payload.msg, flow as u16)
     };
     let (first, number) = send(&mut queues, 0);
-    for n in 1..=NUMBERS + 10 {
+    for n in 1..=ACK_NUMBERS + 10 {
         let (msg, flow) = send(&mut queues, n);
         assert!(msg == MsgId::new(n) && flow != number, "{msg:?} has {flow}");
         queues.on_ack(1, flow, &mut out);

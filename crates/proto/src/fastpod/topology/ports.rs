@@ -42,6 +42,6 @@ pub(super) fn cables(ports: &[Vec<&Port>]) -> Vec<Vec<Span>> {
 }
 
 /// Returns switches as nodes.
-pub(super) fn switches(of: &[u32]) -> Vec<Node> {
-    of.iter().map(|&switch| Node::Switch(switch)).collect()
+pub(super) fn switches(numbers: &[u32]) -> Vec<Node> {
+    numbers.iter().map(|&switch| Node::Switch(switch)).collect()
 }

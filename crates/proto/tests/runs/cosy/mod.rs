@@ -270,7 +270,7 @@ fn a_failure_is_known_within_a_round_trip_and_the_bound_on_queues() {
             let (_, records) = run(config.clone(), spec, vec![arrival(0, 0, 5, 500_000)]);
             (cosy, records[0])
         };
-        // The message takes one of the two ways.
+        // The message takes one of the two routes.
         let runs = [6, 7].map(fate_if_down);
         let failed: Vec<_> = runs.iter().filter(|(_, record)| record.failed.is_some()).collect();
         let [(cosy, record)] = failed[..] else { panic!("{} runs failed", failed.len()) };

@@ -35,7 +35,7 @@ impl PrivateKey {
     /// The system has no random numbers.
     pub fn generate() -> std::io::Result<Self> {
         let mut bytes = [0; LEN];
-        let no_numbers = |_| std::io::Error::other("the system gives no random numbers");
+        let no_numbers = |_| std::io::Error::other("the system has no random numbers");
         SystemRandom::new().fill(&mut bytes).map_err(no_numbers)?;
         Ok(Self(bytes))
     }

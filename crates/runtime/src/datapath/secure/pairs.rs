@@ -19,9 +19,9 @@
 //!
 //! | event | limit |
 //! |---|---|
-//! | answers without a cookie, of the node | [`ANSWERS_EVERY`], [`ANSWERS_BURST`] |
-//! | answers with a cookie, of each peer | [`PROVEN_EVERY`], [`PROVEN_BURST`] |
-//! | initiations sent, the earliest due first | [`BEGIN_EVERY`], [`BEGIN_BURST`] |
+//! | answers without a cookie, of the node | [`ANSWER_INTERVAL`], [`ANSWER_BURST`] |
+//! | answers with a cookie, of each peer | [`PROVEN_INTERVAL`], [`PROVEN_BURST`] |
+//! | initiations sent, the earliest due first | [`INITIATION_INTERVAL`], [`INITIATION_BURST`] |
 //! | handshakes for packets of unknown sessions, of each peer | [`REKEY_INTERVAL`] |
 //! | datagrams queued until there is a session | [`QUEUED_MAX`] a peer, [`QUEUED_BYTES_MAX`] |
 
@@ -56,17 +56,17 @@ const QUEUED_MAX: usize = 16;
 const QUEUED_BYTES_MAX: usize = 16 << 20;
 /// Initiations that are answered without a cookie: the interval of the token bucket, and its size
 /// in addition to one token per peer.
-const ANSWERS_EVERY: Span = Span::from_us(5_000);
-const ANSWERS_BURST: u64 = 32;
+const ANSWER_INTERVAL: Span = Span::from_us(5_000);
+const ANSWER_BURST: u64 = 32;
 /// Initiations of a peer that are answered because they have a cookie. Any host that receives
 /// packets at the address of a peer has its cookies. An answer costs 0.1 to 0.3 ms of processor
 /// time.
-const PROVEN_EVERY: Span = Span::from_us(100_000);
+const PROVEN_INTERVAL: Span = Span::from_us(100_000);
 const PROVEN_BURST: u64 = 8;
 /// Initiations that a node sends while many peers are unresponsive: 500 a second use 5 to 10 % of a
 /// processor. A burst must not delay the packets of others by more than a few milliseconds.
-const BEGIN_EVERY: Span = Span::from_us(2_000);
-const BEGIN_BURST: u64 = 32;
+const INITIATION_INTERVAL: Span = Span::from_us(2_000);
+const INITIATION_BURST: u64 = 32;
 /// Maximum number of queued reports, which the node reads.
 const REPORTS_MAX: usize = 64;
 
@@ -157,7 +157,7 @@ impl Default for Pair {
             next: None,
             outgoing_handshake: None,
             latest_initiation: 0,
-            proven: TokenBucket::new(PROVEN_EVERY, PROVEN_BURST),
+            proven: TokenBucket::new(PROVEN_INTERVAL, PROVEN_BURST),
             rekey_at: Time::ZERO,
             cookie: None,
             queued: VecDeque::new(),
@@ -192,8 +192,8 @@ impl Pairs {
             pairs: Vec::new(),
             cookies: CookieStore::new(),
             rng: SystemRandom::new(),
-            answers: TokenBucket::new(ANSWERS_EVERY, ANSWERS_BURST + n_peers),
-            begins: TokenBucket::new(BEGIN_EVERY, BEGIN_BURST),
+            answers: TokenBucket::new(ANSWER_INTERVAL, ANSWER_BURST + n_peers),
+            begins: TokenBucket::new(INITIATION_INTERVAL, INITIATION_BURST),
             due: BTreeSet::new(),
             queued_bytes: 0,
             reports: VecDeque::new(),
@@ -219,7 +219,7 @@ impl Pairs {
         if let Some(key_log) = &mut self.key_log
             && let Err(error) = key_log.log_session(self.node, peer, agreed)
         {
-            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: logs no more keys");
+            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: disabled after an error");
             self.key_log = None;
         }
     }
@@ -322,7 +322,7 @@ impl Pairs {
         }
     }
 
-    /// Sends the initiations that are due, as far as [`BEGIN_EVERY`] allows.
+    /// Sends the initiations that are due, as far as [`INITIATION_INTERVAL`] allows.
     pub(super) fn fire(&mut self, now: Time) {
         while let Some(&(at, idx)) = self.due.first()
             && at <= now

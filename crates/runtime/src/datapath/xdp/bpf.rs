@@ -241,7 +241,8 @@ fn attach_to(interface: u32, attach: XdpMode, program: &OwnedFd) -> io::Result<O
             io::Error::new(io::ErrorKind::ResourceBusy, why)
         }
         Some(libc::EOPNOTSUPP) => {
-            let why = "cannot attach the XDP program: the driver takes none; try generic XDP";
+            let why =
+                "cannot attach the XDP program: the driver does not support XDP; try generic XDP";
             io::Error::new(io::ErrorKind::Unsupported, why)
         }
         _ => explained("attach the XDP program", error),

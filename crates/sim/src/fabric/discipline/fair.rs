@@ -34,7 +34,7 @@ type Flow = (u32, u32);
 /// Start tag in bytes, and order of arrival, of a packet.
 type Tag = (u64, u64);
 
-/// Flows without packets that a class remembers in any case.
+/// Flows without packets whose state a class always keeps.
 const IDLE_FLOWS: usize = 64;
 
 /// Queued packets of the ports of a fabric by flow; empty if ports are not fair.

@@ -12,10 +12,10 @@ use crate::topo::{Topology, TopologyError};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct FatTree {
-    /// Ports a switch, even, 2 or more.
+    /// Ports per switch, even, 2 or more.
     #[schemars(range(min = 2, max = 64))]
     pub k: u64,
-    /// Pods, 2 to k; k if left out.
+    /// Pods, 2 to k; default: k.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pods: Option<u64>,
     /// Rate of host links.

@@ -46,7 +46,7 @@ pub struct LinkSpec {
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default = "access")]
     pub gbps: f64,
-    /// Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    /// Rate in Gbit/s from the second end to the first; default: `gbps`.
     #[schemars(range(min = 1e-6, max = 1e5))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gbps_back: Option<f64>,

@@ -14,7 +14,7 @@ use crate::topo::{Node, Topology, TopologyError};
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct Pod {
-    /// Ports a switch, even, 4 to 32.
+    /// Ports per switch, even, 4 to 32.
     #[schemars(range(min = 2, max = 64))]
     pub k: u64,
     /// Rate of all links.

@@ -179,7 +179,7 @@ fn clients_call_at_intervals_or_with_several_outstanding_calls() {
     };
     assert_eq!(starts("concurrency = 2"), [0, 0, 30, 30]);
     assert_eq!(starts("interval-us = 5.0\nstart-us = 1.0"), [1000, 6000, 11_000, 16_000]);
-    let drawn = starts("interval-us = 5.0\ntimes = 'exponential'");
+    let drawn = starts("interval-us = 5.0\ntime-distribution = 'exponential'");
     assert!(drawn.is_sorted() && drawn[0] > 0 && drawn[3] != 15_000);
     for (keys, message) in [
         (

@@ -100,19 +100,19 @@ impl DemandTable {
             // Cells for an unresponsive host would fill core switches: these send them all the
             // same.
             let may = failures.may_schedule(now, a.src, a.dst)
-                || a.src >= self.n_hosts && !failures.is_gone(a.src);
+                || a.src >= self.n_hosts && !failures.is_unresponsive(a.src);
             let number = if may { failures.paths.place(way) } else { None };
             return number.map(|number| (number, None));
         }
         let (pod, n) = (a.dst - n_ends, n_ends - self.n_hosts);
-        if failures.is_gone(a.src) {
+        if failures.is_unresponsive(a.src) {
             return None;
         }
         for core in (0..n).map(|i| (self.next_core + i) % n) {
             let end = self.n_hosts + core;
             let is_open = self.clients[usize::from(end)].open_pods >> pod & 1 == 1;
             let taken = &mut is_taken[usize::from(core)];
-            if !is_open || failures.is_gone(end) || *taken {
+            if !is_open || failures.is_unresponsive(end) || *taken {
                 continue;
             }
             if let Some(number) = failures.paths.place(failures.route_of(a.src, end, None)) {
