@@ -57,11 +57,14 @@ NOTEBOOKS = HERE / "notebooks"
 """Copies of the examples' notebooks."""
 PROJECT = HERE / "project"
 """Copies of the documents at the root."""
-AT_ROOT = ("ARCHITECTURE", "CONTRIBUTING", "RELEASING", "SECURITY")
+AT_ROOT = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "RELEASING", "SECURITY")
 COMMAND = HERE / "reference" / "command.md"
 """The page that is made of the command's help."""
 WARNINGS = HERE / "reference" / "warnings.md"
 """The page that is made of the paragraphs of `rampmeter explain`."""
+WIRE = HERE / "reference" / "wire.md"
+"""The page that is made of the documentation of the envelope."""
+ENVELOPE = ROOT / "crates" / "types" / "src" / "envelope.rs"
 
 
 def _notes(_: Any) -> None:
@@ -162,10 +165,20 @@ def _project(_: Any) -> None:
         (PROJECT / f"{name.lower()}.md").write_text(text, encoding="utf-8")
 
 
+def _wire(_: Any) -> None:
+    """The page of the wire format, from the documentation of the code that writes it."""
+    lines = ENVELOPE.read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line[4:] for line in lines if line.startswith("//!"))
+    text = re.sub(r"\[`(\w+)`\]", r"`\1`", text).replace("\n# ", "\n## ")
+    after = "\n\nHeaders of transports: section *Packets* of [their pages](../protocols.md).\n"
+    WIRE.write_text(f"# Wire format\n\n{text}{after}", encoding="utf-8")
+
+
 def setup(app: Any) -> None:
     """Make the pages that follow from the code and from notes before all are read."""
     app.connect("builder-inited", _notes)
     app.connect("builder-inited", _commands)
     app.connect("builder-inited", _notebooks)
     app.connect("builder-inited", _project)
+    app.connect("builder-inited", _wire)
     app.connect("source-read", _read)

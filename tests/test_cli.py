@@ -238,7 +238,7 @@ class TestCompare:
             rm.Run(f"here/{name}").manifest["plan"]["transport"]
             for name in ("dcpim-beta=1.5", "pfabric-window-initial=60")
         ]
-        assert (plans[0]["beta"], plans[1]["window"]) == (1.5, 60)
+        assert (plans[0]["beta"], plans[1]["window-initial"]) == (1.5, 60)
 
     def test_the_table_notes_failures_that_count_as_infinite(self, plan_file: Path) -> None:
         loss = ("--set", "faults.loss=0.4", "--set", "transport.attempts-max=1", "--quiet")

@@ -180,7 +180,7 @@ class TestSeeds:
             Comparison({"a": [two["all"]] * 2, "b": two["all"]})
 
 
-def test_other_flows_are_an_error(tmp_path: Path) -> None:
+def test_runs_of_different_flows_are_an_error(tmp_path: Path) -> None:
     a = write_results(tmp_path / "a", rows=[(0, 1460, 5.0, 5)])
     b = write_results(tmp_path / "b", rows=[(0, 2920, 5.0, 5)])
     with pytest.raises(rm.ResultError, match="b: expected the same flows"):

@@ -387,7 +387,7 @@ class TestLeastBounds:
         assert found["K = 1", 0.3] == "k1-h500-0.30"
         assert found["K = 2", 0.5] == "k2-h500-0.50"
 
-    def test_a_load_above_one_that_is_not_sustained_is_not_either(
+    def test_loads_above_an_unsustained_one_are_unsustained(
         self, small: papers.Figure
     ) -> None:
         found = least(small, k1_h500_30=[0.1] * 3)
@@ -463,7 +463,7 @@ class TestLeastBounds:
         stars = [points for name, points in shown.items() if name.startswith("_child")]
         assert [round(bound, 1) for ((bound, _),) in stars] == [241.6]
 
-    def test_a_plot_without_any_run_is_empty_but_there(self, small: papers.Figure) -> None:
+    def test_a_plot_without_runs_is_drawn_empty(self, small: papers.Figure) -> None:
         assert lines_of(draw(small, small.sub_figures[0], [])) == {}
 
 

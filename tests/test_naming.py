@@ -17,9 +17,9 @@ def test_names_presets_and_keys() -> None:
     ]
 
 
-def test_a_preset_and_keys_of_one_transport() -> None:
+def test_a_transport_has_a_preset_and_keys() -> None:
     [one] = transports("pfabric:reference,window-initial=60")
-    assert (one.preset, one.settings) == ("reference", {"window": 60})
+    assert (one.preset, one.settings) == ("reference", {"window-initial": 60})
 
 
 def test_several_of_one_name_have_labels_and_folders_that_differ() -> None:

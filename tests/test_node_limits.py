@@ -104,7 +104,7 @@ def beside_a_program_that_never_reads(
 
 
 @pytest.mark.parametrize("transport", HOLD_BACK)
-def test_a_program_that_never_reads_costs_others_nothing(network_of: Start, transport: str) -> None:
+def test_a_stalled_receiver_does_not_slow_other_flows(network_of: Start, transport: str) -> None:
     assert beside_a_program_that_never_reads(network_of, transport, 1_000, 20_000) > 1 / 4
 
 

@@ -245,7 +245,7 @@ class TestTime:
         assert lines(plots.utilisation(tiers))["host-up"] == [(1.0, 0.25), (2.0, 0.5)]
 
     @pytest.mark.parametrize("n", [400, 401, 1000, 12_345])
-    def test_many_are_averaged_without_losing_any(self, n: int) -> None:
+    def test_averaged_points_include_every_sample(self, n: int) -> None:
         times, values = average_neighbours(np.arange(n, dtype=float), np.arange(n, dtype=float))
         assert times.size <= 400
         assert times[-1] == n - 1
@@ -291,7 +291,7 @@ class TestPanels:
         published = [points for points in shown.values() if len(points) == 8]
         assert (0.84, 0.9793) in published[0]
 
-    def test_a_panel_without_any_value_is_empty_but_there(self) -> None:
+    def test_a_panel_without_values_is_drawn_empty(self) -> None:
         panel = self.FIGURE.sub_figures[4]
         without = replace(self.FIGURE, expected=replace(self.FIGURE.expected, facts={}))
         figure = draw(without, panel, rows_of(without, panel, {}, Basis(Mode(), [1])))

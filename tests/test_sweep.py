@@ -303,7 +303,8 @@ class TestFailures:
         self.fail(monkeypatch, seeds=(2,))
         result = call("plan.toml", "--out", "here", "--no-estimate")
         assert result.exit_code == 1
-        line = "pfabric:window-initial=60 workload.load=0.3 workload.sizes=imc10 seed 2: failed: no space"
+        point = "pfabric:window-initial=60 workload.load=0.3 workload.sizes=imc10"
+        line = f"{point} seed 2: failed: no space"
         assert line in result.stderr
         assert result.stderr.count("no space left") == 5 + 1
         assert "rampmeter: 8 runs failed: dcpim" in result.stderr

@@ -235,7 +235,8 @@ class TestAxes:
 
 class TestTransports:
     def test_settings_after_a_comma_are_those_of_the_transport_before(self) -> None:
-        text = "dcpim,phost:reference,pfabric:window-initial=60,window-max=60,dcpim:paper,beta=1.5,ideal"
+        pfabric = "pfabric:window-initial=60,window-max=60"
+        text = f"dcpim,phost:reference,{pfabric},dcpim:paper,beta=1.5,ideal"
         choices = transports(text)
         assert [(c.name, c.preset, dict(c.settings)) for c in choices] == [
             ("dcpim", None, {}),
@@ -275,7 +276,8 @@ class TestTransports:
             "label": "w60",
         }
         one, two = transports_of([table, rm.DcPim(r=3, preset="reference")])
-        assert (one.label, one.text) == ("w60", "pfabric:window-initial=60,fabric.buffer-bytes=9000")
+        text = "pfabric:window-initial=60,fabric.buffer-bytes=9000"
+        assert (one.label, one.text) == ("w60", text)
         assert two.label == "dcpim:reference,matching-rounds=3"
         plan = one.of(rm.Plan(SMALL))
         assert plan.get("transport") == {"name": "pfabric", "window": 60}

@@ -26,7 +26,7 @@ def wide(n_columns: int, name: str = "dcpim", cell: str = "1.234 ± 0.012") -> T
     return TextTable("Title", headings, [(name, *[cell] * n_columns)], notes=("A note.",))
 
 
-def test_a_sheet_that_fits_is_one_table() -> None:
+def test_a_table_that_fits_is_not_divided() -> None:
     text = printed(wide(3))
     assert text.count("1.234 ± 0.012") == 3
     assert "continued" not in text

@@ -50,13 +50,13 @@ class TestCounts:
     @pytest.mark.parametrize(
         "table", [{"loss": 1e-3}, {"outages": [{"link": "s0-s4", "from-us": 1.0}]}]
     )
-    def test_a_plan_has_faults_if_something_breaks(self, table: object) -> None:
+    def test_a_plan_with_outages_has_faults(self, table: object) -> None:
         assert has_faults(table)
 
     @pytest.mark.parametrize(
         "table", [None, {}, {"loss": 0.0, "outages": [], "rerouting-us": 1000.0}]
     )
-    def test_a_plan_has_none_if_nothing_does(self, table: object) -> None:
+    def test_a_plan_without_outages_has_no_faults(self, table: object) -> None:
         assert not has_faults(table)
 
 

@@ -160,8 +160,8 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         }
         let lines: Vec<&str> = text.lines().collect();
         let is_code = file.ends_with(".rs") || file.ends_with(".py");
-        let mut add = |rule, line: usize, what: String| {
-            let place = format!("{file}:{line}: {what}");
+        let mut add = |rule, line: usize, fault: String| {
+            let place = format!("{file}:{line}: {fault}");
             found.entry(rule).or_default().entry(area(file)).or_default().push(place);
         };
         for (number, columns) in long_lines(file, &lines) {
@@ -190,8 +190,11 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
                 add("cited-name", number, name);
             }
         }
-        for (number, what) in names::bad_names(file, &lines) {
-            add("test-name", number, what);
+        for (number, fault) in names::bad_names(file, &lines) {
+            add("test-name", number, fault);
+        }
+        for (number, name) in names::bad_parameters(file, &lines) {
+            add("parameter-name", number, name);
         }
         for (number, what) in literals::bad_messages(file, &text, &PHRASES, &QUESTIONS) {
             add("message", number, what);

@@ -1,4 +1,4 @@
-"""Proactive datacenter transports, simulated.
+"""Datacenter transport protocols, simulated packet by packet.
 
 >>> import rampmeter as rm
 >>> r = rm.run(

@@ -171,7 +171,7 @@ def _message(error: Exception) -> str:
 )
 @click.option("--core", "former", hidden=True)
 def main(library: Path | None, former: str | None) -> None:
-    """Simulate proactive datacenter transports.
+    """Simulate datacenter transport protocols, packet by packet.
 
     \b
     Example: a run, and a figure of a paper with its published values

@@ -50,6 +50,30 @@ const WORDS: [&str; 34] = [
     "left_out",
 ];
 
+/// Words that name no parameter and no field.
+const PARAMETERS: [&str; 6] = ["of", "what", "told", "patience", "fate", "guest"];
+
+/// Returns the lines and names of parameters and fields that say nothing about their values.
+pub(crate) fn bad_parameters(file: &str, lines: &[&str]) -> Vec<(usize, String)> {
+    let is_code = |line: &str| file.ends_with(".rs") && !line.trim_start().starts_with("//");
+    let code = lines.iter().enumerate().filter(|(_, line)| is_code(line));
+    let names = code.flat_map(|(i, line)| {
+        let parts = line.split([',', '(', '|', '{']);
+        parts.filter_map(move |part| Some((i + 1, part.split_once(": ")?.0)))
+    });
+    names
+        .map(|(number, name)| (number, name.trim().trim_start_matches("mut ").to_owned()))
+        .filter(|(_, name)| PARAMETERS.contains(&name.as_str()))
+        .collect()
+}
+
+#[test]
+fn bad_parameters_are_found() {
+    let lines = [concat!("fn a(", "of: u8) {"), "// what: x", concat!("|", "what: u8, c: u8| of")];
+    let found = bad_parameters("a.rs", &lines);
+    assert_eq!(found, [(1, "of".to_owned()), (3, "what".to_owned())]);
+}
+
 /// Returns the line, the name and the fault of names of tests that break a rule.
 pub(crate) fn bad_names(file: &str, lines: &[&str]) -> Vec<(usize, String)> {
     let mut found = Vec::new();

@@ -52,8 +52,8 @@ rows! {
         [""] flow: u64,
         /// Number of the flow whose end was the last for which it waited.
         [""] after: u64,
-        /// Time at which the sender was notified of that end. Until `arrival_ps` its plan had a computation,
-        /// a pause, or think or service time.
+        /// Time at which the sender was notified of that end. Until `arrival_ps` its plan had a
+        /// computation, a pause, or think or service time.
         ["ps"] notified_ps: u64,
     }
 }

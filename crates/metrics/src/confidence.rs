@@ -204,7 +204,7 @@ mod tests {
         for seed in 0..runs {
             let waits = md1(load, backlog, customers, seed);
             let cut = mser5(&waits).values;
-            let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
             all += mean(&waits) / runs as f64;
             rest += mean(&waits[cut..]) / runs as f64;
             cuts.push(cut);

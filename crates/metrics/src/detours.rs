@@ -59,7 +59,7 @@ impl Detours {
         let ahead = hops(nodes, src, links.iter().map(|link| (link.from, link.to)));
         let behind = hops(nodes, dst, links.iter().map(|link| (link.to, link.from)));
         let cuts_of = |link: &DetourLink| {
-            let step = |of: &[Option<usize>], a: usize, b: usize| Some((of[a]?, of[b]?));
+            let step = |next: &[Option<usize>], a: usize, b: usize| Some((next[a]?, next[b]?));
             let out = step(&ahead, link.from, link.to).filter(|(a, b)| a < b).map(|(a, _)| a);
             let into = step(&behind, link.to, link.from).filter(|(a, b)| a < b).map(|(a, _)| a);
             (out, into)
@@ -315,11 +315,11 @@ fn classes(links: &[DetourLink], cuts: &[(Option<usize>, Option<usize>)]) -> Vec
         .collect();
     let mut count = known.len();
     loop {
-        let set = |of: &[usize]| {
-            let mut of: Vec<usize> = of.iter().map(|&n| class[n]).collect();
-            of.sort_unstable();
-            of.dedup();
-            of
+        let set = |nodes: &[usize]| {
+            let mut nodes: Vec<usize> = nodes.iter().map(|&n| class[n]).collect();
+            nodes.sort_unstable();
+            nodes.dedup();
+            nodes
         };
         let mut known = BTreeMap::new();
         let mut finer = Vec::with_capacity(links.len());

@@ -52,11 +52,11 @@ pub(crate) fn transfer(
         return None;
     }
     let dont_wait = dont_wait || sys::is_nonblocking(fd);
-    let mut patience = SendDeadline { fd, until: None };
+    let mut deadline = SendDeadline { fd, until: None };
     let mut done = 0;
     let result = loop {
         let step = match way {
-            SendPermission::Held => wait_for_gate(fd, dont_wait, &mut patience),
+            SendPermission::Held => wait_for_gate(fd, dont_wait, &mut deadline),
             SendPermission::Open | SendPermission::Free => {
                 watch::restore(fd);
                 match piece(done, len - done) {
@@ -71,9 +71,9 @@ pub(crate) fn transfer(
                         if done == len {
                             break Ok(0);
                         }
-                        if dont_wait { Err(EAGAIN) } else { wait(fd, None, &mut patience) }
+                        if dont_wait { Err(EAGAIN) } else { wait(fd, None, &mut deadline) }
                     }
-                    Err(EAGAIN) if !dont_wait => wait(fd, None, &mut patience),
+                    Err(EAGAIN) if !dont_wait => wait(fd, None, &mut deadline),
                     Err(error) => Err(error),
                 }
             }
@@ -89,9 +89,9 @@ pub(crate) fn transfer(
 /// Waits until a connection may send, for calls that cannot be divided.
 pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int> {
     let mut request = SendRequest::New(len);
-    let mut patience = SendDeadline { fd, until: None };
+    let mut deadline = SendDeadline { fd, until: None };
     while burst::request_permission(fd, request) == SendPermission::Held {
-        wait_for_gate(fd, dont_wait || sys::is_nonblocking(fd), &mut patience)?;
+        wait_for_gate(fd, dont_wait || sys::is_nonblocking(fd), &mut deadline)?;
         request = SendRequest::Rest(len);
     }
     watch::restore(fd);
@@ -99,21 +99,21 @@ pub(crate) fn admit(fd: c_int, len: usize, dont_wait: bool) -> Result<(), c_int>
 }
 
 /// Handles a connection that is held.
-fn wait_for_gate(fd: c_int, dont_wait: bool, patience: &mut SendDeadline) -> Result<(), c_int> {
+fn wait_for_gate(fd: c_int, dont_wait: bool, deadline: &mut SendDeadline) -> Result<(), c_int> {
     match burst::close_held_gate(fd) {
         None => Ok(()),
         Some(gate) if dont_wait => {
             watch::divert(fd, gate);
             Err(EAGAIN)
         }
-        Some(gate) => wait(fd, Some(gate), patience),
+        Some(gate) => wait(fd, Some(gate), deadline),
     }
 }
 
 /// Waits for a gate, or for buffer space on the connection. Also returns if the connection has
 /// failed, or after some time.
-fn wait(fd: c_int, gate: Option<c_int>, patience: &mut SendDeadline) -> Result<(), c_int> {
-    let until = patience.until();
+fn wait(fd: c_int, gate: Option<c_int>, deadline: &mut SendDeadline) -> Result<(), c_int> {
+    let until = deadline.until();
     let left = until.map(|until| until.saturating_sub(sys::now_ns()));
     if left == Some(0) {
         return Err(EAGAIN);

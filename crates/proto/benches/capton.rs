@@ -134,9 +134,9 @@ fn incremental(c: &mut Criterion) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a decision takes is wall time")]
-fn timed(what: impl FnOnce()) -> Duration {
+fn timed(body: impl FnOnce()) -> Duration {
     let start = Instant::now();
-    what();
+    body();
     start.elapsed()
 }
 

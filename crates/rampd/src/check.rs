@@ -90,9 +90,9 @@ fn describe(setup: &Setup, text: &mut String) {
         line("programs", format!("{all}, {each} of each user"));
         line("their memory", format!("{all_gb:.1} GB, {each_gb:.1} GB of each user"));
         for (service, AllowedUsers { users, groups }) in &acceptor.services.0 {
-            let numbers = |of: &BTreeSet<u32>| {
-                let of: Vec<_> = of.iter().map(u32::to_string).collect();
-                if of.is_empty() { "none".to_owned() } else { of.join(", ") }
+            let numbers = |nodes: &BTreeSet<u32>| {
+                let nodes: Vec<_> = nodes.iter().map(u32::to_string).collect();
+                if nodes.is_empty() { "none".to_owned() } else { nodes.join(", ") }
             };
             let (users, groups) = (numbers(users), numbers(groups));
             line(&format!("service {service}"), format!("users {users}; groups {groups}"));

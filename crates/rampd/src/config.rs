@@ -216,20 +216,20 @@ const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
 
 /// Returns the expected and the actual value of a property for which an open file must not contain
 /// secrets: another user can read or change the file. Root and the node's own user may.
-fn unsafe_file(about: &Metadata, what: &str) -> Option<(&'static str, String, String)> {
+fn unsafe_file(about: &Metadata, expected_kind: &str) -> Option<(&'static str, String, String)> {
     if !about.is_file() {
         let got = kind_of(about.file_type()).to_owned();
-        return Some(("type", format!("{what} in an ordinary file"), got));
+        return Some(("type", format!("{expected_kind} in an ordinary file"), got));
     }
     let own = rustix::process::geteuid().as_raw();
     if about.uid() != 0 && about.uid() != own {
-        let expected = format!("{what} that user {own} or root owns");
+        let expected = format!("{expected_kind} that user {own} or root owns");
         return Some(("owner", expected, format!("user {}", about.uid())));
     }
     let mode = about.mode() & 0o777;
     // A service manager passes keys in files of the group root.
     let of_others = if about.gid() == 0 { 0o027 } else { 0o077 };
-    let expected = format!("{what} that its owner alone can read (0600)");
+    let expected = format!("{expected_kind} that its owner alone can read (0600)");
     (mode & of_others != 0).then(|| ("mode", expected, format!("{mode:04o}")))
 }
 

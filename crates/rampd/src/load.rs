@@ -104,10 +104,10 @@ impl Load {
         Self { timetable, log, clock, drain, ends_at, signals, in_flight, missing, is_done }
     }
 
-    fn note(&mut self, what: &str, flow: u32) {
+    fn note(&mut self, event: &str, flow: u32) {
         let now = self.clock.now();
-        self.log.log_event(what, flow, now.saturating_since(self.timetable.start));
-        match what {
+        self.log.log_event(event, flow, now.saturating_since(self.timetable.start));
+        match event {
             "delivered" => self.timetable.on_delivered(flow, now),
             "completed" => self.timetable.on_completed(flow, now),
             _ => {}

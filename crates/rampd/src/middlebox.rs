@@ -164,9 +164,9 @@ impl Cable<'_> {
 
 /// Opens a socket that sends and receives whole frames of an interface, with any address.
 fn open(interface: &str) -> Result<OwnedFd, Error> {
-    let failed = |what: &str| {
+    let failed = |action: &str| {
         let error = io::Error::last_os_error();
-        Error::System(io::Error::new(error.kind(), format!("{interface}: {what}: {error}")))
+        Error::System(io::Error::new(error.kind(), format!("{interface}: {action}: {error}")))
     };
     let name = CString::new(interface).map_err(|_| {
         Error::Input(format!("LEFT, RIGHT: expected an interface, got {interface:?}"))

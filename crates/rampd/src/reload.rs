@@ -147,7 +147,7 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     node: &mut Node<E, SecureDatapath<D>, A>,
     now: Time,
 ) -> Result<(), Error> {
-    let refuse = |what: &str| Err(Error::Input(format!("{what}: changes need a restart")));
+    let refuse = |key: &str| Err(Error::Input(format!("{key}: changes need a restart")));
     let fixed = setup.keys_for_restart(&new);
     if !fixed.is_empty() {
         return refuse(&fixed.join("; "));

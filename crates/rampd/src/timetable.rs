@@ -219,10 +219,10 @@ impl Log {
         })
     }
 
-    /// Logs an event. `what` is submitted, delivered, altered, completed, failed or done.
-    pub(crate) fn log_event(&mut self, what: &str, flow: u32, at: Span) {
+    /// Logs an event. `event` is submitted, delivered, altered, completed, failed or done.
+    pub(crate) fn log_event(&mut self, event: &str, flow: u32, at: Span) {
         // A full disk is detected when the log is completed.
-        let _ = writeln!(self.0, "{what},{flow},{}", at.as_ps());
+        let _ = writeln!(self.0, "{event},{flow},{}", at.as_ps());
     }
 
     /// Completes the log.

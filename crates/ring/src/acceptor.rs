@@ -172,7 +172,7 @@ impl AcceptorThread {
                     LISTENER => self.accept(),
                     STOP => return,
                     CHANGED => self.on_changed_rules(),
-                    connection => self.handle_readable(connection),
+                    client => self.handle_readable(client),
                 }
             }
             self.sweep();
@@ -183,14 +183,14 @@ impl AcceptorThread {
     fn pending_connections(&self) -> impl Iterator<Item = (u64, User)> {
         let silent =
             self.connections.iter().filter(|(_, g)| matches!(g.state, State::Unrequested { .. }));
-        silent.map(|(&token, connection)| (token, connection.user))
+        silent.map(|(&token, client)| (token, client.user))
     }
 
     /// Returns the number of attached applications of users for which `counts` returns true, and
     /// the bytes that they share with the node. Memory counts until the node has freed it.
     fn taken(&self, counts: impl Fn(User) -> bool) -> (usize, u64) {
-        let attached = self.connections.values().filter_map(|connection| match &connection.state {
-            State::Attached { memory, .. } if counts(connection.user) => Some(memory.len() as u64),
+        let attached = self.connections.values().filter_map(|client| match &client.state {
+            State::Attached { memory, .. } if counts(client.user) => Some(memory.len() as u64),
             _ => None,
         });
         let (n, bytes) = attached.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes));
@@ -258,14 +258,14 @@ impl AcceptorThread {
 
     /// Handles a request from a connection, or its end.
     fn handle_readable(&mut self, token: u64) {
-        let Some(connection) = self.connections.get_mut(&token) else { return };
+        let Some(client) = self.connections.get_mut(&token) else { return };
         let mut bytes = [0; Request::LEN + 1];
-        let got = match recv(&connection.socket, &mut bytes, RecvFlags::DONTWAIT) {
+        let got = match recv(&client.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((got, _)) if got > 0 => got,
             Err(Errno::WOULDBLOCK | Errno::INTR) => return,
             Ok(_) | Err(_) => return self.remove_connection(token),
         };
-        match &mut connection.state {
+        match &mut client.state {
             State::Unrequested { .. } => {}
             State::Attached { app, unsealed, .. } => {
                 let app = *app;
@@ -279,7 +279,7 @@ impl AcceptorThread {
             // An application sends nothing more before its answer.
             State::Waiting { .. } => return self.remove_connection(token),
         }
-        let socket = Arc::clone(&connection.socket);
+        let socket = Arc::clone(&client.socket);
         match Request::decode(&bytes[..got]) {
             Ok(request) => {
                 let until_ns = monotonic_ns() + DEFER_MAX.as_nanos() as u64;
@@ -294,8 +294,8 @@ impl AcceptorThread {
 
     /// Admits an application, refuses it, or defers it until memory is freed.
     fn answer(&mut self, token: u64, request: Request, until_ns: u64) {
-        let Some(connection) = self.connections.get(&token) else { return };
-        let (socket, user) = (Arc::clone(&connection.socket), connection.user);
+        let Some(client) = self.connections.get(&token) else { return };
+        let (socket, user) = (Arc::clone(&client.socket), client.user);
         let Err(refusal) = self.attach(token, &socket, user, request) else { return };
         let may_come = matches!(refusal, Refusal::NoMemory { .. }) && !self.ended_memory.is_empty();
         if may_come && monotonic_ns() < until_ns {
@@ -326,14 +326,14 @@ impl AcceptorThread {
         // Applications that disconnected before this request are removed, even if epoll has not
         // reported them yet.
         self.sweep_out();
-        let is_taken = |connection: &Connection| match connection.state {
+        let is_taken = |client: &Connection| match client.state {
             State::Attached { service: taken, .. } => taken == service,
             State::Unrequested { .. } | State::Waiting { .. } => false,
         };
         if self.connections.values().any(is_taken) {
             return Err(Refusal::ServiceInUse { service });
         }
-        self.release_clients();
+        self.free_ended_memory();
         let (n, bytes) = self.taken(|_| true);
         let (n_of_user, bytes_of_user) = self.taken(|other| other.uid == uid);
         if n >= limits.clients_max {
@@ -381,13 +381,13 @@ impl AcceptorThread {
     fn on_changed_rules(&mut self) {
         let _ = rustix::io::read(&self.rules_changed, &mut [0u8; 8]);
         let rules = self.access.rules();
-        let is_forbidden = |connection: &Connection| match connection.state {
-            State::Attached { service, .. } => !rules.1.allow(service, connection.user),
+        let is_forbidden = |client: &Connection| match client.state {
+            State::Attached { service, .. } => !rules.1.allow(service, client.user),
             State::Unrequested { .. } | State::Waiting { .. } => false,
         };
-        let forbidden = self.connections.iter().filter(|(_, connection)| is_forbidden(connection));
+        let forbidden = self.connections.iter().filter(|(_, client)| is_forbidden(client));
         let forbidden: Vec<_> =
-            forbidden.map(|(&token, connection)| (token, connection.user.uid)).collect();
+            forbidden.map(|(&token, client)| (token, client.user.uid)).collect();
         drop(rules);
         for (token, uid) in forbidden {
             tracing::info!(uid, "disconnected an application without access to its service");
@@ -419,42 +419,37 @@ impl AcceptorThread {
     /// Closes connections whose request is overdue, and frees unused memory.
     fn sweep(&mut self) {
         let now_ns = monotonic_ns();
-        let overdue =
-            self.connections.iter().filter_map(|(&token, connection)| match connection.state {
-                State::Unrequested { until_ns } if until_ns <= now_ns => Some(token),
-                _ => None,
-            });
+        let overdue = self.connections.iter().filter_map(|(&token, client)| match client.state {
+            State::Unrequested { until_ns } if until_ns <= now_ns => Some(token),
+            _ => None,
+        });
         for token in overdue.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
-        self.release_clients();
-        let waiting =
-            self.connections.iter().filter_map(|(&token, connection)| match connection.state {
-                State::Waiting { request, until_ns } => Some((token, request, until_ns)),
-                _ => None,
-            });
+        self.free_ended_memory();
+        let waiting = self.connections.iter().filter_map(|(&token, client)| match client.state {
+            State::Waiting { request, until_ns } => Some((token, request, until_ns)),
+            _ => None,
+        });
         for (token, request, until_ns) in waiting.collect::<Vec<_>>() {
             self.answer(token, request, until_ns);
         }
     }
 
     /// Frees memory that the node no longer uses.
-    fn release_clients(&mut self) {
+    fn free_ended_memory(&mut self) {
         self.ended_memory.retain(|(_, memory)| Arc::strong_count(memory) > 1);
     }
 
     /// Removes all connections whose socket has closed.
     fn sweep_out(&mut self) {
-        let has_gone = |connection: &Connection| {
-            let mut polled = [PollFd::new(&connection.socket, PollFlags::RDHUP)];
-            let is_attached = matches!(connection.state, State::Attached { .. });
+        let has_gone = |client: &Connection| {
+            let mut polled = [PollFd::new(&client.socket, PollFlags::RDHUP)];
+            let is_attached = matches!(client.state, State::Attached { .. });
             is_attached && poll(&mut polled, Some(&Timespec::default())).is_ok_and(|n| n > 0)
         };
-        let gone = self
-            .connections
-            .iter()
-            .filter(|(_, connection)| has_gone(connection))
-            .map(|(&token, _)| token);
+        let gone =
+            self.connections.iter().filter(|(_, client)| has_gone(client)).map(|(&token, _)| token);
         for token in gone.collect::<Vec<_>>() {
             self.remove_connection(token);
         }
@@ -463,8 +458,8 @@ impl AcceptorThread {
 
 impl Drop for AcceptorThread {
     fn drop(&mut self) {
-        for connection in self.connections.values() {
-            let _ = shutdown(&connection.socket, Shutdown::Both);
+        for client in self.connections.values() {
+            let _ = shutdown(&client.socket, Shutdown::Both);
         }
     }
 }

@@ -93,12 +93,12 @@ fn dcpim_between_two_hosts() {
 }
 
 #[test]
-fn phost_between_four_hosts_at_a_switch() {
+fn phost_delivers_between_four_hosts() {
     all_arrive::<PhostTransport>(Net::switched(4), 0.0);
 }
 
 #[test]
-fn dcpim_with_loss_between_four_hosts_at_a_switch() {
+fn dcpim_delivers_with_loss_between_four_hosts() {
     all_arrive::<DcpimTransport>(Net::switched(4), 0.02);
 }
 

@@ -146,7 +146,7 @@ const SAME_END: f64 = 0.05;
 /// Returns true if all periods begin at one instant and end at another.
 pub(crate) fn are_alike(periods: &[Period]) -> bool {
     let Some(first) = periods.first() else { return true };
-    let ends = |of: fn(f64, f64) -> f64| periods.iter().map(|p| p.end).reduce(of);
+    let ends = |select: fn(f64, f64) -> f64| periods.iter().map(|p| p.end).reduce(select);
     let (Some(least), Some(most)) = (ends(f64::min), ends(f64::max)) else { return true };
     let is_one_end = least == most || most - least < SAME_END * (most - first.start);
     periods.iter().all(|p| p.start == first.start) && is_one_end

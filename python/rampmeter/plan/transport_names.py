@@ -1,4 +1,4 @@
-"""Names of transports: `dcpim`, `phost:reference`, `pfabric:window-initial=60`, tables, and classes.
+"""Names of transports: `dcpim`, `phost:reference`, `dcpim:beta=1.5`, tables, and classes.
 
     transports = transport { "," transport }
     transport  = name [ ":" first ] { "," key "=" value }

@@ -228,8 +228,8 @@ def compare(
 ) -> Comparison:
     """Runs a plan through several transports, as `rampmeter compare` does.
 
-    `transports` is a list such as `"dcpim,phost:reference,pfabric:window-initial=60"`, or a sequence of
-    such texts, of tables, and of objects or classes of `rampmeter.transports`. Without `out` the
+    `transports` is a list such as `"dcpim,phost:reference,dcpim:beta=1.5"`, or a sequence of such
+    texts, of tables, and of objects or classes of `rampmeter.transports`. Without `out` the
     results are in a temporary folder as long as the returned object exists.
 
     With `seeds` every number has an interval; with `precision` seeds are added until the interval

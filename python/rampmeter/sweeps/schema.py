@@ -16,7 +16,7 @@ _ENDS: Final = {"type": "array", "items": {"type": "number"}, "minItems": 2, "ma
 _TRANSPORT: Final = {"anyOf": [_TEXT, {"type": "object", "required": ["name"]}]}
 
 SWEEP: Final[dict[str, Any]] = {
-    "description": "At which points, with which transports and seeds `rampmeter sweep` runs this.",
+    "description": "Points, transports and seeds of `rampmeter sweep`.",
     "type": "object",
     "additionalProperties": False,
     "properties": {

@@ -56,7 +56,8 @@ impl<'de> Visitor<'de> for PortBytesVisitor {
     }
 }
 
-/// Maximum number of entries of a table. With two tables of thresholds ports have at most 256 pairs.
+/// Maximum number of entries of a table. With two tables of thresholds ports have at most 256
+/// pairs.
 const GROUPS_MAX: usize = 15;
 
 /// Packet memory and thresholds of marks that a transport prefers, by the rate of a port. Both
@@ -71,10 +72,10 @@ pub(crate) struct NeedsByRate {
 }
 
 impl NeedsByRate {
-    /// Returns the preferences of a transport whose needs are `needs_at` the rate of hosts. Ports slower
-    /// than all hosts have those of the slowest host, ports faster than all hosts those of the
-    /// fastest. Ports between switches that are slower than the fastest host have its memory, as
-    /// its windows fill them. If ports have more rates than a table has entries, all have the
+    /// Returns the preferences of a transport whose needs are `needs_at` the rate of hosts. Ports
+    /// slower than all hosts have those of the slowest host, ports faster than all hosts those of
+    /// the fastest. Ports between switches that are slower than the fastest host have its memory,
+    /// as its windows fill them. If ports have more rates than a table has entries, all have the
     /// values of the slowest host.
     pub(crate) fn new(topology: &Topology, needs_at: impl Fn(Rate) -> FabricNeeds) -> Self {
         let (slowest, fastest) = (topology.slowest_host(), topology.fastest_host());

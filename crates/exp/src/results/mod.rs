@@ -57,8 +57,8 @@ pub struct Summary {
     pub goodput_gbps: Option<f64>,
     /// `goodput_gbps` by tenant. Only if there are several, and samples.
     pub tenant_goodput_gbps: BTreeMap<u32, f64>,
-    /// Data packets delivered when arrivals stopped, over those offered until then: what dcPIM's
-    /// figures call utilisation. None where all flows arrive at the start.
+    /// Data packets delivered when arrivals stopped, over those offered until then: the
+    /// utilisation of dcPIM's figures. None where all flows arrive at the start.
     pub delivered_share: Option<f64>,
     /// Sum of completion times over sum of ideals (`delivered`), of the flows counted.
     pub nfct: Option<f64>,
@@ -198,7 +198,9 @@ fn order_of(process: Process) -> SampleOrder {
 
 /// Returns the sum of completion times over the sum of ideals.
 fn nfct(counted: &[&FlowSample]) -> Option<f64> {
-    let sum = |of: &dyn Fn(&FlowSample) -> u64| counted.iter().map(|k| of(k) as f64).sum::<f64>();
+    let sum = |quantity: &dyn Fn(&FlowSample) -> u64| {
+        counted.iter().map(|k| quantity(k) as f64).sum::<f64>()
+    };
     let ideals = sum(&|k| k.ideal[0]);
     (ideals > 0.0).then(|| sum(&|k| k.fct[0]) / ideals)
 }

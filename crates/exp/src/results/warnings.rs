@@ -91,8 +91,8 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
         if facts.slowdown["delivered"].overall.is_some() {
             warnings.push(warning!(
                 "one-sample",
-                "workload: {reason}, so the run is one sample and has no confidence intervals; simulate \
-                 several seeds",
+                "workload: {reason}, so the run is one sample and has no confidence intervals; \
+                 simulate several seeds",
                 reason = reason,
             ));
         }
@@ -101,8 +101,8 @@ fn of_results(facts: &RunFacts<'_>) -> Vec<Warning> {
     if let Some(share) = facts.delivered_share.filter(|&s| s < SHARE_MIN && process == POISSON) {
         warnings.push(warning!(
             "short-run",
-            "workload: when arrivals stopped, {delivered_percent:.0} % of the packets offered had been \
-             delivered: the run is too short for its longest flows, or the load exceeds the \
+            "workload: when arrivals stopped, {delivered_percent:.0} % of the packets offered had \
+             been delivered: the run is too short for its longest flows, or the load exceeds the \
              capacity of the network; simulate more flows",
             delivered_percent = 100.0 * share,
         ));
@@ -161,8 +161,8 @@ fn of_end(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if unfinished_ideal_ps > facts.outcome.drain.as_ps() {
         warnings.push(warning!(
             "drain-below-ideal",
-            "run.drain-us: ends the run {drain_s} s after the last arrival, and a flow that did not \
-             end needs at least {ideal_s} s",
+            "run.drain-us: ends the run {drain_s} s after the last arrival, and an unfinished flow \
+             needs at least {ideal_s} s",
             ideal_s = seconds(Span::from_ps(unfinished_ideal_ps)),
             drain_s = drain,
         ));
@@ -216,7 +216,7 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     let Some(half) = overall.mean_ci else {
         warnings.push(warning!(
             "few-flows",
-            "workload.flows: {flows} are too few for a confidence interval, which needs {flows_min}",
+            "workload.flows: {flows} are too few for an interval, which needs {flows_min}",
             flows = overall.count,
             flows_min = BATCHES * 5,
         ));
@@ -225,8 +225,8 @@ fn of_interval(facts: &RunFacts<'_>, warnings: &mut Vec<Warning>) {
     if half > WIDE * overall.mean {
         warnings.push(warning!(
             "wide-interval",
-            "workload.flows: the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; simulate more flows, \
-             or more seeds",
+            "workload.flows: the 95 % interval of the mean slowdown is +- {ci_percent:.0} %; \
+             simulate more flows, or more seeds",
             ci_percent = 100.0 * half / overall.mean,
         ));
     }

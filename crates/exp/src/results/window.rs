@@ -13,8 +13,8 @@ use crate::plan::warmup::WarmUp;
 use crate::record::FlowSample;
 use crate::record::sampling::CumulativeSample;
 
-/// Returns the amount carried by the instant `ps` of `quantity`, a quantity of the knots: interpolated
-/// between the knots around it. `None` after the last knot.
+/// Returns the amount carried by the instant `ps` of `quantity`, a quantity of the knots:
+/// interpolated between the knots around it. `None` after the last knot.
 pub(crate) fn carried_until(
     knots: &[CumulativeSample],
     ps: u64,
@@ -126,8 +126,8 @@ impl Window {
         knots.partition_point(|knot| knot.at.as_ps() <= self.to_ps) - before
     }
 
-    /// Returns the amount carried in the window of `quantity`, a quantity of the knots. `None` if the
-    /// window ends after the last knot.
+    /// Returns the amount carried in the window of `quantity`, a quantity of the knots. `None` if
+    /// the window ends after the last knot.
     pub(crate) fn carried(
         self,
         knots: &[CumulativeSample],

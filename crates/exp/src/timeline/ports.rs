@@ -187,7 +187,7 @@ impl Arrows {
 /// Handles the failure or the repair of a link.
 fn on_outage<H, W: Write>(
     event: &PortEvent<H>,
-    what: &'static str,
+    name: &'static str,
     window: &mut Window,
     tracks: &mut Tracks<W>,
 ) -> io::Result<()> {
@@ -195,10 +195,10 @@ fn on_outage<H, W: Write>(
     if !window.holds(at) {
         return Ok(());
     }
-    tracks.on_outage(port, at, what)?;
+    tracks.on_outage(port, at, name)?;
     if !tracks.is_port_shown(port) || !window.count_event(at) {
         return Ok(());
     }
-    let annotations = EventContent { label: Label::Word(what), args: &[], arrow: Arrow::None };
+    let annotations = EventContent { label: Label::Word(name), args: &[], arrow: Arrow::None };
     tracks.add_port_event(port, at, &annotations)
 }

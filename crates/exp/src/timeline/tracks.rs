@@ -255,7 +255,7 @@ impl<W: Write> Tracks<W> {
 
     /// Handles the failure or the repair of a port's link. Each link is reported once, by its first
     /// port.
-    pub(super) fn on_outage(&mut self, port: u32, at: Time, what: &str) -> io::Result<()> {
+    pub(super) fn on_outage(&mut self, port: u32, at: Time, name: &str) -> io::Result<()> {
         let link = self.names.ports[port as usize].link;
         if self.names.ports[..port as usize].iter().any(|earlier| earlier.link == link) {
             return Ok(());
@@ -267,7 +267,7 @@ impl<W: Write> Tracks<W> {
                 *self.outages.insert(track)
             }
         };
-        let name = format!("{} {what}", self.names.links[link as usize]);
+        let name = format!("{} {name}", self.names.links[link as usize]);
         let content = EventContent { label: Label::Text(&name), args: &[], arrow: Arrow::None };
         self.writer.instant(track, at, &content)
     }

@@ -223,9 +223,9 @@ impl NodeCounts {
         let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);
         let up = |tier: usize| tiers[tier].radix_up.unwrap_or(0);
         let bundles: Vec<u64> = tiers.iter().map(|tier| tier.bundle.unwrap_or(1)).collect();
-        let divide = |what: &str, of: u64, by: u64, at: usize| match of.checked_rem(by) {
-            Some(0) if of >= by => Ok(of / by),
-            _ => Err(format!("line {at}: expected {what}: {of} is no multiple of {by}")),
+        let divide = |name: &str, total: u64, by: u64, at: usize| match total.checked_rem(by) {
+            Some(0) if total >= by => Ok(total / by),
+            _ => Err(format!("line {at}: expected {name}: {total} is no multiple of {by}")),
         };
         let at = tiers[0].line;
         let pods = divide("Nodes to fill pods", nodes, pod, lines.nodes)?;

@@ -212,9 +212,9 @@ fn hosts(topology: &Topology) -> Vec<Host> {
         let switch = if matches!(link.a, Node::Switch(_)) { link.a } else { link.b };
         links[host as usize].push([link.rate_to(switch), link.rate_from(switch)]);
     }
-    let host = |of: Vec<[Rate; 2]>| {
+    let host = |access: Vec<[Rate; 2]>| {
         let [tx, rx] = [0, 1].map(|direction| {
-            let rates = || of.iter().map(|rates| rates[direction]);
+            let rates = || access.iter().map(|rates| rates[direction]);
             let slowest = rates().min().expect("a host has a link");
             let total = Rate::from_bps(rates().map(Rate::as_bps).sum()).unwrap_or(slowest);
             LinkRates { slowest, total }

@@ -113,8 +113,8 @@ impl CallTracker {
 fn summary(tenant: u32, calls: u64, mut ended: Vec<(Span, Span)>) -> RpcSummary {
     ended.sort_unstable();
     let n = ended.len();
-    let mean = |of: &dyn Fn(&(Span, Span)) -> f64| {
-        (n > 0).then(|| ended.iter().map(of).sum::<f64>() / n as f64)
+    let mean = |quantity: &dyn Fn(&(Span, Span)) -> f64| {
+        (n > 0).then(|| ended.iter().map(quantity).sum::<f64>() / n as f64)
     };
     let quantile = |share: f64| {
         let rank = (share * n as f64).ceil().max(1.0) as usize;

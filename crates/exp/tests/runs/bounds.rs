@@ -31,8 +31,8 @@ impl Observer for Limit {
 struct Draw(Rng);
 
 impl Draw {
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.uniform_below(of.len())]
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.uniform_below(choices.len())]
     }
 
     /// Returns the number of hosts, and the tables of the network and its faults.

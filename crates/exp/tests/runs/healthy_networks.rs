@@ -27,8 +27,8 @@ impl Draw {
         self.0.bernoulli(p)
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.uniform_below(of.len())]
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.uniform_below(choices.len())]
     }
 
     /// Returns the number of hosts, that of switches, and the links.

@@ -27,10 +27,10 @@ fn run(fd: c_int, at: *const c_void, len: usize, flags: c_int) -> Option<ssize_t
     if flags & SPECIAL != 0 {
         return None;
     }
-    let mut piece = |done: usize, left: usize| {
+    let mut piece = |done: usize, remaining: usize| {
         let no_signal = if done > 0 { MSG_NOSIGNAL } else { 0 };
         // SAFETY: the caller's bytes, from the first one that is not sent yet.
-        unsafe { sys::send(fd, at.wrapping_byte_add(done), left, flags | no_signal) }
+        unsafe { sys::send(fd, at.wrapping_byte_add(done), remaining, flags | no_signal) }
     };
     transfer(fd, len, flags & MSG_DONTWAIT != 0, &mut piece).map(bytes)
 }
@@ -186,8 +186,8 @@ pub(crate) unsafe extern "C-unwind" fn sendfile(
     len: size_t,
 ) -> ssize_t {
     let dont_wait = !sandbox::is_on() && sys::is_nonblocking(out);
-    let mut piece = |_done: usize, left: usize| {
-        let most = if dont_wait { left } else { left.min(FILE_PIECE) };
+    let mut piece = |_done: usize, remaining: usize| {
+        let most = if dont_wait { remaining } else { remaining.min(FILE_PIECE) };
         // SAFETY: the offset is the caller's.
         unsafe { sys::sendfile(out, from, offset, most) }
     };

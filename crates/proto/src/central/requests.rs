@@ -150,9 +150,9 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
         Some(is_new)
     }
 
-    /// Handles a completed order; `remaining` is the remaining size if it was a STOP. The size is sent
-    /// to the controller if it differs from the reported one. A receiver that does not answer is
-    /// queried at a low rate.
+    /// Handles a completed order; `remaining` is the remaining size if it was a STOP. The size is
+    /// sent to the controller if it differs from the reported one. A receiver that does not answer
+    /// is queried at a low rate.
     pub(super) fn on_order_applied(&mut self, now: Time, msg: MsgId, remaining: Option<u64>) {
         let Some(&RequestingFlow { due, reported, .. }) = self.flows.get(&msg) else { return };
         if let Some(remaining) = remaining.filter(|&remaining| remaining != reported) {

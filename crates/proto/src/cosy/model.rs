@@ -69,7 +69,7 @@ struct World {
     duplicates: u32,
     crashes: u32,
     /// Events that the sender received about each message, and their times.
-    fates: Vec<Vec<(Event, Time)>>,
+    outcomes: Vec<Vec<(Event, Time)>>,
     delivered: Vec<u32>,
 }
 
@@ -206,7 +206,7 @@ impl World {
                 Event::Delivered { msg, .. } => self.delivered[msg.idx()] += 1,
                 Event::Abandoned { .. } => {}
                 Event::Completed { msg } | Event::Failed { msg } | Event::Rejected { msg } => {
-                    self.fates[msg.idx()].push((event, self.now));
+                    self.outcomes[msg.idx()].push((event, self.now));
                 }
             }
         }
@@ -263,7 +263,7 @@ impl Model for Reservations {
             losses: self.losses,
             duplicates: self.duplicates,
             crashes: self.crashes,
-            fates: vec![Vec::new(); self.messages.len()],
+            outcomes: vec![Vec::new(); self.messages.len()],
             delivered: vec![0; self.messages.len()],
         }]
     }
@@ -320,28 +320,33 @@ impl Model for Reservations {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("one fate a message", |_, world: &World| {
-                world.fates.iter().all(|fates| fates.len() <= 1)
+            Property::always("each message has one outcome", |_, world: &World| {
+                world.outcomes.iter().all(|outcomes| outcomes.len() <= 1)
                     && world.delivered.iter().all(|&n| n <= 1)
             }),
-            Property::always("what is rejected is not delivered", |_, world: &World| {
-                world.fates.iter().zip(&world.delivered).all(|(fates, &delivered)| {
-                    match fates.first() {
+            Property::always("rejected messages are not delivered", |_, world: &World| {
+                world.outcomes.iter().zip(&world.delivered).all(|(outcomes, &delivered)| {
+                    match outcomes.first() {
                         Some((Event::Rejected { .. }, _)) => delivered == 0,
                         Some((Event::Completed { .. }, _)) => delivered == 1,
                         _ => true,
                     }
                 })
             }),
-            Property::always("fates are known within the bound", |model: &Self, world: &World| {
-                let bound = model.cosy.bound(SIZE);
-                world.fates.iter().zip(&model.messages).all(|(fates, &(submitted, src, _))| {
-                    let is_late = world.now > submitted + bound;
-                    let is_alive = world.hosts[src as usize].is_some();
-                    let known = fates.iter().all(|&(_, at)| at <= submitted + bound);
-                    known && !(is_late && is_alive && fates.is_empty())
-                })
-            }),
+            Property::always(
+                "outcomes are reported within the bound",
+                |model: &Self, world: &World| {
+                    let bound = model.cosy.bound(SIZE);
+                    world.outcomes.iter().zip(&model.messages).all(
+                        |(outcomes, &(submitted, src, _))| {
+                            let is_late = world.now > submitted + bound;
+                            let is_alive = world.hosts[src as usize].is_some();
+                            let known = outcomes.iter().all(|&(_, at)| at <= submitted + bound);
+                            known && !(is_late && is_alive && outcomes.is_empty())
+                        },
+                    )
+                },
+            ),
             Property::always("no virtual link has two users", |_, world: &World| {
                 world.has_used_reservations()
             }),

@@ -91,8 +91,8 @@ mod schedule {
             let rounds = config.matching_rounds;
             let duties = all_duties(config, 3);
             let stage = duties[1].0 - duties[0].0;
-            let at = |what: &dyn Fn(&StageActions) -> bool| {
-                duties.iter().find(|(_, d)| what(d)).map(|(at, _)| *at).unwrap()
+            let at = |is_due: &dyn Fn(&StageActions) -> bool| {
+                duties.iter().find(|(_, d)| is_due(d)).map(|(at, _)| *at).unwrap()
             };
             for phase in 0..2 {
                 for round in (0..rounds).map(|round| MatchingRound { phase, round }) {
@@ -308,22 +308,22 @@ mod matching {
             r: usize,
             edges: &[Vec<usize>],
             seen: &mut [bool],
-            of: &mut [Option<usize>],
+            matched: &mut [Option<usize>],
         ) -> bool {
             edges[r].iter().any(|&s| {
                 if std::mem::replace(&mut seen[s], true) {
                     return false;
                 }
-                let free = of[s].is_none_or(|other| augment(other, edges, seen, of));
+                let free = matched[s].is_none_or(|other| augment(other, edges, seen, matched));
                 if free {
-                    of[s] = Some(r);
+                    matched[s] = Some(r);
                 }
                 free
             })
         }
-        let mut of = vec![None; edges.len()];
+        let mut matched = vec![None; edges.len()];
         (0..edges.len())
-            .filter(|&r| augment(r, edges, &mut vec![false; edges.len()], &mut of))
+            .filter(|&r| augment(r, edges, &mut vec![false; edges.len()], &mut matched))
             .count()
     }
 }

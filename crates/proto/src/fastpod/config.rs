@@ -157,8 +157,7 @@ impl FastpodConfig {
         let rto_far = rto * 2 + queues;
         let attempts = (retry + beacon * 2) * u64::from(self.attempts_max) * 64;
         // Hosts report their epoch at least once per beacon interval.
-        let listen_slots =
-            ((lead_slots + 2) * TAKEOVER_WATCHDOGS).max(2 * u64::from(self.beacon_slots));
+        let listen_slots = ((lead_slots + 2) * TAKEOVER).max(2 * u64::from(self.beacon_slots));
         let listen_time = slot * listen_slots + answer_time * 4;
         let keepalive = keepalive(facts, self.payload + self.header);
         Ok(Fastpod {
@@ -203,11 +202,8 @@ impl FastpodConfig {
     fn largest_pod(&self, facts: &FabricFacts, pods: Option<&Pods>) -> Result<u16, BadKey> {
         if facts.n_hosts > POD_FLAG.into() {
             let expected = format!("a transport for {} hosts", facts.n_hosts);
-            return Err(BadKey::new(
-                "name",
-                expected,
-                format!("fastpod, which supports {POD_FLAG}"),
-            ));
+            let got = format!("fastpod, which supports {POD_FLAG}");
+            return Err(BadKey::new("name", expected, got));
         }
         let mut hosts = if pods.is_some() { 0 } else { HOSTS_DEFAULT };
         for pod in pods.iter().flat_map(|pods| &pods.pods) {
@@ -250,13 +246,8 @@ impl FastpodConfig {
         let hosts = pod.hosts.iter().map(|host| host.index + 1).max().unwrap_or(0);
         let n_aggs = pod.ports_to_rack.len();
         if !(2..=n_aggs).contains(&usize::from(hosts)) {
-            let expected =
-                format!("a transport for {hosts} hosts a rack and {n_aggs} switches above");
-            return Err(BadKey::new(
-                "name",
-                expected,
-                "fastpod, which supports 2 to {n_aggs} hosts a rack",
-            ));
+            let expected = format!("a transport for {hosts} hosts a rack under {n_aggs} switches");
+            return Err(BadKey::new("name", expected, "fastpod, which supports 2 to as many"));
         }
         let arbiters = pod.arbiter_propagation.iter().map(Vec::len).min().unwrap_or(0);
         let expected = format!("at most the {arbiters} at the switch of every rack");
@@ -293,7 +284,7 @@ fn max_over<T: Ord + Default>(timings: &[Timing], value: impl Fn(&Timing) -> T) 
 /// Hosts of a rack if racks are not known: those of the paper's pod.
 pub(super) const HOSTS_DEFAULT: u16 = 4;
 /// Watchdog intervals without a sign of the other arbiter after which an arbiter takes over.
-const TAKEOVER_WATCHDOGS: u64 = 4;
+const TAKEOVER: u64 = 4;
 
 /// The parameters of Fastpod on one network: a configuration that has been checked, and the times
 /// and counts that follow from it.

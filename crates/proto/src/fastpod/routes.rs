@@ -82,11 +82,11 @@ pub(crate) fn schd(fastpod: &Fastpod, packet: &mut Packet<FastpodHeader>) {
 /// Arbiters of a pod talk by the switches of its racks.
 pub(crate) fn watchdog(
     fastpod: &Fastpod,
-    of: u16,
+    host: u16,
     arbiter: u32,
     rack: u16,
     packet: &mut Packet<FastpodHeader>,
 ) {
-    let Some(pod) = pod(fastpod, of) else { return };
+    let Some(pod) = pod(fastpod, host) else { return };
     set(packet, &[rack, pod.ports_to_arbiter[usize::from(rack)][arbiter as usize]]);
 }

@@ -112,8 +112,8 @@ impl Timing {
         slack: u64,
     ) -> Self {
         let (hosts, cores) = ends.split_at(n_hosts as usize);
-        let ups = |of: &[End]| most(of.iter().map(|end| end.up));
-        let downs = |of: &[End]| most(of.iter().map(|end| end.down));
+        let ups = |ends: &[End]| most(ends.iter().map(|end| end.up));
+        let downs = |ends: &[End]| most(ends.iter().map(|end| end.down));
         let early = |end: &End| end.up.saturating_sub(leaves[usize::from(end.leaf)].up_cell_time);
         let base = most(ends.iter().map(early));
         let across = most(leaves.iter().map(|leaf| leaf.down_cell_time));

@@ -114,8 +114,8 @@ headers! {
             /// Epoch of the arbiter.
             epoch: u32,
         },
-        /// Core switch to arbiter: requests slots, and lists pods that the arbiter's hosts may send to by
-        /// it.
+        /// Core switch to arbiter: requests slots, and lists pods that the arbiter's hosts may send
+        /// to by it.
         5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch of the pod that the switch has received.
             epoch: u32,

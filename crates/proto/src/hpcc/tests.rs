@@ -21,9 +21,9 @@ fn hpcc() -> Hpcc {
     HpccConfig::paper().derive(&facts).unwrap()
 }
 
-fn records(of: &[(u64, u64, u32)]) -> Records {
+fn records(hops: &[(u64, u64, u32)]) -> Records {
     let mut records = Records::default();
-    for &(ns, sent, queued) in of {
+    for &(ns, sent, queued) in hops {
         let now = Time::ZERO + Span::from_ns(ns);
         assert!(records.push(Record::new(now, sent, queued, Rate::from_gbps(100))));
     }
@@ -133,8 +133,8 @@ mod record {
 mod algorithm {
     use super::*;
 
-    fn ack(control: &mut Control, of: &Records, cumulative: u32, next: u32) -> bool {
-        control.on_ack(AckTelemetry { path: 1, records: of }, cumulative, next, &hpcc())
+    fn ack(control: &mut Control, records: &Records, cumulative: u32, next: u32) -> bool {
+        control.on_ack(AckTelemetry { path: 1, records }, cumulative, next, &hpcc())
     }
 
     /// A link that sent 50 000 bytes in 8 us has u = 0.5. With 20 000 bytes queued at both ends of

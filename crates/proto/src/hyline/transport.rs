@@ -60,7 +60,8 @@ impl CentralScheme for HylineTransport {
 impl RegisteredTransport for HylineTransport {
     type Keys = HylineConfig;
     const TITLE: &'static str = "Hyline";
-    const SUMMARY: &'static str = "TCP for short messages; a controller that schedules long ones and assigns their paths (Hyline).";
+    const SUMMARY: &'static str =
+        "TCP for short messages; a controller schedules and routes long ones (Hyline).";
     const WIRE: TransportId = TransportId(10);
     const STAGES: &'static [&'static Stage] = crate::central::STAGES;
     const RULES: TransportRules = TransportRules {

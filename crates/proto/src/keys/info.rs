@@ -252,7 +252,8 @@ fn value_types(value: &Value) -> Vec<Value> {
 /// Returns the kind of a type that is not an enumeration.
 fn plain_kind(schema: &Value) -> KeyKind {
     let bound = |name: &str, or: f64| schema.get(name).and_then(Value::as_f64).unwrap_or(or);
-    let word = |of: &Value, name: &str, or| of.get(name).and_then(Value::as_u64).unwrap_or(or);
+    let word =
+        |schema: &Value, name: &str, or| schema.get(name).and_then(Value::as_u64).unwrap_or(or);
     let (all, items) = (value_types(schema), schema.get("items"));
     if all.contains(&Value::from("boolean")) {
         KeyKind::Bool

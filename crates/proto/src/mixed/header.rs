@@ -47,7 +47,7 @@ pub(super) fn longest_header<H: Formats>() -> usize {
 
 impl PartialEq for MixedHeader {
     fn eq(&self, other: &Self) -> bool {
-        let bytes = |of: &Self| of.len.into();
+        let bytes = |header: &Self| header.len.into();
         self.member == other.member && self.bytes[..bytes(self)] == other.bytes[..bytes(other)]
     }
 }

@@ -87,7 +87,8 @@ impl Paths {
     /// Removes paths that have more than twice the mean share of bad answers. Restores those that
     /// were removed for long enough, as if they were new.
     fn judge(&mut self) {
-        let sum = |of: fn(&Score) -> u16| self.scores.iter().map(|s| u64::from(of(s))).sum::<u64>();
+        let sum =
+            |count: fn(&Score) -> u16| self.scores.iter().map(|s| u64::from(count(s))).sum::<u64>();
         let (answers, bad) = (sum(|s| s.answers), sum(|s| s.bad));
         let is_old = self.scores.iter().any(|s| s.answers >= ANSWERS_MAX);
         for score in &mut self.scores {

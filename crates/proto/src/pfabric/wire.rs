@@ -24,8 +24,8 @@ headers! {
             /// The flow's size in bytes.
             size: u64 as "Bytes of the flow" [size at least 1],
         },
-        /// Source to destination: requests an acknowledgement. Sent instead of data by flows that starve
-        /// (§4.3).
+        /// Source to destination: requests an acknowledgement. Sent instead of data by flows that
+        /// starve (§4.3).
         2 Probe (control "probe", S to D)
         "flow {flow} of {size} bytes, {remaining} remaining" {
             /// The flow.

@@ -66,8 +66,8 @@ headers! {
             /// The flow's slot at the source.
             tx_slot: u32,
         },
-        /// Destination to source: the flow is registered, and its missing packets will get tokens. The
-        /// answer to a repeated RTS.
+        /// Destination to source: the flow is registered, and its missing packets will get tokens.
+        /// The answer to a repeated RTS.
         6 RtsAck (control "RTS ack", D to S) "flow slot {tx_slot} is registered" {
             /// The flow's slot at the source.
             tx_slot: u32,

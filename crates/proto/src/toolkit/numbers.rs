@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_numbers_are_refused_and_abandoned_ones_stay_so() {
+    fn numbers_out_of_range_are_refused_and_abandoned_ones_stay_so() {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         assert!(!numbers.insert(src, SKIP_MAX + 1));
@@ -350,7 +350,7 @@ mod tests {
 
     /// A flow that arrives adds one range, for any number in its header.
     #[test]
-    fn a_leap_of_numbers_takes_the_memory_of_one_flow() {
+    fn a_gap_in_numbers_takes_the_memory_of_one_flow() {
         let mut numbers = FlowNumbers::default();
         let src = NodeId::new(7);
         assert!(numbers.insert(src, SKIP_MAX) && numbers.insert(src, SKIP_MAX - 2));

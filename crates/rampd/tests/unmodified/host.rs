@@ -124,10 +124,10 @@ impl Host {
         fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap()
     }
 
-    fn wait_for(&self, name: &str, what: &str) {
+    fn wait_for(&self, name: &str, text: &str) {
         let until = Instant::now() + TEST_TIMEOUT;
-        while !self.log(name).contains(what) {
-            assert!(Instant::now() < until, "{name}: no {what} in {}", self.log(name));
+        while !self.log(name).contains(text) {
+            assert!(Instant::now() < until, "{name}: no {text} in {}", self.log(name));
             thread::sleep(Duration::from_millis(10));
         }
     }

@@ -20,8 +20,8 @@ use rampmeter_types::{Endpoint, NodeId, Span, Time};
 use super::state::NodeState;
 use crate::app::{Applications, Failure, Outcome};
 
-/// Time without progress after which a message fails whose receiver has another `network.mtu` or
-/// runs another transport: several retransmission timeouts.
+/// Time without progress after which a message to a peer with another `network.mtu` or transport
+/// fails: several retransmission timeouts.
 const STALL: Span = Span::from_us(2_000_000);
 /// Interval at which messages to such peers are checked.
 const CHECK_INTERVAL: Span = Span::from_us(250_000);

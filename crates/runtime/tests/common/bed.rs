@@ -78,7 +78,7 @@ impl TrafficPattern {
         fates: &Rc<RefCell<MessageOutcomes>>,
     ) -> Source {
         let to = self.destinations(node);
-        let left = match self {
+        let remaining = match self {
             _ if to.is_empty() => 0,
             TrafficPattern::In => messages / u64::from(PEERS),
             _ => messages,
@@ -89,7 +89,7 @@ impl TrafficPattern {
         let programs =
             if matches!(self, TrafficPattern::Two | TrafficPattern::Slow) { 2 } else { 1 };
         let size = if self == TrafficPattern::Long { 20_000 } else { 200 };
-        Source { to, left, size, programs, pings, shift: Span::ZERO, links, fates }
+        Source { to, remaining, size, programs, pings, shift: Span::ZERO, links, fates }
     }
 }
 

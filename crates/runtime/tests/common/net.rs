@@ -65,11 +65,12 @@ const PING_EVERY: Span = Span::from_us(1_000);
 /// Ticket and application number of pings.
 const PING: u32 = u32::MAX;
 
-/// Applications of a node: one has `left` messages, round-robin for some nodes; another may ping.
+/// Applications of a node: one has `remaining` messages, round-robin for some nodes; another may
+/// ping.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) to: Vec<NodeId>,
-    pub(crate) left: u64,
+    pub(crate) remaining: u64,
     /// Bytes of each.
     pub(crate) size: usize,
     /// Number of programs that send them, round-robin.
@@ -99,15 +100,15 @@ impl Applications for Source {
             let (app, service, ticket, dst) = (PING, 3, Ticket(0), pings.to);
             return Some(Submission { app, ticket, dst, service, deadline, tenant, payload });
         }
-        self.left = self.left.checked_sub(1)?;
-        let dst = self.to[self.left as usize % self.to.len()];
-        let app = self.left as u32 % self.programs;
-        let (service, ticket) = (2, Ticket(self.left));
+        self.remaining = self.remaining.checked_sub(1)?;
+        let dst = self.to[self.remaining as usize % self.to.len()];
+        let app = self.remaining as u32 % self.programs;
+        let (service, ticket) = (2, Ticket(self.remaining));
         Some(Submission { app, ticket, dst, service, deadline, tenant, payload })
     }
 
     fn next_submission(&self) -> Time {
-        if self.left > 0 { Time::ZERO } else { self.next_ping().saturating_add(self.shift) }
+        if self.remaining > 0 { Time::ZERO } else { self.next_ping().saturating_add(self.shift) }
     }
 
     fn finish(&mut self, app: u32, _ticket: Ticket, outcome: Outcome) {
@@ -143,7 +144,7 @@ impl Applications for Source {
     }
 
     fn arm(&mut self) -> bool {
-        self.left > 0
+        self.remaining > 0
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {

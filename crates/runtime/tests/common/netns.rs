@@ -134,9 +134,9 @@ impl Host {
         enter(&self.name);
     }
 
-    /// Runs `what` on the host.
-    pub(crate) fn within<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        within(&self.name, what)
+    /// Runs `body` on the host.
+    pub(crate) fn within<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
+        within(&self.name, body)
     }
 }
 
@@ -145,10 +145,10 @@ fn enter(name: &str) {
     move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
 }
 
-fn within<T: Send>(name: &str, what: impl FnOnce() -> T + Send) -> T {
+fn within<T: Send>(name: &str, body: impl FnOnce() -> T + Send) -> T {
     let run = || {
         enter(name);
-        what()
+        body()
     };
     thread::scope(|scope| scope.spawn(run).join()).unwrap()
 }

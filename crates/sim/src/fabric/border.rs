@@ -20,13 +20,13 @@ pub(crate) struct PartitionPacket<H> {
 pub(super) struct PartitionBoundary<H> {
     /// Partition that each port leads to, if that is another.
     pub(super) leads_to: Vec<Option<u16>>,
-    /// Packets that have left, by partition.
-    pub(super) left: Vec<Vec<PartitionPacket<H>>>,
+    /// Packets that have departed, by partition.
+    pub(super) departed: Vec<Vec<PartitionPacket<H>>>,
     /// Packets in partitions of the fabric, when their counters were last added.
     pub(super) n_away: u64,
 }
 
 impl<H> PartitionBoundary<H> {
     /// The border of a whole fabric.
-    pub(super) const NONE: Self = Self { leads_to: Vec::new(), left: Vec::new(), n_away: 0 };
+    pub(super) const NONE: Self = Self { leads_to: Vec::new(), departed: Vec::new(), n_away: 0 };
 }

@@ -76,7 +76,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             pool: PacketPool::new(),
             border: PartitionBoundary {
                 leads_to,
-                left: (0..partitions.len()).map(|_| Vec::new()).collect(),
+                departed: (0..partitions.len()).map(|_| Vec::new()).collect(),
                 n_away: 0,
             },
             topology: self.topology.clone(),
@@ -203,13 +203,13 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let to = leads_to.expect("other links of a partition have no faults");
         let times = *self.pool.stamps(handle);
         let packet = self.pool.remove(handle);
-        self.border.left[usize::from(to)].push(PartitionPacket { at, port, packet, times });
+        self.border.departed[usize::from(to)].push(PartitionPacket { at, port, packet, times });
         None
     }
 
     /// Takes the packets that have left for a partition.
     pub(crate) fn take_left(&mut self, to: usize) -> Vec<PartitionPacket<H>> {
-        std::mem::take(&mut self.border.left[to])
+        std::mem::take(&mut self.border.departed[to])
     }
 
     /// Sets the number of packets in partitions, before [`Self::update`] adds theirs.

@@ -109,9 +109,9 @@ impl<H> PortEventLog<H> {
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     /// Notes an event of a port.
     #[inline(always)]
-    pub(super) fn record(&mut self, port: u32, what: impl FnOnce(&Self) -> PortChange<H>) {
+    pub(super) fn record(&mut self, port: u32, change: impl FnOnce(&Self) -> PortChange<H>) {
         if P::IS_WATCHED && self.watch.is_on {
-            let event = PortEvent { at: self.watch.now, port, change: what(self) };
+            let event = PortEvent { at: self.watch.now, port, change: change(self) };
             self.watch.events.push(event);
         }
     }

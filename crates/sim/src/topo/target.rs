@@ -15,8 +15,8 @@ pub enum Target {
     Arbiter(u32),
 }
 
-/// A change of a link at a time. Packets that are on it arrive at their original time, so that later
-/// ones may overtake them if the link becomes shorter.
+/// A change of a link at a time. Packets that are on it arrive at their original time, so that
+/// later ones may overtake them if the link becomes shorter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkChange {
     /// The link, by its place in [`Topology::links`](super::Topology::links).

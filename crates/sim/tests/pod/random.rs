@@ -66,7 +66,8 @@ proptest! {
         is_lossy: bool,
     ) {
         let mut spec = spec(topology(300.0));
-        spec.fabric.unscheduled_collision = if vanish { PacketFate::Vanish } else { PacketFate::CutOff };
+        spec.fabric.unscheduled_collision =
+            if vanish { PacketFate::Vanish } else { PacketFate::CutOff };
         if is_lossy {
             let delay_max = Span::from_ns(300);
             spec.faults.every_link =
@@ -103,7 +104,7 @@ proptest! {
             prop_assert!(kinds[3] >= free_lost);
         }
         let sent: u64 = sim.fabric().tier_stats()[0].bytes;
-        let bytes = |of: &mut dyn Iterator<Item = u16>| of.map(u64::from).sum::<u64>();
+        let bytes = |lengths: &mut dyn Iterator<Item = u16>| lengths.map(u64::from).sum::<u64>();
         let given = bytes(&mut sends.iter().filter(|s| s.src != ARBITER).map(|s| s.bytes));
         prop_assert_eq!(sent, given, "hosts send all they have");
         // The bytes that links to hosts have carried are those that hosts received, and stumps.

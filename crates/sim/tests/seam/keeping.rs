@@ -74,8 +74,8 @@ fn packets_that_a_program_keeps_arrive_when_it_sends_them() {
     assert_eq!(passed.fabric().stats().consumed, 0, "a program that is off sees nothing");
     // The last message waits there, and its acknowledgement.
     assert_eq!(kept.now(), passed.now() + FOR * 2);
-    let total = |of: &str, counters: &[(&str, u64)]| {
-        counters.iter().find(|(name, _)| *name == of).map(|(_, value)| *value)
+    let total = |name: &str, counters: &[(&str, u64)]| {
+        counters.iter().find(|(counter, _)| *counter == name).map(|(_, value)| *value)
     };
     let counters = kept.transport_counters();
     let most = kept.fabric().program(0).held_max;

@@ -34,8 +34,8 @@ fn log(spec: SimSpec, cut: Segmentation, arrivals: Vec<Arrival>) -> (Log, Logged
     (Log(sim.probe().0.clone()), sim)
 }
 
-fn count(log: &Log, what: &str) -> usize {
-    log.0.iter().filter(|(_, _, did)| did.starts_with(what)).count()
+fn count(log: &Log, kind: &str) -> usize {
+    log.0.iter().filter(|(_, _, did)| did.starts_with(kind)).count()
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn failures_and_repairs_are_reported_at_both_ends_with_losses() {
     let outage = rampmeter_sim::Outage { target: Target::Link(1), from: at(500), until: at(900) };
     spec.faults.outages = vec![outage];
     let (log, sim) = log(spec, Segmentation::default(), vec![to_first(0, 1, 20)]);
-    let of = |what: &str| -> Vec<(Time, u32)> {
-        let did = log.0.iter().filter(|(_, _, did)| did == what);
+    let of = |kind: &str| -> Vec<(Time, u32)> {
+        let did = log.0.iter().filter(|(_, _, did)| did == kind);
         did.map(|(at, port, _)| (*at, *port)).collect()
     };
     assert_eq!(of("fails"), [(at(500), 1), (at(500), 4)]);

@@ -197,8 +197,8 @@ impl<'a> ChakraImport<'a> {
         }
     }
 
-    fn wrong(&self, rank: usize, node: &Node, what: &str) -> TraceError {
-        let reason = format!("node {} ({:?}): {what}", node.id, node.name);
+    fn wrong(&self, rank: usize, node: &Node, fault: &str) -> TraceError {
+        let reason = format!("node {} ({:?}): {fault}", node.id, node.name);
         format_error(&self.ranks[rank].name, reason)
     }
 

@@ -254,7 +254,8 @@ impl Schedule {
         let mut notes = Vec::new();
         // Calcs that nothing orders, by rank: two of them start together.
         let mut free_calcs: BTreeMap<u64, usize> = BTreeMap::new();
-        let is_free = |of: &&Operation| of.after.is_empty() && of.start_with.is_empty();
+        let is_free =
+            |operation: &&Operation| operation.after.is_empty() && operation.start_with.is_empty();
         for operation in self.operations.iter().filter(is_free) {
             if matches!(operation.action, OperationWork::Calc { .. }) {
                 *free_calcs.entry(operation.rank).or_default() += 1;

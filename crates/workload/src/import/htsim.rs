@@ -131,8 +131,13 @@ impl Matrix {
         Ok(())
     }
 
-    fn announce(&mut self, line: Line<'_>, what: &'static str, n: &str) -> Result<(), TraceError> {
-        self.announced.insert(what, (line.number(what, n)?, line.number));
+    fn announce(
+        &mut self,
+        line: Line<'_>,
+        element: &'static str,
+        n: &str,
+    ) -> Result<(), TraceError> {
+        self.announced.insert(element, (line.number(element, n)?, line.number));
         Ok(())
     }
 

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_any_order_keep_it() {
+    fn host_lists_keep_their_order() {
         let set = HostSet::list(&[5, 1, 3]);
         assert_eq!(set.step(), None);
         let places = [0, 1, 3, 5].map(|host| set.position(NodeId::new(host)));

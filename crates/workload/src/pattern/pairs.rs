@@ -94,7 +94,7 @@ impl StaggeredPairs {
         let (rack_share, pod_share) = shares;
         let size = |(from, to): (usize, usize)| to - from;
         for (at, &[rack, pod]) in near.iter().enumerate() {
-            let lacks = |what: &str| format!("{what}, as host {} has none", numbers[at]);
+            let lacks = |peer: &str| format!("{peer}, as host {} has none", numbers[at]);
             if rack_share > 0.0 && size(rack) < 2 {
                 return Err(("rack-share", lacks("0, or another host in the rack of each")));
             }

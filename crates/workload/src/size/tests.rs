@@ -179,7 +179,7 @@ mod sample {
 }
 
 #[test]
-fn an_unknown_name_lists_those_there_are() {
+fn an_error_of_an_unknown_name_lists_all_names() {
     assert_eq!(
         named("imc").unwrap_err().to_string(),
         "expected one of imc10, web-search, data-mining, ns-2-web-search, ns-2-data-mining, \

@@ -195,7 +195,7 @@ impl Phases {
 struct PhaseState {
     is_on: bool,
     /// Picoseconds until it ends.
-    left: f64,
+    remaining: f64,
 }
 
 impl PhaseState {
@@ -203,18 +203,18 @@ impl PhaseState {
     fn new(phases: &Phases, rng: &mut Rng) -> Self {
         let is_on = rng.bernoulli(phases.on / (phases.on + phases.off));
         let mean = if is_on { phases.on } else { phases.off };
-        let left = match phases.law {
+        let remaining = match phases.law {
             PeriodDistribution::Exponential => mean * rng.exponential(),
             PeriodDistribution::Fixed => mean * rng.uniform_unit(),
         };
-        Self { is_on, left }
+        Self { is_on, remaining }
     }
 
     /// Begins the next period.
     fn change(&mut self, phases: &Phases, rng: &mut Rng) {
         self.is_on = !self.is_on;
         let mean = if self.is_on { phases.on } else { phases.off };
-        self.left = match phases.law {
+        self.remaining = match phases.law {
             PeriodDistribution::Exponential => mean * rng.exponential(),
             PeriodDistribution::Fixed => mean,
         };
@@ -226,13 +226,13 @@ impl PhaseState {
         let mut gap = 0.0;
         loop {
             let rate = if self.is_on { phases.high } else { phases.low };
-            if expected < rate * self.left {
+            if expected < rate * self.remaining {
                 let rest = expected / rate;
-                self.left -= rest;
+                self.remaining -= rest;
                 return now.saturating_add(Span::from_ps((gap + rest).round() as u64));
             }
-            expected -= rate * self.left;
-            gap += self.left;
+            expected -= rate * self.remaining;
+            gap += self.remaining;
             self.change(phases, rng);
         }
     }
@@ -286,8 +286,8 @@ mod tests {
 
     #[test]
     fn fixed_periods_have_two_rates_for_their_share_of_the_cycle() {
-        let keys = "period-distribution = 'fixed'\nload = 0.4\noff-load = 0.1\non-us = 10.0\noff-us = 30.0\n\
-                    flows = 400000";
+        let keys = "period-distribution = 'fixed'\nload = 0.4\noff-load = 0.1\non-us = 10.0\n\
+                    off-us = 30.0\nflows = 400000";
         // Loads 0.1 and (0.4 x 40 - 0.1 x 30) / 10 = 1.3.
         let mut counts = [0_u64; 40];
         let flows = flows(keys);
@@ -314,7 +314,7 @@ mod tests {
         let mut lengths = [Vec::new(), Vec::new()];
         for _ in 0..n {
             state.change(&phases, &mut rng);
-            lengths[usize::from(state.is_on)].push(state.left);
+            lengths[usize::from(state.is_on)].push(state.remaining);
         }
         for (lengths, mean) in lengths.iter().zip([30.0, 10.0]) {
             let n = lengths.len() as f64;

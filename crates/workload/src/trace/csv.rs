@@ -184,8 +184,8 @@ impl Columns {
         let position = |name: &str| header.iter().position(|column| column == name);
         columns::require(file, header)?;
         let need = |name: &str| position(name).expect("the trace has the columns that it needs");
-        let time = |of: &str| {
-            let times = TimeColumn::find(of, |name| position(name).is_some())?;
+        let time = |column: &str| {
+            let times = TimeColumn::find(column, |name| position(name).is_some())?;
             Some((position(&times.name)?, times))
         };
         Ok(Self {

@@ -65,11 +65,11 @@ fn write_sheet(file: &Path, sheet: &TraceRows) -> Result<(), TraceError> {
 
 /// Returns the columns of `rows`, which are some of `sheet`.
 fn table(sheet: &TraceRows, rows: &[Row]) -> (Vec<Field>, Vec<ArrayRef>) {
-    let long = |of: fn(&Row) -> u64| -> ArrayRef {
-        Arc::new(rows.iter().map(of).collect::<UInt64Array>())
+    let long = |value: fn(&Row) -> u64| -> ArrayRef {
+        Arc::new(rows.iter().map(value).collect::<UInt64Array>())
     };
-    let short = |of: fn(&Row) -> u32| -> ArrayRef {
-        Arc::new(rows.iter().map(of).collect::<UInt32Array>())
+    let short = |value: fn(&Row) -> u32| -> ArrayRef {
+        Arc::new(rows.iter().map(value).collect::<UInt32Array>())
     };
     let mut columns = vec![
         ("arrival_ps", long(|row| row.flow.arrival.as_ps())),

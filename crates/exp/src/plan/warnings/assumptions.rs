@@ -179,7 +179,8 @@ const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
 const TIMEOUT_RTTS_MAX: u64 = 1_024;
 
 /// Returns a warning if faults lose packets, and a transport retransmits them after more than
-/// `TIMEOUT_RTTS_MAX` round trips. Losses then decide its results. Recorded presets have such timeouts.
+/// `TIMEOUT_RTTS_MAX` round trips. Losses then decide its results. Recorded presets have such
+/// timeouts.
 pub(crate) fn slow_recovery(
     faults: &FaultsSpec,
     derived: &[DerivedValue],
@@ -198,9 +199,9 @@ pub(crate) fn slow_recovery(
     let timeout = times.max().filter(|&timeout| has_losses && timeout > rtt * TIMEOUT_RTTS_MAX)?;
     Some(warning!(
         "slow-recovery",
-        "transport.preset: {preset} of {transport} retransmits lost packets after {timeout_us:.0} us, \
-         {round_trips} round trips of this network: with the losses of `faults` its results are \
-         those of this timeout",
+        "transport.preset: {preset} of {transport} retransmits lost packets after {timeout_us:.0} \
+         us, {round_trips} round trips of this network: with the losses of `faults` this timeout \
+         decides its results",
         preset = preset,
         transport = transport,
         timeout_us = timeout.as_us_f64(),

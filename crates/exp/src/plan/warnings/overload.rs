@@ -53,7 +53,7 @@ pub(crate) fn overloaded_link(
     let full = topology.first_saturated_link(access).filter(|full| full.load < load)?;
     Some(warning!(
         "overload",
-        "workload.load: {load} exceeds {load_max:.3}, at which link {link} is saturated from {from}",
+        "workload.load: {load} exceeds {load_max:.3}, at which link {link} is full from {from}",
         load = load,
         load_max = full.load,
         link = names.target(topology, Target::Link(full.link)),

@@ -27,8 +27,8 @@ impl Draw<'_> {
         self.0.bernoulli(p)
     }
 
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.0.uniform_below(of.len())]
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.uniform_below(choices.len())]
     }
 
     /// Returns a whole number from `least` to `most`, small and large ones alike.
@@ -208,24 +208,24 @@ impl Draw<'_> {
 
     /// Returns the table of a transport, in half of the plans with keys that are not those of its
     /// preset.
-    fn transport(&mut self, of: &TransportInfo) -> Table {
+    fn transport(&mut self, transport: &TransportInfo) -> Table {
         let mut table = Table::new();
-        table.insert("name".into(), of.name.into());
-        if !of.presets.is_empty() {
-            let at = self.0.uniform_below(of.presets.len());
-            table.insert("preset".into(), of.presets[at].0.into());
+        table.insert("name".into(), transport.name.into());
+        if !transport.presets.is_empty() {
+            let at = self.0.uniform_below(transport.presets.len());
+            table.insert("preset".into(), transport.presets[at].0.into());
         }
         if self.chance(0.5) {
             // A sender that aborts after few attempts does so without a fault.
-            for key in of.keys.iter().filter(|key| key.name != "attempts-max") {
+            for key in transport.keys.iter().filter(|key| key.name != "attempts-max") {
                 if self.chance(0.15) {
                     table.insert(key.name.clone(), self.value(&key.kind));
                 }
             }
         }
-        if !of.best_effort.is_empty() && self.chance(0.3) {
+        if !transport.best_effort.is_empty() && self.chance(0.3) {
             let mut below = Table::new();
-            below.insert("name".into(), self.pick(&of.best_effort).into());
+            below.insert("name".into(), self.pick(&transport.best_effort).into());
             table.insert("best-effort".into(), Value::Table(below));
         }
         table

@@ -16,8 +16,8 @@ proptest! {
             ends.iter().map(|&(a, b)| (a % n as u16, b % n as u16)).collect();
         let mut colouring = EdgeColourer::default();
         let (colours, used) = colouring.colour(n, &edges);
-        let degree = |of: &dyn Fn(&(u16, u16)) -> u16| {
-            (0..n as u16).map(|r| edges.iter().filter(|e| of(e) == r).count()).max().unwrap()
+        let degree = |end: &dyn Fn(&(u16, u16)) -> u16| {
+            (0..n as u16).map(|r| edges.iter().filter(|e| end(e) == r).count()).max().unwrap()
         };
         let most = degree(&|e| e.0).max(degree(&|e| e.1));
         prop_assert_eq!(usize::from(used), most);

@@ -36,10 +36,10 @@ proptest! {
         let paths = choose(&plan, &slot);
         for rack in 0..racks {
             for spine in 0..spines {
-                let on = |of: &dyn Fn(&Allocation) -> (u16, u16)| {
+                let on = |port: &dyn Fn(&Allocation) -> (u16, u16)| {
                     let between = |a: &&Allocation| a.src / hosts != a.dst / hosts;
                     let pairs = slot.iter().zip(&paths).filter(|(a, _)| between(a));
-                    pairs.filter(|(a, p)| of(a).0 / hosts == rack && **p == spine).count()
+                    pairs.filter(|(a, p)| port(a).0 / hosts == rack && **p == spine).count()
                 };
                 let most = usize::from(hosts.div_ceil(spines));
                 prop_assert!(on(&|a| (a.src, a.dst)) <= most);

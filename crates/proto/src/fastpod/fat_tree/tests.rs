@@ -125,9 +125,9 @@ impl Bench {
     }
 
     /// Delivers a packet of a pod's arbiter whose clock is ahead by `offset`.
-    fn schd(&mut self, now: Time, pod: u16, offset: i64, of: Schd) -> Verdict {
+    fn schd(&mut self, now: Time, pod: u16, offset: i64, schd: Schd) -> Verdict {
         let stamp = (now.as_ps() - HOP.as_ps() * 2).wrapping_add_signed(offset);
-        let Schd { epoch, slot, dst, incarnation, last_rts, granted, relays } = of;
+        let Schd { epoch, slot, dst, incarnation, last_rts, granted, relays } = schd;
         let header = FastpodHeader::CoreSchd {
             epoch,
             stamp,
@@ -359,7 +359,7 @@ fn misdirected_packets_are_dropped() {
         acks,
     };
     let rts = bench.control(NodeId::new(3), rts);
-    let schd = |of: u16| {
+    let schd = |dst: u16| {
         let header = FastpodHeader::CoreSchd {
             epoch: 2,
             stamp: 0,
@@ -370,7 +370,7 @@ fn misdirected_packets_are_dropped() {
             granted: 0,
             relays: list(&[]),
         };
-        Packet { header, src: fastpod.arbiter(of, 0), ..rts }
+        Packet { header, src: fastpod.arbiter(dst, 0), ..rts }
     };
     for packet in [cell(3, 4, 0), cell(3, 40, 0), free, schd(1), rts] {
         assert_eq!(bench.give(at(1_000_000), 0, packet), Verdict::Drop, "{packet:?}");

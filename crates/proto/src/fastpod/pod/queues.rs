@@ -251,12 +251,12 @@ impl Queues {
         fastpod: &Fastpod,
     ) -> Option<(Packet<FastpodHeader>, Span, bool)> {
         let queue = self.queues.get_mut(&dst)?;
-        // One that is neglected has a cell's first packet, which always finds time.
-        let neglected = match time.is_used() {
+        // A starved message has a cell's first packet, which always fits.
+        let starved = match time.is_used() {
             true => None,
             false => queue.starved_message(now, fastpod.forget_timeout / 4, &self.flows),
         };
-        let (key, slot) = neglected.or_else(|| queue.queued.first().copied())?;
+        let (key, slot) = starved.or_else(|| queue.queued.first().copied())?;
         let flow = &self.flows[slot];
         let bytes = match flow.state.next + 1 == flow.packets {
             true => flow.state.last_bytes,

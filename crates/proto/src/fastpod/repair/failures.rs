@@ -340,10 +340,10 @@ impl Failures {
             racks.extend(0..self.n_racks);
         }
         let other = racks[turn % racks.len()];
-        let host = |of: u16, besides: Option<u16>| {
+        let host = |rack: u16, besides: Option<u16>| {
             let is_of = |host: &u16| {
                 let place = usize::from(*host);
-                self.leaf_of_end[place] == of && !self.is_failed[place] && besides != Some(*host)
+                self.leaf_of_end[place] == rack && !self.is_failed[place] && besides != Some(*host)
             };
             let hosts: Vec<u16> = (0..self.n_hosts as u16).filter(is_of).collect();
             (!hosts.is_empty()).then(|| hosts[turn / racks.len() % hosts.len()])

@@ -78,8 +78,8 @@ impl World {
     }
 
     /// Returns the unscheduled cell that is at its source's rack next, if one is.
-    fn cell_at_rack(run: &Run, what: ModelEvent) -> Option<u64> {
-        let ModelEvent::AtRack(rack, id) = what else { return None };
+    fn cell_at_rack(run: &Run, event: ModelEvent) -> Option<u64> {
+        let ModelEvent::AtRack(rack, id) = event else { return None };
         let is_free = run.peek(id)?.marks.contains(Marks::UNSCHEDULED);
         (is_free && run.is_at_start(rack, id)).then_some(id)
     }

@@ -181,15 +181,15 @@ impl Run {
 
     /// Adds an event. Of packets at one instant that of the lowest sender is first, so that runs
     /// with other events next to them are alike.
-    fn push(&mut self, at: Time, what: ModelEvent) {
+    fn push(&mut self, at: Time, event: ModelEvent) {
         self.n_events += 1;
-        let order = match what {
+        let order = match event {
             ModelEvent::AtRack(_, id) | ModelEvent::AtAgg(_, id) | ModelEvent::Deliver(_, id) => {
                 self.packets.get(&id).map_or(0, |packet| packet.src.get())
             }
             _ => 0,
         };
-        self.events.push(Reverse((at, order, self.n_events, what)));
+        self.events.push(Reverse((at, order, self.n_events, event)));
     }
 
     fn local(&self, node: u32) -> Time {
@@ -239,8 +239,8 @@ impl Run {
         }
     }
 
-    fn handle(&mut self, what: ModelEvent) {
-        match what {
+    fn handle(&mut self, event: ModelEvent) {
+        match event {
             ModelEvent::Submit(number) => {
                 let (_, message, src) = self.messages[number];
                 let now = self.local(src);

@@ -36,7 +36,8 @@ pub struct ControlParams {
     pub fast_initial_growth: bool,
     /// True if Cubic's window is at least that of NewReno.
     pub reno_friendly: bool,
-    /// True if that grows as NewReno's once it has reached the window before the loss.
+    /// True if the NewReno estimate grows by a segment a round trip above the window before the
+    /// loss.
     pub reno_catch_up: bool,
     /// DCTCP's weight of a new measurement (RFC 8257 §4.2, g).
     pub gain: f64,

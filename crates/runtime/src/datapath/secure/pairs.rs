@@ -219,7 +219,7 @@ impl Pairs {
         if let Some(key_log) = &mut self.key_log
             && let Err(error) = key_log.log_session(self.node, peer, agreed)
         {
-            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: disabled after an error");
+            tracing::warn!(code = "key-log-stopped", %error, "node.key-log: disabled");
             self.key_log = None;
         }
     }

@@ -249,13 +249,13 @@ fn attach_to(interface: u32, attach: XdpMode, program: &OwnedFd) -> io::Result<O
     })
 }
 
-fn explained(what: &str, error: io::Error) -> io::Error {
+fn explained(action: &str, error: io::Error) -> io::Error {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => ": CAP_BPF and CAP_NET_ADMIN are needed",
         Some(libc::ENOSYS) => ": this kernel has no BPF",
         _ => "",
     };
-    io::Error::new(error.kind(), format!("cannot {what}: {error}{hint}"))
+    io::Error::new(error.kind(), format!("cannot {action}: {error}{hint}"))
 }
 
 fn address_of<T>(value: &T) -> u64 {

@@ -88,12 +88,12 @@ impl Testbed {
     fn again(
         &mut self,
         input: &mut Input<'_>,
-        of: impl Fn(&InFlightPackets) -> &VecDeque<Vec<u8>>,
+        queue: impl Fn(&InFlightPackets) -> &VecDeque<Vec<u8>>,
     ) {
         let which = usize::from(input.u8());
         let mut bytes = {
             let wire = self.wire.borrow();
-            let ring = of(&wire);
+            let ring = queue(&wire);
             let Some(bytes) = ring.get(which % ring.len().max(1)) else { return };
             bytes.clone()
         };

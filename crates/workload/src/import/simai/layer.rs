@@ -112,7 +112,7 @@ impl Groups {
             }
         };
         let stages = if policy.has_groups() { stages } else { 1 };
-        let is_multiple = |of: usize, by: usize| by > 0 && of.is_multiple_of(by);
+        let is_multiple = |total: usize, by: usize| by > 0 && total.is_multiple_of(by);
         if gpus < 2 || !is_multiple(gpus, tensor.saturating_mul(stages)) {
             let expected = format!("2 or more GPUs in groups of {tensor} and {stages} stages");
             return Err(line.wrong("all_gpus", &expected, &gpus.to_string()));

@@ -59,9 +59,9 @@ pub(crate) fn transfer(net: &Net, bytes: u64, segments: Segments) -> io::Result<
 }
 
 /// Runs a future on this thread alone.
-fn run(what: impl Future<Output = io::Result<()>>) -> io::Result<()> {
+fn run(future: impl Future<Output = io::Result<()>>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { timeout(LIMIT, what).await.map_err(io::Error::other)? })
+    runtime.block_on(async { timeout(LIMIT, future).await.map_err(io::Error::other)? })
 }
 
 fn open(server: Option<ServerConfig>, socket: UdpSocket) -> io::Result<Endpoint> {

@@ -49,9 +49,9 @@ impl Sources {
         sources
     }
 
-    fn later(&mut self, at: Time, what: Came) {
+    fn later(&mut self, at: Time, event: Came) {
         self.n += 1;
-        self.under_way.insert((at, self.n), what);
+        self.under_way.insert((at, self.n), event);
     }
 
     /// Returns an instant by the true clock.
