@@ -12,12 +12,12 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
-from rampmeter.commands.json_output import FILE_ACCESS, USAGE
+from rampmeter.commands.json_output import USAGE
 from rampmeter.hosts import SendError
 from rampmeter.sweeps.engines import EngineError
 from rampmeter.testbed.command import TestbedError
 from rampmeter.text.cautions import Caution, cautions_of, explanations, values_of
-from rampmeter.text.locations import BAD_FILE, RESULTS, SYNTAX, VALUE
+from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, RESULTS, SYNTAX, VALUE
 
 from .commands import call
 from .conftest import ROOT
@@ -84,7 +84,7 @@ def test_paragraphs_are_sentences_of_at_most_100_columns(paragraph: str) -> None
 def test_warnings_of_plans_have_codes() -> None:
     (caution,) = rm.Plan(OVERLOAD).warnings()
     assert caution.code == "overload"
-    assert caution.startswith("the load of 0.9 is more than")
+    assert caution.startswith("workload.load: 0.9 exceeds")
     assert (caution.values["load"], caution.values["hosts"]) == (0.9, 4)
     assert caution.values["load_max"] < 0.9
 

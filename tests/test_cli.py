@@ -191,7 +191,7 @@ class TestErrors:
                 "none: expected the folder of a run, a comparison or a sweep, got no folder",
             ),
             (["convert", "none.csv", "a.csv", "--format", "csv"], "none.csv"),
-            (["convert", "none.csv", "a.csv", "--format", "xml"], "xml"),
+            (["convert", os.devnull, "a.csv", "--format", "xml"], "xml"),
             (["papers", "dcpim", "99"], "expected one of dcpim artifact, "),
             (
                 ["papers", "other"],

@@ -387,9 +387,7 @@ class TestLeastBounds:
         assert found["K = 1", 0.3] == "k1-h500-0.30"
         assert found["K = 2", 0.5] == "k2-h500-0.50"
 
-    def test_loads_above_an_unsustained_one_are_unsustained(
-        self, small: papers.Figure
-    ) -> None:
+    def test_loads_above_an_unsustained_one_are_unsustained(self, small: papers.Figure) -> None:
         found = least(small, k1_h500_30=[0.1] * 3)
         assert found["K = 1", 0.3] == "k1-h900-0.30"
         assert found["K = 1", 0.5] == "k1-h900-0.50"

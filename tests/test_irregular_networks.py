@@ -37,7 +37,7 @@ def test_a_transport_serves_a_network_that_is_not_uniform(
 ) -> None:
     topology, name = network(), network.__name__
     if (transport, name) in REFUSED:
-        with pytest.raises(rm.PlanError, match=r"transport\.name: expected one for networks"):
+        with pytest.raises(rm.PlanError, match=r"transport\.name: expected a transport for"):
             networks.lone_slowdowns(topology, transport, tmp_path)
         return
     slowdowns = networks.lone_slowdowns(topology, transport, tmp_path)

@@ -302,7 +302,7 @@ transports = [
 """
     present = former.replace("reference,window=", "reference,window-initial=")
     present = present.replace('"dcpim", handshake', '"dcpim", notification')
-    present = present.replace("capton\", window", "capton\", window-granted")
+    present = present.replace('capton", window', 'capton", window-granted')
     present = present.replace("transport.window", "transport.window-initial")
     assert migrated(tmp_path, former) == present
 

@@ -87,14 +87,14 @@ def test_the_memory_of_ports_differs_by_tier(tmp_path: Path) -> None:
         ({"ecn-bytes": {"25": -1, "100": 1}}, "fabric.*ecn.bytes.*-1"),
         ({"ecn-bytes": "many"}, "fabric.ecn-bytes: expected a whole number of bytes"),
         ({"ecn-bytes": True}, "expected a number of bytes, or a table"),
-        ({"ecn-max-bytes": 9}, "fabric.ecn-max-bytes: expected the key fabric.ecn-bytes too"),
+        ({"ecn-max-bytes": 9}, "fabric.ecn-max-bytes: expected fabric.ecn-bytes in the plan"),
         (
             {"ecn-bytes": 10, "ecn-max-bytes": 9},
             r"fabric.ecn-max-bytes: expected at least ecn-bytes \(10\), got 9",
         ),
         (
             {"ecn-max-probability": 0.5},
-            "ecn-max-probability: expected the key fabric.ecn-max-bytes too",
+            "ecn-max-probability: expected fabric.ecn-max-bytes in the plan",
         ),
         (
             {"ecn-bytes": {"25": 1, "25.0": 2, "100": 1}},

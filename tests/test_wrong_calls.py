@@ -219,8 +219,8 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
         "table: expected columns of one",
     ),
     "flows in no folder": (
-        lambda _: rm.flows({"src": [0]}, file="/nowhere/flows.parquet"),
-        "/nowhere/flows.parquet: ",
+        lambda _: rm.flows({"src": [0]}, file="/proc/nowhere/flows.parquet"),
+        "/proc/nowhere/flows.parquet: ",
     ),
     "an unknown collective": (
         lambda _: run(workload=rm.collective("all-red", 1_000)),

@@ -349,7 +349,7 @@ impl SlowerLink {
     pub fn refusal(&self, transport: &str) -> BadKey {
         let gbps = self.rate.as_bps() as f64 / 1e9;
         let expected = format!(
-            "one for networks with links slower than those of hosts, such as {} of {gbps} Gbit/s",
+            "a transport for links slower than those of hosts, such as {} of {gbps} Gbit/s",
             self.name
         );
         BadKey::new("name", expected, transport)

@@ -211,7 +211,7 @@ impl Setup {
     }
 }
 
-/// Beginning of each line of a log of keys.
+/// Beginning of each line of a key log.
 const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
 
 /// Returns the expected and the actual value of a property for which an open file must not contain

@@ -199,12 +199,12 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "clock",
         "private-key = \"a.key\"\nclock",
-        "node.private-key: expected network.security = \"encrypted\" with it, got a.key",
+        "node.private-key: expected network.security = \"encrypted\" in the file, got a.key",
     ),
     (
         "clock",
         "key-log = \"keys.log\"\nclock",
-        "node.key-log: expected network.security = \"encrypted\" with it, got keys.log",
+        "node.key-log: expected network.security = \"encrypted\" in the file, got keys.log",
     ),
     (
         "security = \"none\"",
@@ -214,7 +214,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "0.1:7631\"",
         "0.1:7631\"\npublic-key = \"AAAA\"",
-        "peer[1].public-key: expected network.security = \"encrypted\" with it, got AAAA",
+        "peer[1].public-key: expected network.security = \"encrypted\" in the file, got AAAA",
     ),
     ("[network]", "[network", "n.toml: line 6, column 9"),
 ];
@@ -384,7 +384,7 @@ fn keygen(folder: &Path, file: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Keys of sessions are appended to nothing but a log of keys.
+/// Keys of sessions are appended only to a key log.
 #[test]
 fn keys_are_not_logged_to_links_or_files_of_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -404,9 +404,9 @@ fn keys_are_not_logged_to_links_or_files_of_others() {
     fs::set_permissions(path.join("notes"), Permissions::from_mode(0o600)).unwrap();
     std::os::unix::fs::symlink("notes", path.join("keys.log")).unwrap();
     let link = error("node", "keys.log");
-    assert!(link.contains("keys.log: type: expected a log of keys that is a file, got a link"));
+    assert!(link.contains("keys.log: type: expected a key log that is a file, got a link"));
     let other = error("node", "notes");
-    assert!(other.contains("notes: contents: expected an empty file, or a log of keys"), "{other}");
+    assert!(other.contains("notes: contents: expected an empty file, or a key log"), "{other}");
     assert_eq!(fs::read(path.join("notes")).unwrap(), b"mine");
     let own = error("check", "a.key");
     assert!(own.contains("node.key-log: expected a file other than node.private-key"), "{own}");

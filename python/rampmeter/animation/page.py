@@ -17,6 +17,7 @@ from rampmeter.animation.events import CLASSES, RunEvents, differences
 from rampmeter.animation.network import Network
 from rampmeter.plots.colours import COLOURS, PALETTE
 from rampmeter.text.arguments import path_argument
+from rampmeter.text.files import write_text
 
 SCRIPTS: Final = ("data.js", "draw.js", "chart.js", "player.js")
 SORTED: Final = ("start", "at", "packet")
@@ -36,10 +37,7 @@ class Animation:
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes the page into a file, and returns its path."""
         file = path_argument("path", path)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial = file.with_name(f"{file.name}.partial")
-        partial.write_text(self.html, encoding="utf-8")
-        partial.replace(file)
+        write_text(file, self.html)
         return file
 
     def __repr__(self) -> str:

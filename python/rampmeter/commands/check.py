@@ -14,6 +14,7 @@ from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
 from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.sweeps.table import sweep_of
+from rampmeter.text.files import replacing
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import dumps
 
@@ -116,4 +117,5 @@ def _draw(plan: Plan, picture: Path) -> None:
         raise Location(key="--svg").error(
             expected="a name that ends in .svg, .pdf or .png", got=picture
         )
-    plots.topology(plan.drawing()).savefig(picture)
+    with replacing(picture) as partial:
+        plots.topology(plan.drawing()).savefig(partial)

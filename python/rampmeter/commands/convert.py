@@ -7,8 +7,9 @@ import click
 from rampmeter import _core
 from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.commands.options import FILE, with_code
+from rampmeter.running.conversion import check_files
 from rampmeter.text.cautions import Caution
-from rampmeter.text.locations import BAD_FILE, Location
+from rampmeter.text.files import writing_in_place
 
 
 @click.command()
@@ -49,11 +50,11 @@ def convert(
     Example: the flows of an htsim connection matrix
       rampmeter convert flows.cm flows.parquet
     """
-    if format_ == "auto" and not source.exists():
-        raise Location(source).error("No such file or directory", code=BAD_FILE)
-    n_rows, notes = _core.convert(
-        str(source), format_, str(target), sort, topology, vector_bytes, groups_file
-    )
+    check_files(source, *(file for file in (topology, groups_file) if file is not None))
+    with writing_in_place(target):
+        n_rows, notes = _core.convert(
+            str(source), format_, str(target), sort, topology, vector_bytes, groups_file
+        )
     is_topology = target.suffix == ".toml"
     kind = "links" if is_topology else "flows"
     code = "topology-note" if is_topology else "workload-note"

@@ -10,6 +10,7 @@ import click
 
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
+from rampmeter.text.files import replacing
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
 from rampmeter.text.wrapping import wrapped
@@ -54,8 +55,8 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
                 "the file exists", hint="choose another folder", code=BAD_FILE
             )
     for file, copy in copies.items():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
+        with replacing(copy) as partial:
+            shutil.copyfile(file, partial)
     if as_json:
         emit("examples", {"folder": folder, "files": list(copies.values())})
     else:

@@ -18,6 +18,7 @@ from rampmeter.results.tables import run_tables
 from rampmeter.sweeps.dataset import IDENTITY as SWEEP
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.tables import sweep_tables
+from rampmeter.text.files import replacing, write_text
 from rampmeter.text.locations import Location
 
 FORMATS: Final[Mapping[str, str]] = {
@@ -100,13 +101,13 @@ def _tables(url: str) -> list[ResultTable]:
 
 def _write(tables: list[ResultTable], out: Path, format_: str) -> None:
     if format_ == "parquet":
-        pq.write_table(tables[0].to_arrow(), out)
+        with replacing(out) as partial, partial.open("wb") as file:
+            pq.write_table(tables[0].to_arrow(), file)
     elif format_ == "json":
         of_each = {one.name: one.records() for one in tables}
-        out.write_text(json_text(of_each) + "\n", encoding="utf-8")
+        write_text(out, json_text(of_each) + "\n")
     else:
-        text = render(tables, format_, has_titles=len(tables) > 1)
-        out.write_text(text, encoding="utf-8")
+        write_text(out, render(tables, format_, has_titles=len(tables) > 1))
 
 
 def _flows(url: str) -> "pa.Table":
@@ -128,9 +129,9 @@ def _flows(url: str) -> "pa.Table":
 
 
 def _write_flows(flows: "pa.Table", out: Path, format_: str) -> None:
-    if format_ == "parquet":
-        pq.write_table(flows, out)
-    elif format_ == "csv":
-        pa_csv.write_csv(flows, out)
-    else:
+    if format_ not in ("csv", "parquet"):
         raise Location(key="--format").error(expected="csv or parquet for flows", got=format_)
+    write = pq.write_table if format_ == "parquet" else pa_csv.write_csv
+    # Of a name, pyarrow would remove a device after an error.
+    with replacing(out) as partial, partial.open("wb") as file:
+        write(flows, file)

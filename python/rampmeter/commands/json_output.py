@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import click
 
 from rampmeter.text.cautions import Caution
+from rampmeter.text.locations import FILE_ACCESS
 
 Command: TypeAlias = Callable[..., Any]
 
@@ -44,8 +45,6 @@ PARTS: Final = ("file", "line", "column", "key", "expected", "got")
 """Attributes of errors with a location."""
 USAGE: Final = "usage"
 """Code of errors of the command line."""
-FILE_ACCESS: Final = "file-access"
-"""Code of errors of the operating system."""
 
 
 def json_option(command: Command) -> Command:

@@ -7,6 +7,7 @@ import click
 from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FILE
 from rampmeter.plan.migration import migrate as migrate_file
+from rampmeter.text.files import replacing
 
 
 @click.command()
@@ -27,9 +28,8 @@ def migrate(files: tuple[Path, ...], *, dry_run: bool, as_json: bool) -> None:
     for file in files:
         text, settings = migrate_file(file)
         if settings and not dry_run:
-            part = file.with_name(f"{file.name}.part")
-            part.write_bytes(text.encode())
-            part.replace(file)
+            with replacing(file) as partial:
+                partial.write_bytes(text.encode())
         found += [(file, setting) for setting in settings]
     if as_json:
         changes = [

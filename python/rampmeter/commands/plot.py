@@ -17,6 +17,7 @@ from rampmeter.results.run import Plots, opened_run
 from rampmeter.sweeps.dataset import IDENTITY
 from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.results import SweepResults
+from rampmeter.text.files import make_folder
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def plot(folders: Sequence[Path], **options: Any) -> None:
         arguments["where"] = dict(_setting(text) for text in options["where"])
     with plots.figure_format(options["width"], options["font_size"], options["style"]):
         drawn = _figures(folders, [_kind(name) for name in options["kinds"]], arguments)
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     images = {name: target / f"{name}.{format_}" for name in drawn}
     for name, figure in drawn.items():
         figure.savefig(images[name])

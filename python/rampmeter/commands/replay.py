@@ -29,6 +29,7 @@ from rampmeter.replays.recording import Recording, columns_of
 from rampmeter.replays.tables import replay_json, replay_tables
 from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.running.runner import Job
+from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location
 
 VARIABLE: Final = "RAMPMETER_REFERENCE"
@@ -231,7 +232,7 @@ def _run(
     exit_by_outcome(batch)
     replay = Replay(batch.runs()[name], recording, terms)
     text = json.dumps(replay_json(replay, request.n_flows, request.tolerance), indent=1)
-    (out / RESULT).write_text(text + "\n", encoding="utf-8")
+    write_text(out / RESULT, text + "\n")
     return replay
 
 

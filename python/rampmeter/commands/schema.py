@@ -8,6 +8,7 @@ import click
 from rampmeter.plan.plan import SWEEP
 from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.schema import SWEEP as SWEEP_TABLE
+from rampmeter.text.files import write_text
 
 
 @click.command()
@@ -28,4 +29,4 @@ def schema(file: Path | None) -> None:
     if file is None:
         click.echo(text, nl=False)
     else:
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)

@@ -19,6 +19,7 @@ from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, ro
 from rampmeter.plan.plan import compact_plan
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job
+from rampmeter.text.files import make_folder, write_text
 
 REPORT = "report.json"
 IMAGES = (".png", ".svg", ".pdf")
@@ -236,7 +237,7 @@ def draw_panels(
     `basis` is that of the rows. `series` has those of sub-figures with packets, probes or crashes,
     by sub-figure and run.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     panels = []
     for panel in figure.sub_figures:
         if panel.id not in tables:
@@ -277,7 +278,7 @@ def _note(panel: SubFigure, basis: Basis) -> str:
 def write_report(report: Report, made: Mapping[str, Any]) -> None:
     """Writes `report.json`; `made` has its keys about the runs behind it."""
     text = json.dumps(_report_json(report) | dict(made), indent=2, allow_nan=False)
-    report.file.write_text(text + "\n", encoding="utf-8")
+    write_text(report.file, text + "\n")
 
 
 def _report_json(report: Report) -> dict[str, Any]:

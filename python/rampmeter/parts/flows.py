@@ -12,7 +12,8 @@ from typing import Any
 from rampmeter.on_demand import pa, pq
 from rampmeter.plan_tables import Trace
 from rampmeter.text.arguments import path_argument, shown
-from rampmeter.text.locations import BAD_FILE, Location
+from rampmeter.text.files import replacing
+from rampmeter.text.locations import Location
 
 
 def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
@@ -24,7 +25,8 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     temporary file, which is removed when Python ends. Results remain, but their plan cannot be run
     again.
 
-    Raises `PlanError` for columns of different lengths, and `TypeError` if there is no table.
+    Raises `PlanError` for columns of different lengths, `TypeError` if there is no table, and
+    `ResultError` if the file cannot be written.
 
     >>> import rampmeter as rm
     >>> trace = rm.flows({"arrival_us": [0, 1.5], "src": [0, 2], "dst": [1, 1],
@@ -36,12 +38,8 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     if file is None:
         file = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
     path = path_argument("file", file)
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        pq.write_table(arrow, partial)
-    except OSError as error:
-        raise Location(path).error(str(error), code=BAD_FILE) from None
-    partial.replace(path)
+    with replacing(path) as partial, partial.open("wb") as file_of_flows:
+        pq.write_table(arrow, file_of_flows)
     return Trace(file=path.resolve())
 
 

@@ -24,6 +24,7 @@ from rampmeter.plan.transport_names import TransportName, is_transport, transpor
 from rampmeter.text.arguments import argument_error, path_argument, text_argument
 from rampmeter.text.cautions import Caution
 from rampmeter.text.decoder_errors import plain_error
+from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location, undecodable, unreadable
 from rampmeter.text.toml import TomlValue, compact, dates, dumps, number, parse, parse_value
 
@@ -237,7 +238,7 @@ class Plan:
                 target = os.path.relpath((self.base / of[key]).resolve(), file.parent.resolve())
                 of[key] = Path(target).as_posix()
             text = dumps(table)
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text)
 
     def check(self) -> dict[str, Any]:
         """Returns the plan with all defaults; raises `PlanError` if it cannot run."""

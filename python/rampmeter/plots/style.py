@@ -3,10 +3,12 @@
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
+from os import PathLike
+from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, Literal
 
@@ -21,6 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rampmeter.plots.colours import LINES, MARKERS, PALETTE
 from rampmeter.text.arguments import argument_error
+from rampmeter.text.files import named_errors
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import thousands
 
@@ -181,7 +184,12 @@ class Drawing(Figure):
 
     def savefig(self, *args: Any, **options: Any) -> None:
         """Saves the figure, with TrueType fonts in PDF. Arguments are those of matplotlib."""
-        with mpl.rc_context(self.settings):
+        target = args[0] if args else options.get("fname")
+        is_file = isinstance(target, str | PathLike)
+        with (
+            mpl.rc_context(self.settings),
+            named_errors(Path(str(target))) if is_file else nullcontext(),
+        ):
             super().savefig(*args, **options)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:

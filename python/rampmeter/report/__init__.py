@@ -22,6 +22,7 @@ from rampmeter.report.model import (
     Series,
     SvgImage,
 )
+from rampmeter.text.files import write_text
 
 __all__ = [
     "Chart",
@@ -45,8 +46,4 @@ def write(sections: Sequence[Section], file: Path, title: str = "Rampmeter repor
     # Plotly and Jinja take 0.4 s to import, and commands that may write a report rarely do.
     from rampmeter.report.page import html
 
-    text = html(sections, title)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    partial = file.with_name(f"{file.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(file)
+    write_text(file, html(sections, title))

@@ -44,6 +44,7 @@ from rampmeter.text.arguments import (
     path_argument,
 )
 from rampmeter.text.cautions import ONE_SAMPLE, Caution, is_one_sample
+from rampmeter.text.files import write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
@@ -111,7 +112,7 @@ class Comparison:
             for label, runs in self.runs.items()
         }
         text = json.dumps({"failures": self.failures, "transports": names}, indent=2)
-        (path / COMPARISON).write_text(text + "\n", encoding="utf-8")
+        write_text(path / COMPARISON, text + "\n")
 
     @property
     def labels(self) -> list[str]:

@@ -9,13 +9,14 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import pa
 from rampmeter.results import formats
 from rampmeter.results.names import size_ranges
+from rampmeter.text.arguments import path_argument
+from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import NONE, byte_size, count, mega, number
 from rampmeter.text.text_table import LABEL_WIDTH, TextTable, joined
@@ -377,5 +378,5 @@ def _wrapped(text: str, width: int) -> str:
 
 def _written(text: str, path: str | PathLike[str] | None) -> str:
     if path is not None:
-        Path(path).write_text(text, encoding="utf-8")
+        write_text(path_argument("path", path), text)
     return text

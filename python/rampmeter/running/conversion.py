@@ -2,9 +2,12 @@
 
 import warnings
 from os import PathLike
+from pathlib import Path
 
 from rampmeter import _core
 from rampmeter.text.arguments import path_argument, text_argument
+from rampmeter.text.files import writing_in_place
+from rampmeter.text.locations import unreadable
 
 
 def convert(
@@ -26,11 +29,24 @@ def convert(
     that the target lacks is a warning of one sentence.
     """
     text_argument("format", format)
-    path_argument("source", source)
-    path_argument("target", target)
-    n_flows, notes = _core.convert(
-        source, format, target, sort, topology, vector_bytes, groups_file
-    )
+    origin, file = path_argument("source", source), path_argument("target", target)
+    inputs = [path_argument("topology", topology)] if topology is not None else []
+    inputs += [path_argument("groups_file", groups_file)] if groups_file is not None else []
+    check_files(origin, *inputs)
+    with writing_in_place(file):
+        n_flows, notes = _core.convert(
+            source, format, target, sort, topology, vector_bytes, groups_file
+        )
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return n_flows
+
+
+def check_files(*inputs: Path) -> None:
+    """Raises `PlanError` for the first file that cannot be read."""
+    for file in inputs:
+        try:
+            with file.open("rb"):
+                pass
+        except OSError as error:
+            raise unreadable(file, error) from None

@@ -18,6 +18,8 @@ BAD_FILE: Final = "plan-file"
 """Code of files that cannot be read, or that have changed."""
 RESULTS: Final = "bad-results"
 """Code of results that cannot be read or written, or that are others."""
+FILE_ACCESS: Final = "file-access"
+"""Code of errors of the operating system."""
 NOTHING: Final = "none"
 """The actual value if there is none."""
 GOT_MAX: Final = 1000

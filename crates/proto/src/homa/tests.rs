@@ -419,8 +419,8 @@ mod between_hosts {
         let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: facts(), deployment, lower: None };
         let error = HomaAeolusTransport::configure(AeolusConfig::default(), &site).unwrap_err();
-        let expected = "name: expected a transport that works without selective dropping, between \
-                    hosts, got homa-aeolus";
+        let expected = "name: expected a transport that runs without selective dropping, got \
+                    homa-aeolus";
         assert_eq!(error.to_string(), expected);
         const { assert!(!HomaAeolusTransport::ON_HOSTS) };
     }

@@ -184,7 +184,7 @@ impl RegisteredTransport for HomaAeolusTransport {
     /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
         if let Deployment::Hosts { .. } = site.deployment {
-            let expected = "a transport that needs no selective dropping, as between hosts";
+            let expected = "a transport that runs without selective dropping";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
         keys.0.with_site_packets(site).derive(&site.facts)

@@ -100,7 +100,7 @@ impl RegisteredTransport for NdpTransport {
     /// Switches between real hosts do not trim packets, and NDP needs that.
     fn configure(keys: NdpConfig, site: &Site) -> Result<Ndp, BadKey> {
         let Deployment::Network(network) = &site.deployment else {
-            let expected = "a transport that needs no switches that trim, as between hosts";
+            let expected = "a transport that runs without switches that trim";
             return Err(BadKey::new("name", expected, Self::NAME));
         };
         let paths = network.paths.as_ref().map_or(1, |p| p.tor_uplinks * p.agg_uplinks);

@@ -305,8 +305,7 @@ mod between_hosts {
         let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
         let site = Site { facts: FACTS, deployment, lower: None };
         let error = NdpTransport::configure(NdpConfig::paper(), &site).unwrap_err();
-        let expected = "name: expected a transport that works without switches that trim, between \
-                    hosts, got ndp";
+        let expected = "name: expected a transport that runs without switches that trim, got ndp";
         assert_eq!(error.to_string(), expected);
         const { assert!(!NdpTransport::ON_HOSTS) };
     }

@@ -343,7 +343,7 @@ impl<'a> ChakraImport<'a> {
                 let mut parts = Vec::with_capacity(members.len());
                 for &rank in &members {
                     let Some(part) = queues[rank].pop_front() else {
-                        let what = format!("expected a part of rank {rank} too, got none");
+                        let what = format!("expected a part of rank {rank}, got none");
                         return Err(self.wrong(some.rank, some.node, &what));
                     };
                     parts.push(part);

@@ -301,7 +301,7 @@ impl Checker<'_> {
             let path = &self.path;
             self.warn(format!(
                 "workload.{path}flows: {flows} are more than the {all} there are without a load: \
-                 {per_round} flows in each keys {n} rounds"
+                 {per_round} flows in each of {n} rounds"
             ));
         }
         Ok(CheckedPattern::with_sizes(together, sizes))

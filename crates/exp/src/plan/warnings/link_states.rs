@@ -93,7 +93,7 @@ pub(crate) fn overload_while_down(
         .min_by(|(a, _), (b, _)| a.load.total_cmp(&b.load))?;
     Some(warning!(
         "overload-while-down",
-        "faults: the load of {load} is more than {load_max:.3}, at which link {link} is full in \
+        "faults: the load of {load} exceeds {load_max:.3}, at which link {link} is full in \
          the direction from {from} {state}",
         load = load,
         load_max = most,
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn loads_too_high_for_an_outage_are_reported() {
         let down = "outages = [{ switch = 's3', from-us = 5.0, until-us = 90000.0 }]";
-        let expected = "faults: the load of 0.9 is more than 0.875, at which link s0-s2 is full in \
+        let expected = "faults: the load of 0.9 exceeds 0.875, at which link s0-s2 is full in \
                         the direction from s0 while s3 is down from 5 us on";
         assert_eq!(warnings(0.9, 2, down), [expected]);
         assert!(warnings(0.8, 2, down).is_empty());

@@ -104,8 +104,8 @@ mod tests {
         assert!(warnings(half, 0.55).is_empty());
         assert_eq!(
             warnings(half, 0.8),
-            ["the load of 0.8 is more than 0.559, the maximum that the core carries: 16 hosts \
-                 offer 1146 Gbit/s to the others, and 800 Gbit/s lead there"]
+            ["workload.load: 0.8 exceeds 0.559, the capacity of the core: 16 hosts offer 1146 \
+                 Gbit/s to the others over links of 800 Gbit/s"]
         );
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let ring = format!("{}, hosts-forward = true", topology(0, &links));
         assert!(warnings(&ring, 0.5).is_empty());
         let [full] = &warnings(&ring, 0.9)[..] else { panic!("one warning") };
-        assert!(full.contains("more than 0.750, at which link"), "{full}");
+        assert!(full.contains("exceeds 0.750, at which link"), "{full}");
     }
 
     #[test]
@@ -170,10 +170,10 @@ mod tests {
         let [pods] = &warnings("kind = 'fat-tree', k = 4, core-gbps = 40", 0.6)[..] else {
             panic!("one warning")
         };
-        assert!(pods.contains("more than 0.429"), "{pods}");
+        assert!(pods.contains("exceeds 0.429"), "{pods}");
         let [middle] = &warnings("kind = 'dumbbell', hosts-per-side = 4", 0.6)[..] else {
             panic!("one warning")
         };
-        assert!(middle.contains("more than 0.438"), "{middle}");
+        assert!(middle.contains("exceeds 0.438"), "{middle}");
     }
 }

@@ -241,7 +241,7 @@ fn wrong_traces_name_file_node_and_field() {
         ),
         (
             vec![vec![coll(8)], vec![node()]],
-            "t.0.et: node 1 (\"a node\"): expected a part of rank 1 too, got none",
+            "t.0.et: node 1 (\"a node\"): expected a part of rank 1, got none",
         ),
         (
             vec![vec![Fields::node(1, 77)], vec![]],

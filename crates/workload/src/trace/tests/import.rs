@@ -201,7 +201,7 @@ fn triggers_that_flows_cannot_wait_for_are_named() {
         (
             "0->1 start 0 size 1 send_done_trigger 1\n1->2 trigger 1 size 1\n\
              trigger id 1 oneshot\n",
-            "f.cm:2: trigger: expected a connection of host 0, which alone knows of the \
+            "f.cm:2: trigger: expected a connection of host 0, which observes the \
              send_done_trigger of line 1, got \"one of host 1\"",
         ),
         (

@@ -1,0 +1,98 @@
+"""Files that are written: whole or not at all, with errors that begin with the name of the file.
+
+A missing folder is created, as by `--out` with a folder. A file is written next to its place, and
+then replaces the former one, so that an interrupted command leaves no half of it. Devices and pipes
+are written directly: they must not be replaced by a file.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from rampmeter._core import PlanError, ResultError
+from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text into a file; raises `ResultError`, an `OSError`, if it cannot."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yields the name of a file that replaces `path` at the end, and is removed after an error.
+
+    Its name ends as that of `path`. Errors of the operating system have the name of `path`.
+    """
+    with named_errors(path), _missing_folders(path.parent):
+        if path.exists() and not path.is_file():
+            yield path
+            return
+        # A symbolic link remains one.
+        target = path.resolve()
+        partial = target.with_name(f"{target.stem}.partial{target.suffix}")
+        try:
+            yield partial
+            partial.replace(target)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+
+def make_folder(folder: Path) -> None:
+    """Creates a folder and those above it, if they are missing; raises `PlanError` for a file."""
+    _reject_file(folder)
+    with named_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _reject_file(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise Location(folder).error(expected="a folder", got="a file", code=BAD_FILE)
+
+
+@contextmanager
+def writing_in_place(path: Path) -> Iterator[None]:
+    """Creates the folder of a file that the simulator writes; raises `ResultError` if it cannot.
+
+    A new folder is removed after an error.
+    """
+    with named_errors(path), _missing_folders(path.parent):
+        is_new = not path.exists()
+        with path.open("ab"):
+            pass
+        if is_new:
+            path.unlink()
+        yield
+
+
+@contextmanager
+def named_errors(path: Path) -> Iterator[None]:
+    """Raises errors of the operating system as `ResultError`, with the file and the plain cause."""
+    try:
+        yield
+    except (PlanError, ResultError):
+        raise
+    except OSError as error:
+        if error.errno is None:
+            raise
+        located = Location(path).result_error(os.strerror(error.errno))
+        located.code, located.errno = FILE_ACCESS, error.errno
+        raise located from error
+
+
+@contextmanager
+def _missing_folders(folder: Path) -> Iterator[None]:
+    """Creates a folder and those above it, and removes the new ones after an error."""
+    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    _reject_file(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for one in missing:
+            with suppress(OSError):
+                one.rmdir()
+        raise

@@ -1,0 +1,140 @@
+"""Files that commands write: missing folders, full disks, devices and links."""
+
+import json
+import stat
+from collections.abc import Callable
+from errno import ENOENT
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rampmeter as rm
+from rampmeter.text.files import replacing, write_text
+
+from .commands import call, error_line, ok
+from .conftest import SMALL
+
+FULL = Path("/dev/full")
+"""A device on which no space is left."""
+TIMELINE = '[run]\ntimeline = "run.perfetto-trace"\ntimeline-until-us = 40.0\n'
+TRACE = "arrival_ps,src,dst,size_bytes\n0,0,1,100\n"
+
+WRITERS = {
+    "animate": ("animate", "{run}", "--out", "{out}.html"),
+    "check": ("check", "{run}/manifest.json", "--svg", "{out}.svg"),
+    "convert": ("convert", "{run}/trace.csv", "{out}.parquet"),
+    "export": ("export", "{run}", "--out", "{out}.tex"),
+    "export of flows": ("export", "{run}", "--table", "flows", "--out", "{out}.csv"),
+    "plot": ("plot", "{run}", "--kind", "fct-cdf", "--out", "{out}"),
+    "report": ("report", "{run}", "--out", "{out}.html"),
+    "run": ("run", "{run}/manifest.json", "--quiet", "--out", "{out}"),
+    "schema": ("schema", "{out}.json"),
+}
+"""Commands that write, with their arguments."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of a run with a timeline, and of a trace."""
+    folder = tmp_path_factory.mktemp("results")
+    rm.run(rm.Plan(SMALL + TIMELINE), out=folder, quiet=True)
+    (folder / "trace.csv").write_text(TRACE)
+    return folder
+
+
+def arguments(name: str, results: Path, out: Path) -> list[str]:
+    return [word.format(run=results, out=out) for word in WRITERS[name]]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_commands_create_the_missing_folders_of_their_output(
+    name: str, results: Path, here: Path
+) -> None:
+    ok(*arguments(name, results, here / "new/folder/x"))
+    assert [path.stem for path in (here / "new/folder").iterdir()] == ["x"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_errors_of_output_begin_with_its_name_and_a_plain_cause(
+    name: str, results: Path, here: Path
+) -> None:
+    (here / "file").touch()
+    line = error_line(*arguments(name, results, here / "file/x"))
+    named = line.removeprefix("rampmeter: ").partition(": ")
+    assert named[0].startswith(str(here / "file")), line
+    assert "Errno" not in line
+    assert "os error" not in line
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("animate", "{run}", "--out", "/dev/full"),
+        ("export", "{run}", "--format", "csv", "--out", "/dev/full"),
+        ("export", "{run}", "--format", "parquet", "--out", "/dev/full"),
+        ("export", "{run}", "--table", "flows", "--format", "parquet", "--out", "/dev/full"),
+        ("export", "{run}", "--table", "flows", "--format", "csv", "--out", "/dev/full"),
+        ("report", "{run}", "--out", "/dev/full"),
+        ("schema", "/dev/full"),
+    ],
+)
+def test_a_full_disk_is_an_error_with_the_name_of_the_file_and_devices_remain(
+    words: tuple[str, ...], results: Path
+) -> None:
+    line = error_line(*(word.format(run=results) for word in words))
+    assert line == "rampmeter: /dev/full: No space left on device [file-access]"
+    assert stat.S_ISCHR(FULL.stat().st_mode)
+
+
+def test_errors_of_the_system_have_their_file_in_json(results: Path) -> None:
+    error = json.loads(call("report", results, "--out", FULL, "--json").stderr)
+    assert (error["file"], error["code"]) == (str(FULL), "file-access")
+
+
+def test_figures_that_cannot_be_saved_name_their_file(small_run: rm.Run, here: Path) -> None:
+    with pytest.raises(rm.ResultError, match=r"no/fct.png: No such file or directory") as caught:
+        small_run.plot.fct_cdf().savefig(here / "no/fct.png")
+    assert (caught.value.file, caught.value.errno) == (str(here / "no/fct.png"), ENOENT)
+
+
+@pytest.mark.parametrize(
+    ("convert", "missing"),
+    [
+        (lambda: rm.convert("no.csv", "csv", "new/out.csv"), "no.csv"),
+        (lambda: rm.convert("a.csv", "csv", "new/out.csv", topology="no.toml"), "no.toml"),
+        (lambda: rm.convert("a.csv", "csv", "new/out.csv", groups_file="no.json"), "no.json"),
+    ],
+)
+def test_conversions_name_the_file_that_is_missing_and_leave_no_folder(
+    convert: Callable[[], Any], missing: str, here: Path
+) -> None:
+    (here / "a.csv").write_text(TRACE)
+    with pytest.raises(rm.PlanError) as caught:
+        convert()
+    assert str(caught.value) == f"{missing}: No such file or directory"
+    assert not (here / "new").exists()
+
+
+def test_a_failed_write_leaves_the_former_file_and_no_new_folder(here: Path) -> None:
+    former, new = here / "a.txt", here / "new/folder/b.txt"
+    former.write_text("former")
+    for path in (former, new):
+        with pytest.raises(KeyError):
+            fail_after_half(path)
+    assert [*here.iterdir()] == [former]
+    assert former.read_text() == "former"
+
+
+def fail_after_half(path: Path) -> None:
+    with replacing(path) as partial:
+        partial.write_text("half")
+        raise KeyError
+
+
+def test_links_remain_and_their_files_are_replaced(here: Path) -> None:
+    (here / "real.txt").touch()
+    (here / "link.txt").symlink_to("real.txt")
+    write_text(here / "link.txt", "text")
+    assert (here / "link.txt").is_symlink()
+    assert (here / "real.txt").read_text() == "text"
