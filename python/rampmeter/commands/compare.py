@@ -19,6 +19,8 @@ from rampmeter.commands.options import (
     plan_options,
     result_options,
     run_length_options,
+    seeds_of,
+    seeds_option,
 )
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.plan import Plan
@@ -48,11 +50,7 @@ from rampmeter.text.cautions import Caution
     "`infinite` counts them as infinitely slow for that one.",
 )
 @plan_options
-@click.option(
-    "--seeds",
-    type=click.IntRange(1, 1000),
-    help="Number of seeds of each transport; results have intervals.",
-)
+@seeds_option
 @click.option(
     "--precision",
     type=FiniteRange(0, 1, min_open=True),
@@ -67,7 +65,7 @@ def compare(
     failures: Failures,
     settings: Sequence[str],
     seed: int | None,
-    seeds: int | None,
+    seeds: str | None,
     precision: float | None,
     flows_max: int | None,
     out: Path | None,
@@ -95,7 +93,7 @@ def compare(
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-compare"
     choices = naming.transports(transports)
     length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
-    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force, length)
+    job = ComparisonJob(base, choices, folder, seeds_of(seeds), precision, failures, force, length)
     comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
         sentences = [*comparison.warnings(), *job.warnings(comparison)]

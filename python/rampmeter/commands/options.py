@@ -9,13 +9,17 @@ from typing import Any, TypeAlias
 
 import click
 
+from rampmeter.choices.seeds import Seeds, parse_seeds
 from rampmeter.commands.json_output import code_of
 from rampmeter.plan.manifest import is_manifest
 from rampmeter.plan.plan import Override, parse_override
 from rampmeter.text.cautions import Caution
+from rampmeter.text.locations import Location
 
 Command: TypeAlias = Callable[..., Any]
 
+SEED = "seed"
+"""The key of a plan with the seed."""
 BAD_INPUT = 2
 NOT_ALL_DELIVERED = 3
 INTERNAL = 70
@@ -49,6 +53,11 @@ set_option = click.option(
 )
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), help="Seed that replaces the plan's."
+)
+seeds_option = click.option(
+    "--seeds",
+    metavar="N|A..B|LIST",
+    help="Number of seeds, or the seeds; results have intervals.",
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 jobs_option = click.option(
@@ -134,11 +143,26 @@ class SimulatorFault(InputError):
 
 
 def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
-    """Returns the overrides of `--set` and `--seed`."""
+    """Returns the overrides of `--set` and `--seed`.
+
+    Raises `PlanError` if they give two values to a key.
+    """
     overrides = [parse_override(text) for text in settings]
     if seed is not None:
-        overrides.append(("seed", seed))
+        overrides.append((SEED, seed))
+    values: dict[str, object] = {}
+    for key, value in overrides:
+        if values.setdefault(key, value) != value:
+            is_mixed = key == SEED and seed is not None
+            where = Location(key="--seed, --set seed") if is_mixed else Location(key="--set")
+            where = where if is_mixed else where.at(key)
+            raise where.error(expected="one value", got=f"{values[key]} and {value}")
     return overrides
+
+
+def seeds_of(text: str | None) -> Seeds | None:
+    """Returns the seeds of `--seeds`."""
+    return None if text is None else parse_seeds(text, Location(key="--seeds"))
 
 
 def name_of(plan: Path) -> str:

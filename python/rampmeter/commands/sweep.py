@@ -1,20 +1,25 @@
 """`rampmeter sweep`."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from rampmeter.analysis.confidence import Interval
-from rampmeter.choices.axes import Uniform
 from rampmeter.choices.grammar import parse_axis, parse_point
 from rampmeter.commands.common import fail
 from rampmeter.commands.json_output import warnings_of
-from rampmeter.commands.options import run_length_options, warn
+from rampmeter.commands.options import (
+    overrides_of,
+    run_length_options,
+    seeds_of,
+    seeds_option,
+    warn,
+)
 from rampmeter.commands.output import Output, output_options
-from rampmeter.plan.plan import Plan, parse_override
+from rampmeter.plan.plan import Plan
 from rampmeter.results.undelivered import Undelivered, has_faults
 from rampmeter.sweeps.api import axes_of
 from rampmeter.sweeps.drive import DriverOutcome
@@ -74,7 +79,7 @@ measures, such as goodput, are in `--format csv` and `SweepResults.summary`."""
     metavar="NAME[:PRESET][:KEY=VALUE,...],...",
     help="Transports; key=value after a comma belongs to the last one. `all` selects every one.",
 )
-@click.option("--seeds", metavar="N|A..B|LIST", help="Number of seeds, or the seeds.")
+@seeds_option
 @click.option(
     "--precision",
     type=float,
@@ -119,7 +124,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
           --transports dcpim,phost,pfabric:window-initial=60,window-max=60 --seeds 5
       rampmeter sweep plan.toml --on ray://head:10001 --out s3://bucket/loads
     """
-    overrides = [parse_override(text) for text in options["settings"]]
+    overrides = overrides_of(options["settings"], None)
     complete = sweep_of(Plan.load(plan).with_(*overrides), _overrides(options))
     url = options["out"] or f"results/{plan.stem}-sweep"
     console = progress_console()
@@ -187,26 +192,13 @@ def _overrides(options: Mapping[str, Any]) -> SweepOverrides:
     return SweepOverrides(
         axes,
         options["transports"],
-        _seeds(options["seeds"]),
+        seeds_of(options["seeds"]),
         options["precision"],
         options["metric"],
         options["seeds_max"],
         options["auto_flows"],
         options["flows_max"],
     )
-
-
-def _seeds(text: str | None) -> int | Sequence[int] | None:
-    """Returns the number of seeds, or the seeds of a range or a list."""
-    if text is None:
-        return None
-    _, values = parse_axis(f"seeds={text}", Location(key="--seeds"))
-    if isinstance(values, Uniform) or not all(type(value) is int for value in values):
-        raise Location(key="--seeds").error(
-            expected="a number, a range or a list of seeds", got=text
-        )
-    seeds = [value for value in values if isinstance(value, int)]
-    return seeds[0] if text.strip().isdecimal() else seeds
 
 
 def _emit(results: SweepResults, outcome: DriverOutcome, output: Output) -> None:

@@ -21,12 +21,27 @@ from rampmeter.plan.endpoint_files import digests_of
 from rampmeter.plan.manifest import is_manifest, plan_of
 from rampmeter.plan.schema import PYTHON
 from rampmeter.plan.transport_names import TransportName, is_transport, transport_table
-from rampmeter.text.arguments import argument_error, path_argument, text_argument
+from rampmeter.text.arguments import (
+    argument_error,
+    path_argument,
+    text_argument,
+    whole_argument,
+)
 from rampmeter.text.cautions import Caution
 from rampmeter.text.decoder_errors import plain_error
 from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location, undecodable, unreadable
-from rampmeter.text.toml import TomlValue, compact, dates, dumps, number, parse, parse_value
+from rampmeter.text.toml import (
+    WHOLE_MAX,
+    TomlValue,
+    check_whole_numbers,
+    compact,
+    dates,
+    dumps,
+    number,
+    parse,
+    parse_value,
+)
 
 Override: TypeAlias = tuple[str, Any]
 """A key's path and its new value, such as `("workload.load", 0.7)`.
@@ -117,12 +132,11 @@ class Plan:
         `"dcpim:paper"`. A list of transports shares the network: tenant n uses transport n. Raises
         `PlanError` or `TypeError` for a part that is no table.
         """
-        if isinstance(seed, bool):
-            raise argument_error("seed", "a whole number", seed)
-        table: dict[str, TomlValue] = {"seed": seed}
+        table: dict[str, TomlValue] = {"seed": whole_argument("seed", seed, 0, WHOLE_MAX)}
         for name, part in parts.items():
             if part is not None:
                 table[name] = part_of(name, part)
+        check_whole_numbers(table, Location())
         return cls(dumps(table), path_argument("base", base), ARGUMENTS)
 
     def location(self, key: str = "") -> Location:
@@ -220,8 +234,10 @@ class Plan:
     def _changed(self, overrides: Sequence[object]) -> dict[str, Any]:
         table = self.table()
         for key, value in _pairs(overrides):
+            plain = _value_of(key, value)
+            check_whole_numbers(plain, self.location(key))
             # A copy, since later overrides may change its contents.
-            _assign(table, key, deepcopy(_value_of(key, value)))
+            _assign(table, key, deepcopy(plain))
         return table
 
     def save(self, path: str | PathLike[str]) -> None:

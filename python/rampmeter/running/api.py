@@ -11,10 +11,11 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
+from rampmeter.choices.seeds import Seeds, seeds_argument
 from rampmeter.on_demand import asyncio
 from rampmeter.plan.base import PlanTable
 from rampmeter.plan.plan import Override, Plan, part_of
@@ -32,16 +33,14 @@ from rampmeter.text.arguments import (
     choice_argument,
     number_argument,
     path_argument,
+    whole_argument,
 )
 from rampmeter.text.locations import Location
 from rampmeter.text.terminal import progress_console
-from rampmeter.text.toml import Table
+from rampmeter.text.toml import WHOLE_MAX, Table
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
-
-SEEDS_LISTED_MAX: Final = 1_000_000
-"""Maximum number of seeds of a transport."""
 
 
 def run(
@@ -218,7 +217,7 @@ def compare(
     transports: TransportName | TransportChoice | Sequence[TransportName | TransportChoice],
     *,
     out: str | PathLike[str] | None = None,
-    seeds: int | None = None,
+    seeds: Seeds | str | None = None,
     precision: float | None = None,
     auto_flows: bool = False,
     flows_max: int | None = None,
@@ -232,23 +231,23 @@ def compare(
     texts, of tables, and of objects or classes of `rampmeter.transports`. Without `out` the
     results are in a temporary folder as long as the returned object exists.
 
-    With `seeds` every number has an interval; with `precision` seeds are added until the interval
-    of each mean slowdown is within that share of it. With `auto_flows` the flows of the plan are
-    doubled, up to `flows_max`, until one run of each transport is that precise (0.05 without
-    `precision`). Flows that some transport did not deliver are `excluded` from the statistics of
-    all, or count as `infinite`ly slow there. Errors are those of `run`.
+    `seeds` is a number of them, from the plan's on, or the seeds: a list, a range or a text such as
+    `"3..7"`. With several every number has an interval; with `precision` seeds are added until the
+    interval of each mean slowdown is within that share of it. With `auto_flows` the flows of the
+    plan are doubled, up to `flows_max`, until one run of each transport is that precise (0.05
+    without `precision`). Flows that some transport did not deliver are `excluded` from the
+    statistics of all, or count as `infinite`ly slow there. Errors are those of `run`.
 
         >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
     """
     base = plan if isinstance(plan, Plan) else Plan.load(plan)
     choices = naming.transports_of(transports)
-    if seeds is not None:
-        number_argument("seeds", seeds, 1, SEEDS_LISTED_MAX, is_whole=True)
+    chosen = None if seeds is None else seeds_argument("seeds", seeds)
     _precision(precision)
     choice_argument("failures", failures, FAILURES)
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
-    job = ComparisonJob(base, choices, folder, seeds, precision, failures, force)
+    job = ComparisonJob(base, choices, folder, chosen, precision, failures, force)
     length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
     job = replace(job, run_length=length)
     comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
@@ -286,7 +285,5 @@ def _plan(plan: Plan | str | PathLike[str] | None, seed: int | None, parts: dict
         (name, part_of(name, part)) for name, part in parts.items() if part is not None
     ]
     if seed is not None:
-        if isinstance(seed, bool):
-            raise argument_error("seed", "a whole number", seed)
-        overrides.append(("seed", seed))
+        overrides.append(("seed", whole_argument("seed", seed, 0, WHOLE_MAX)))
     return base.with_(*overrides)

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from rampmeter._core import PlanError
 from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX, Interval, next_count
 from rampmeter.choices.naming import TransportChoice
+from rampmeter.choices.seeds import Seeds, extended, listed
 from rampmeter.plan.plan import Plan
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.missing import COMPARISON
@@ -40,9 +41,9 @@ class ComparisonJob:
     plan: Plan
     choices: Sequence[TransportChoice]
     folder: Path
-    seeds: int | None = None
-    """Number of seeds of each transport, from the plan's on. If it is `None`, one, or as many as
-    the precision requires."""
+    seeds: Seeds | None = None
+    """Number of seeds of each transport, from the plan's on, or the seeds. If it is `None`, one, or
+    as many as the precision requires."""
     precision: float | None = None
     """Half the width that the intervals of mean slowdowns may have, as a share of the mean."""
     failures: Failures = "excluded"
@@ -73,7 +74,7 @@ class ComparisonJob:
     def _run(self, run_jobs: RunJobs) -> tuple[Comparison | None, Batch]:
         outcomes: list[JobOutcome] = []
         seconds = 0.0
-        n_done, n_seeds = 0, self.seeds or (1 if self.precision is None else SEEDS_FIRST)
+        n_done, n_seeds = 0, len(self._listed)
         while True:
             batch = run_jobs([*self._jobs(range(n_done, n_seeds))])
             outcomes += batch.outcomes
@@ -96,7 +97,8 @@ class ComparisonJob:
             if flows >= length.flows_max:
                 return job._run(run_jobs)
             folder = self.folder / PILOTS / str(flows)
-            pilots = replace(job, folder=folder, seeds=None, precision=None)
+            plan = job.plan.with_(("seed", self._seed(0)))
+            pilots = replace(job, plan=plan, folder=folder, seeds=None, precision=None)
             comparison, batch = pilots._run(run_jobs)
             if comparison is None or len(comparison.labels) < len(self.choices):
                 return None, batch
@@ -144,7 +146,6 @@ class ComparisonJob:
         return self.seeds is None and self.precision is None
 
     def _jobs(self, numbers: range) -> Iterator[Job]:
-        first = self.plan.seed
         # With a table `load` all plans count the same packets.
         has_transport = self.plan.get("transport") is not None
         counted = None
@@ -160,9 +161,9 @@ class ComparisonJob:
             for number in numbers:
                 folder = self.folder / choice.folder
                 if not self._is_single:
-                    folder /= f"seed-{first + number}"
+                    folder /= f"seed-{self._seed(number)}"
                 name = self._name(choice, number)
-                yield Job(name, plan.with_(("seed", first + number)), folder, self.force)
+                yield Job(name, plan.with_(("seed", self._seed(number))), folder, self.force)
 
     @staticmethod
     def _packet(plan: Plan) -> tuple[int, int]:
@@ -174,7 +175,17 @@ class ComparisonJob:
     def _name(self, choice: TransportChoice, number: int) -> str:
         if self._is_single:
             return choice.label
-        return f"{choice.label} seed {self.plan.seed + number}"
+        return f"{choice.label} seed {self._seed(number)}"
+
+    @property
+    def _listed(self) -> tuple[int, ...]:
+        """The seeds that each transport has at first."""
+        by_default = 1 if self.precision is None else SEEDS_FIRST
+        return listed(by_default if self.seeds is None else self.seeds, self.plan.seed)
+
+    def _seed(self, number: int) -> int:
+        """Returns a seed by its number, from 0."""
+        return extended(self._listed, number + 1)[number]
 
     def _comparison(self, batch: Batch, n_seeds: int) -> Comparison | None:
         complete = batch.runs()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rampmeter.plan.plan import Plan
-from rampmeter.text.arguments import argument_error, number_argument
+from rampmeter.text.arguments import argument_error, whole_argument
 from rampmeter.text.cautions import ONE_SAMPLE, TOO_SHORT, cautions_of
 from rampmeter.text.locations import Location
 
@@ -43,7 +43,7 @@ class RunLength:
         if not isinstance(is_auto, bool):
             raise argument_error("auto_flows", "True or False", is_auto)
         if flows_max is not None:
-            number_argument("flows-max", flows_max, 1, is_whole=True)
+            flows_max = whole_argument("flows-max", flows_max, 1)
         if not is_auto:
             if flows_max is not None:
                 raise Location(key="flows-max").error(

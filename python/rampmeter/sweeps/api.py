@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, zipped_axis
 from rampmeter.choices.grammar import parse_values
+from rampmeter.choices.seeds import Seeds, seeds_argument
 from rampmeter.plan.base import PlanTable, Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.running import api
@@ -18,7 +19,7 @@ from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.session import Session, run_sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
-from rampmeter.text.arguments import text_argument
+from rampmeter.text.arguments import text_argument, whole_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import Table, TomlValue
@@ -37,7 +38,7 @@ def sweep(
     samples: int | None = None,
     sample_seed: int = 1,
     transports: str | Sequence[str | Table | Transport] | None = None,
-    seeds: int | Sequence[int] | None = None,
+    seeds: Seeds | str | None = None,
     precision: float | None = None,
     metric: str | None = None,
     seeds_max: int | None = None,
@@ -55,7 +56,8 @@ def sweep(
 
     `vary` has the values of keys of the plan. They are combined as a `grid`, one by one (`zip`), or
     by sampling `samples` points (`random`). Each of the listed `points` is combined with all of
-    `vary`. Omitted arguments are as in the plan's `[sweep]`. With `precision` seeds are added to a
+    `vary`. Omitted arguments are as in the plan's `[sweep]`. `seeds` is a number of them, or the
+    seeds: a list, a range or a text such as `"3..7"`. With `precision` seeds are added to a
     point until half the interval of its mean `metric` is at most that share of the mean. With
     `auto_flows` the flows of each point are doubled until a run is that precise (0.05 without
     `precision`), up to `flows_max`. `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or
@@ -72,12 +74,15 @@ def sweep(
         ...              transports="dcpim,phost", seeds=5, out="loads")  # doctest: +SKIP
         >>> r.plot.metric("slowdown_mean").savefig("loads.png")  # doctest: +SKIP
     """
-    check_plan_arguments(vary, points, samples, seeds, precision)
-    check_session_arguments(on, jobs, out)
+    samples = None if samples is None else whole_argument("samples", samples, 1)
+    jobs = None if jobs is None else whole_argument("jobs", jobs, 1)
+    check_plan_arguments(vary, points, precision)
+    check_session_arguments(on, out)
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
+    chosen = None if seeds is None else seeds_argument("seeds", seeds)
     wishes = SweepOverrides(
-        axes, transports, seeds, precision, metric, seeds_max, auto_flows, flows_max
+        axes, transports, chosen, precision, metric, seeds_max, auto_flows, flows_max
     )
     complete = sweep_of(base, wishes)
     console = progress_console()

@@ -13,27 +13,19 @@ from rampmeter.text.arguments import (
 )
 
 
-def check_plan_arguments(vary: Any, points: Any, samples: Any, seeds: Any, precision: Any) -> None:
+def check_plan_arguments(vary: Any, points: Any, precision: Any) -> None:
     """Raises `PlanError` if an argument is of a wrong type; values are checked with the plan."""
     _check_values(vary)
     if not isinstance(points, list | tuple):
         raise argument_error("points", "a list of mappings", points)
     for idx, point in enumerate(points):
         mapping_argument(f"points[{idx}]", point, "keys to values")
-    if samples is not None:
-        number_argument("samples", samples, 1, is_whole=True)
-    if seeds is not None:
-        listed = [seeds] if isinstance(seeds, str) or not isinstance(seeds, Iterable) else seeds
-        for seed in listed:
-            number_argument("seeds", seed, 0, is_whole=True)
     if precision is not None:
         number_argument("precision", precision, 0.0, 1.0, is_open=True)
 
 
-def check_session_arguments(on: Any, jobs: Any, out: Any) -> None:
+def check_session_arguments(on: Any, out: Any) -> None:
     """Raises `PlanError` if an argument about engine or folder is of a wrong type."""
-    if jobs is not None:
-        number_argument("jobs", jobs, 1, is_whole=True)
     text_argument("on", on)
     if out is not None:
         path_argument("out", out)

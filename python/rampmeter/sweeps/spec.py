@@ -10,6 +10,7 @@ from rampmeter.analysis.confidence import SEEDS_FIRST, SEEDS_MAX
 from rampmeter.choices.axes import Axis, product, settings_of
 from rampmeter.choices.grammar import format_value
 from rampmeter.choices.naming import TransportChoice
+from rampmeter.choices.seeds import Seeds, check_seeds, extended, listed
 from rampmeter.plan.plan import SWEEP, Override, Plan
 from rampmeter.running.run_length import FLOWS, RunLength
 from rampmeter.text.locations import Location, location_of, relocated
@@ -17,9 +18,6 @@ from rampmeter.text.toml import TomlValue
 
 METRIC: Final = "slowdown_mean"
 """Column that `precision` applies to."""
-SEED_MAX: Final = 2**63 - 1
-"""The largest whole number of a plan."""
-N_SEEDS_MAX: Final = 1_000_000
 RATES: Final = "run.rates-us"
 AUTO: Final = "auto"
 UNKEPT: Final = ("run.capture", "run.links", "run.paths", RATES, "run.timeline")
@@ -40,13 +38,7 @@ class Replication:
     """Maximum number of seeds of a point."""
 
     def __post_init__(self) -> None:
-        outside = [seed for seed in self.seeds if not 0 <= seed <= SEED_MAX]
-        if outside:
-            raise Location(key="seeds").error(
-                expected=f"seeds from 0 to {SEED_MAX}", got=outside[0]
-            )
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds):
-            raise Location(key="seeds").error(expected="seeds that differ", got=list(self.seeds))
+        check_seeds(self.seeds, Location(key="seeds"))
         if self.precision is not None and not 0.0 < self.precision < 1.0:
             raise Location(key="precision").error(expected="between 0 and 1", got=self.precision)
         if self.precision is not None and self.seeds_max < 2:
@@ -55,7 +47,7 @@ class Replication:
     @classmethod
     def of(
         cls,
-        seeds: int | Sequence[int] | None,
+        seeds: Seeds | None,
         first: int,
         *,
         precision: float | None = None,
@@ -69,19 +61,13 @@ class Replication:
         """
         if seeds is None:
             seeds = SEEDS_FIRST if precision is not None else 1
-        if isinstance(seeds, int):
-            if not 1 <= seeds <= N_SEEDS_MAX:
-                raise Location(key="seeds").error(
-                    expected=f"a number from 1 to {N_SEEDS_MAX}", got=seeds
-                )
-            seeds = range(first, first + seeds)
-        limit = max(SEEDS_MAX, len(seeds)) if seeds_max is None else seeds_max
-        return cls(tuple(seeds), precision, metric, limit)
+        of_points = listed(check_seeds(seeds, Location(key="seeds")), first)
+        limit = max(SEEDS_MAX, len(of_points)) if seeds_max is None else seeds_max
+        return cls(of_points, precision, metric, limit)
 
     def first(self, count: int) -> tuple[int, ...]:
         """Returns the first seeds of a point; extra ones continue the numbers of common ones."""
-        more = max(0, count - len(self.seeds))
-        return (*self.seeds, *range(max(self.seeds) + 1, max(self.seeds) + 1 + more))[:count]
+        return extended(self.seeds, count)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
 from rampmeter.choices.grammar import flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
+from rampmeter.choices.seeds import Seeds
 from rampmeter.plan.base import Transport
 from rampmeter.plan.plan import SWEEP, Plan
 from rampmeter.running.run_length import RunLength
@@ -36,7 +37,7 @@ class SweepOverrides:
     axes: tuple[Axis, ...] = ()
     """Axes that replace all those of the table."""
     transports: str | Sequence[str | Table | Transport] | None = None
-    seeds: int | Sequence[int] | None = None
+    seeds: Seeds | None = None
     precision: float | None = None
     metric: str | None = None
     seeds_max: int | None = None
@@ -163,11 +164,11 @@ def _parse_sample(values: Any, where: Location) -> Uniform | list[TomlValue]:
     return uniform(ends[0], ends[1], where, is_log=kind == LOG_UNIFORM)
 
 
-def _seeds(value: Any, where: Location) -> int | list[int] | None:
+def _seeds(value: Any, where: Location) -> Seeds | None:
     items = value if isinstance(value, list) else [] if value is None else [value]
     if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
         raise where.at("seeds").error(expected="a number or a list of seeds", got=repr(value))
-    seeds: int | list[int] | None = value
+    seeds: Seeds | None = value
     return seeds
 
 

@@ -71,9 +71,27 @@ def number_argument(
     if is_number and (least < value < most if is_open else least <= value <= most):
         return
     noun = "a whole number" if is_whole else "a number"
+    low, high = (str(end) if isinstance(end, int) else f"{end:g}" for end in (least, most))
     start = "above" if is_open else "from"
-    end = "" if most == math.inf else f" and below {most:g}" if is_open else f" to {most:g}"
-    raise argument_error(name, f"{noun} {start} {least:g}{end}", value)
+    end = "" if most == math.inf else f" and below {high}" if is_open else f" to {high}"
+    raise argument_error(name, f"{noun} {start} {low}{end}", value)
+
+
+def whole_argument(name: str, value: Any, least: float, most: float = math.inf) -> int:
+    """Returns a whole number from `least` to `most`, which may be a float such as `2.0`.
+
+    Raises `PlanError` for another value.
+
+    >>> whole_argument("seeds", 2.0, 1)
+    2
+    """
+    is_float = isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+    number = int(value) if is_float and float(value).is_integer() else value
+    try:
+        number_argument(name, number, least, most, is_whole=True)
+    except PlanError as error:
+        raise argument_error(name, str(error.expected), value) from None
+    return int(number)
 
 
 def choice_argument(name: str, value: object, allowed: Collection[str]) -> None:

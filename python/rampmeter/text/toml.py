@@ -24,7 +24,9 @@ _POWER = re.compile(r"[+-]?\d{1,6}(?:\.\d{1,6})?[eE][+-]?\d{1,2}")
 """A number with a power of ten."""
 LONG_LIST: Final = 100
 """Items of a list from which its text is written first."""
-_WHOLE_MAX: Final = 9 * 10**15
+WHOLE_MAX: Final = 2**64 - 1
+"""The largest whole number of a plan."""
+_EXACT_MAX: Final = 9 * 10**15
 """Above it a fraction does not have each whole number."""
 
 
@@ -100,6 +102,26 @@ def dates(value: object, path: str = "") -> Iterator[tuple[str, str]]:
             yield path, str(value)
 
 
+def check_whole_numbers(value: object, where: Location) -> None:
+    """Raises `PlanError` with the key of the first whole number that plans cannot have.
+
+    >>> check_whole_numbers({"a": [1, 2**64]}, Location(key="b"))
+    Traceback (most recent call last):
+    rampmeter._core.PlanError: b.a[1]: expected a whole number below 2^64, got 18446744073709551616
+    """
+    match value:
+        case Mapping():
+            for key, inner in value.items():
+                check_whole_numbers(inner, where.at(key))
+        case list() | tuple():
+            for idx, inner in enumerate(value):
+                check_whole_numbers(inner, where.item(idx))
+        case int() if value > WHOLE_MAX:
+            raise where.error(expected="a whole number below 2^64", got=value)
+        case int() if value < -WHOLE_MAX // 2:
+            raise where.error(expected="a whole number above -2^63", got=value)
+
+
 def number(text: str) -> int | float:
     """Returns a number with a point or a power of ten: `1e5` is whole, though not in TOML.
 
@@ -107,7 +129,7 @@ def number(text: str) -> int | float:
     (100000, 2500, 0.001, 2.0)
     """
     value = float(text)
-    is_power = "e" in text.lower() and value.is_integer() and abs(value) < _WHOLE_MAX
+    is_power = "e" in text.lower() and value.is_integer() and abs(value) < _EXACT_MAX
     return int(value) if is_power else value
 
 
