@@ -4,8 +4,9 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,40 @@ def test_whole_numbers_may_be_floats() -> None:
         "load": 1.0,
     }
     assert rm.imc10(load=0.5, flows=1.5).table()["flows"] == 1.5  # type: ignore[arg-type]
+
+
+def former_arguments() -> Iterator[tuple[type[PlanTable], str, str]]:
+    """Yields classes with a former and the present name of an argument, of all renamed keys."""
+    source = (ROOT / "crates/proto/src/keys/renamed.rs").read_text()
+    pairs = re.findall(r'renamed(?:_in)?\((?:"[\w-]+", )?"([\w-]+)", "([\w-]+)"', source)
+    classes = [one for one in vars(rm).values() if is_table(one)]
+    for old, new in ([part.replace("-", "_") for part in pair] for pair in pairs):
+        for one in classes:
+            names = {field.name for field in fields(one)}
+            if new in names and old not in names:
+                yield one, old, new
+
+
+def is_table(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, PlanTable) and is_dataclass(value)
+
+
+def test_former_names_of_arguments_are_errors_with_the_present_ones() -> None:
+    found = [*former_arguments()]
+    assert len(found) >= 40
+    for one, old, new in found:
+        with pytest.raises(rm.PlanError) as caught:
+            one(**{old: "x"})
+        assert (caught.value.key, caught.value.expected) == (f"{one.__name__}.{old}", new)
+
+
+def test_former_numbers_are_named_in_the_present_unit() -> None:
+    message = r"^PFabric.rto_ns: expected rto_us=45, got the former name rto_ns=45000$"
+    with pytest.raises(rm.PlanError, match=message):
+        rm.PFabric(rto_ns=45_000)  # type: ignore[call-arg]
+
+
+def test_classes_have_the_signatures_of_their_fields() -> None:
+    assert [*signature(rm.Pfc).parameters] == [field.name for field in fields(rm.Pfc)]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'queu'"):
+        rm.Tcp(queu=5)  # type: ignore[call-arg]

@@ -7,10 +7,12 @@ have the place, the expected value and the actual one.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from inspect import Signature, getattr_static, signature
 from os import PathLike
-from typing import ClassVar, Final, TypeAlias, get_args
+from typing import ClassVar, Final, Self, TypeAlias, get_args
 
 from rampmeter._core import PlanError
+from rampmeter.plan.former_names import former_name_error
 from rampmeter.text.arguments import argument_error, shown
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import Table, TomlValue, plain
@@ -25,11 +27,28 @@ RANGES: Final = ("hosts", "peers", "senders", "receivers", "clients", "servers")
 """Fields of type `Hosts`."""
 
 
+class _SignatureOfInit:
+    """The signature of a class is that of `__init__`; inspection would take that of `__new__`."""
+
+    def __get__(self, _: object, owner: type) -> Signature:
+        whole = signature(getattr_static(owner, "__init__"))
+        return whole.replace(parameters=[*whole.parameters.values()][1:])
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlanTable:
     """One table of a plan."""
 
     TAG: ClassVar[tuple[str, str] | None] = None
+    __signature__: ClassVar[_SignatureOfInit] = _SignatureOfInit()
+
+    def __new__(cls, *_: object, **arguments: object) -> Self:
+        """Raises `PlanError` for the former name of a key, with the present one."""
+        names = {field.name for field in fields(cls) if field.init}
+        for name in arguments.keys() - names:
+            if error := former_name_error(cls.__name__, name, arguments[name], names):
+                raise error
+        return super().__new__(cls)
 
     def __repr__(self) -> str:
         """Returns the call that makes the object, with the fields that are set."""
