@@ -82,7 +82,7 @@ def test_paragraphs_are_sentences_of_at_most_100_columns(paragraph: str) -> None
 
 
 def test_warnings_of_plans_have_codes() -> None:
-    (caution,) = rm.Plan(OVERLOAD).warnings()
+    (caution,) = rm.Plan(OVERLOAD).warnings
     assert caution.code == "overload"
     assert caution.startswith("workload.load: 0.9 exceeds")
     assert (caution.values["load"], caution.values["hosts"]) == (0.9, 4)
@@ -98,7 +98,7 @@ def test_values_of_every_code_are_listed_with_its_explanation() -> None:
 def test_clock_errors_cause_a_warning_if_hosts_send_in_slots() -> None:
     def codes(transport: str, offset_us: float) -> list[str]:
         plan = rm.Plan(OVERLOAD.replace("homa", transport).replace("0.9", "0.4"))
-        return [caution.code for caution in plan.with_(("clocks.offset-us", offset_us)).warnings()]
+        return [caution.code for caution in plan.with_(("clocks.offset-us", offset_us)).warnings]
 
     assert "clock-offset" in codes("fastpass", 10.0)
     assert "clock-offset" not in codes("fastpass", 0.5)
@@ -108,9 +108,9 @@ def test_clock_errors_cause_a_warning_if_hosts_send_in_slots() -> None:
 def test_clocks_that_drift_more_than_guard_bands_allow_cause_a_warning() -> None:
     plan = rm.Plan(OVERLOAD.replace("homa", "fastpod").replace("0.9", "0.4"))
     plan = plan.with_(("topology", {"kind": "pod", "k": 4}), ("clocks.drift-ppm", 20.0))
-    assert "clock-drift" in [caution.code for caution in plan.warnings()]
+    assert "clock-drift" in [caution.code for caution in plan.warnings]
     allowed = plan.with_(("transport.clock-drift-ppm", 20.0))
-    assert "clock-drift" not in [caution.code for caution in allowed.warnings()]
+    assert "clock-drift" not in [caution.code for caution in allowed.warnings]
 
 
 def test_warnings_of_runs_have_codes(tmp_path: Path) -> None:

@@ -63,9 +63,9 @@ class TestFailures:
         assert "count as infinitely slow" in comparison.notes()[0]
 
     def test_a_transport_that_delivered_less_is_named(self, two: dict[str, rm.Run]) -> None:
-        [warning] = Comparison(two).warnings()
+        [warning] = Comparison(two).warnings
         assert warning.startswith("some delivered 3 of 4 flows (1 failed); ")
-        assert Comparison({"all": two["all"]}).warnings() == []
+        assert Comparison({"all": two["all"]}).warnings == []
 
     def test_warnings_that_differ_only_in_numbers_are_reported_once(self, tmp_path: Path) -> None:
         runs = []
@@ -76,7 +76,7 @@ class TestFailures:
             run.summary["warnings"] = own
             run.summary["warning_codes"] = ["not-delivered", "wide-interval"][: len(own)]
             runs.append(run)
-        assert Comparison({"a": runs}).warnings() == [
+        assert Comparison({"a": runs}).warnings == [
             "a: the interval of the mean is +- 11 % (2 of 3 seeds)"
         ]
 
@@ -117,8 +117,8 @@ class TestFailures:
         for run in runs:
             run.summary["warnings"] = ["flows come in bursts, so the run is one sample"]
             run.summary["warning_codes"] = [ONE_SAMPLE]
-        assert len(Comparison({"a": runs[0]}).warnings()) == 1
-        assert Comparison({"a": runs}).warnings() == []
+        assert len(Comparison({"a": runs[0]}).warnings) == 1
+        assert Comparison({"a": runs}).warnings == []
 
     def test_other_words_are_refused(self, two: dict[str, rm.Run]) -> None:
         with pytest.raises(ValueError, match="expected one of excluded, infinite, got none"):

@@ -23,7 +23,7 @@ SMALLER = {
 @pytest.mark.parametrize("file", PLANS, ids=lambda file: file.stem)
 def test_a_plan_runs(file: Path, tmp_path: Path) -> None:
     plan = rm.Plan.load(file).with_(*SMALLER.get(file.stem, ()))
-    assert plan.warnings() == []
+    assert plan.warnings == []
     if plan.sweep is not None:
         table = rm.sweep(plan, out=tmp_path / "out", quiet=True).table
         assert set(table["status"].to_pylist()) == {"finished"}

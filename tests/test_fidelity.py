@@ -114,8 +114,8 @@ def test_ndp_is_warned_of_a_narrow_core() -> None:
             transport={"name": "ndp"},
             workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.1, "flows": 10},
         )
-        narrow = [one for one in plan.warnings() if "receivers of ndp request" in one]
-        assert len(narrow) == n_warnings, plan.warnings()
+        narrow = [one for one in plan.warnings if "receivers of ndp request" in one]
+        assert len(narrow) == n_warnings, plan.warnings
 
 
 def test_capton_uses_the_capacity_of_a_dumbbells_core() -> None:

@@ -324,3 +324,29 @@ def test_classes_have_the_signatures_of_their_fields() -> None:
     assert [*signature(rm.Pfc).parameters] == [field.name for field in fields(rm.Pfc)]
     with pytest.raises(TypeError, match="unexpected keyword argument 'queu'"):
         rm.Tcp(queu=5)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"dst": [9, 1, 1]}, "row 1: dst: expected a host below 4, got 9"),
+        ({"size_bytes": [1, 2, 0]}, "row 3: size_bytes: expected at least 1, got 0"),
+        ({"nosuch": [1, 2, 3]}, "expected columns among .* got nosuch"),
+    ],
+)
+def test_errors_of_tables_in_memory_cite_the_argument(
+    columns: dict[str, list[int]], message: str
+) -> None:
+    plan = rm.Plan.of(
+        topology=rm.star(4), transport="dcpim", workload=rm.flows({**COLUMNS, **columns})
+    )
+    for call in (plan.check, lambda: rm.run(plan, quiet=True)):
+        with pytest.raises(rm.PlanError, match=f"^workload: table of rampmeter.flows: {message}"):
+            call()
+
+
+def test_errors_of_tables_in_files_cite_the_file(tmp_path: Path) -> None:
+    flows = rm.flows({**COLUMNS, "dst": [9, 1, 1]}, file=tmp_path / "flows.parquet")
+    plan = rm.Plan.of(topology=rm.star(4), transport="dcpim", workload=flows)
+    with pytest.raises(rm.PlanError, match=r"^workload.file: /.*/flows.parquet:1: dst: "):
+        plan.check()

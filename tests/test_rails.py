@@ -255,8 +255,8 @@ def test_transports_with_slots_are_warned_of_links_of_two_rates() -> None:
             transport={"name": transport},
             workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.1, "flows": 10},
         )
-        found = [one for one in plan.warnings() if "slots of the whole rate of a host" in one]
-        assert len(found) == n_warnings, plan.warnings()
+        found = [one for one in plan.warnings if "slots of the whole rate of a host" in one]
+        assert len(found) == n_warnings, plan.warnings
 
 
 class TestParallelLinks:

@@ -1,5 +1,6 @@
 """Results as the simulator writes them."""
 
+import inspect
 import json
 import pickle
 import shutil
@@ -218,3 +219,24 @@ def test_flows_have_the_names_of_hosts(tmp_path: Path) -> None:
     row = done["named"].slice(0, 1).to_pylist()[0]
     assert (row["src_name"], row["dst_name"]) == (f"gpu{row['src']}", f"gpu{row['dst']}")
     assert not {"src_name", "dst_name"} & set(done["plain"].column_names)
+
+
+def test_results_that_do_not_exist_are_an_error_at_once(here: Path) -> None:
+    with pytest.raises(rm.ResultError, match=r"^no: expected the folder of a run, got no folder$"):
+        rm.Run("no")
+    with pytest.raises(rm.ResultError, match=r"^no: expected the results of a sweep, got none$"):
+        rm.SweepResults("no")
+    with pytest.raises(rm.ResultError, match=r"^no: expected the folder of a comparison"):
+        rm.Comparison.load("no")
+    assert not [*here.iterdir()]
+
+
+def test_a_comparison_of_a_folder_names_the_function_that_reads_one() -> None:
+    message = r"^runs: .* got 'results'; `rampmeter.Comparison.load\(folder\)` reads a folder$"
+    with pytest.raises(rm.PlanError, match=message):
+        rm.Comparison("results")  # type: ignore[arg-type]
+
+
+def test_warnings_are_attributes_of_plans_and_all_results() -> None:
+    for kind in (rm.Plan, rm.Run, rm.Comparison, rm.SweepResults):
+        assert not inspect.isfunction(inspect.getattr_static(kind, "warnings")), kind

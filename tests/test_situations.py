@@ -116,8 +116,8 @@ def test_transports_that_overload_a_narrow_core_warn(transport: str) -> None:
     for core, n_warnings in ((100.0, 1), (800.0, 0)):
         topology: dict[str, Any] = {"kind": "dumbbell", "hosts-per-side": 8, "core-gbps": core}
         plan = rm.Plan.of(topology=topology, transport={"name": transport}, workload=load)
-        found = [one for one in plan.warnings() if f"of {transport}" in one and "12.5 %" in one]
-        assert len(found) == n_warnings, plan.warnings()
+        found = [one for one in plan.warnings if f"of {transport}" in one and "12.5 %" in one]
+        assert len(found) == n_warnings, plan.warnings
 
 
 @pytest.mark.parametrize("transport", ["ndp", "sird", "homa"])
@@ -131,7 +131,7 @@ def test_recorded_timeouts_are_warned_about_if_packets_are_lost(transport: str) 
             workload=load,
             faults={"loss": loss},
         )
-        warnings = [one for one in plan.warnings() if "repeats lost packets after" in one]
+        warnings = [one for one in plan.warnings if "repeats lost packets after" in one]
         assert len(warnings) == n_warnings, warnings
 
 
@@ -148,7 +148,7 @@ def test_presets_that_do_have_a_key_of_their_recorded_setting_and_a_warning(
             transport={"name": transport, "preset": preset},
             workload={"pattern": "all-to-all", "sizes": "imc10", "load": 0.5, "flows": 10},
         )
-        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        warnings = [one for one in plan.warnings if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings
 
 
@@ -164,7 +164,7 @@ def test_presets_with_rules_of_another_simulator_have_a_warning(transport: str, 
             transport={"name": transport, "preset": preset},
             workload=load,
         )
-        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        warnings = [one for one in plan.warnings if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings
 
 
@@ -185,7 +185,7 @@ def test_presets_with_windows_of_another_network_are_warned_about(
             transport={"name": transport, "preset": preset},
             workload=load,
         )
-        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        warnings = [one for one in plan.warnings if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings
 
 
@@ -198,5 +198,5 @@ def test_presets_with_packets_of_one_length_are_warned_about(transport: str) -> 
             "payload-bytes": payload,
         }
         plan = rm.Plan.of(topology=rm.star(4), transport=table, workload=load)
-        warnings = [one for one in plan.warnings() if one.startswith("transport.preset:")]
+        warnings = [one for one in plan.warnings if one.startswith("transport.preset:")]
         assert len(warnings) == n_warnings, warnings

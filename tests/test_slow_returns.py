@@ -49,7 +49,7 @@ def slow_back(gbps: float) -> Any:
 
 
 def warnings_of(plan: rm.Plan) -> list[str]:
-    return [text for text in plan.warnings() if "control packets" in text]
+    return [text for text in plan.warnings if "control packets" in text]
 
 
 @pytest.mark.parametrize(("name", "preset"), PRESETS)

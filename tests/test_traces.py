@@ -68,7 +68,7 @@ def test_other_columns_are_refused(tmp_path: Path) -> None:
 def test_columns_of_results_are_not_used_and_named(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     frame().assign(status="delivered").to_parquet(file)
-    [warning] = plan(file).warnings()
+    [warning] = plan(file).warnings
     assert warning == f"{file}: columns are not used: status"
     assert rm.run(plan(file), quiet=True).summary["warnings"][0] == warning
 

@@ -77,7 +77,7 @@ def test_tables_of_links_have_the_column(tmp_path: Path) -> None:
         transport=rm.Dctcp(),
         workload=rm.imc10(load=0.5, flows=100),
     )
-    warnings = "\n".join(plan.warnings())
+    warnings = "\n".join(plan.warnings)
     assert "expected" not in warnings
     flows = rm.run(plan, quiet=True).flows.to_pandas()
     flows = flows[flows["size_bytes"] > 20_000]

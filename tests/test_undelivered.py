@@ -115,12 +115,12 @@ class TestCompare:
     def test_a_comparison_warns_if_rejections_favour_a_transport(self, tmp_path: Path) -> None:
         rejected = write_results(tmp_path / "rejected", rows=ONE_LOST, n_rejected=1)
         run = write_results(tmp_path / "all")
-        (warning,) = Comparison({"a": run, "cosy": rejected}).warnings()
+        (warning,) = Comparison({"a": run, "cosy": rejected}).warnings
         assert warning.startswith("cosy rejected 1 of 2 flows (50 %) by design")
         assert "excluded from all statistics" in warning
         assert warning.endswith("the comparison flatters cosy.")
         infinite = Comparison({"a": run, "cosy": rejected}, failures="infinite")
-        assert "count as infinitely slow" in infinite.warnings()[0]
+        assert "count as infinitely slow" in infinite.warnings[0]
 
     def test_rejections_alone_exit_with_0(self, plan_file: Path) -> None:
         settings = ("--set", "workload.load=0.9", "--quiet")

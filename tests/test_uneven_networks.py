@@ -46,7 +46,7 @@ def test_second_interfaces_and_slow_paths_are_named() -> None:
     slow = rm.Plan.of(
         topology=networks.links(4, 4, access + spines), transport=rm.Dctcp(), workload=load
     )
-    assert any("link s0-s3 is the slowest" in line for line in slow.warnings())
+    assert any("link s0-s3 is the slowest" in line for line in slow.warnings)
     near: list[Any] = [*access, ("s0", "s1", 400, 500), ("h3", "s0", 1, 500)]
     full = rm.Plan.of(topology=networks.links(4, 2, near), transport=rm.Homa(), workload=load)
-    assert any("at which link h3-s0 is full" in line for line in full.warnings())
+    assert any("at which link h3-s0 is full" in line for line in full.warnings)

@@ -61,12 +61,12 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
         _draw(whole, picture)
     if not output.is_text:
         fields = {"plan": without_nulls(complete), "derived": whole.derived()}
-        fields |= {"offered": whole.offered(), "warnings": warnings_of(whole.warnings())}
+        fields |= {"offered": whole.offered(), "warnings": warnings_of(whole.warnings)}
         output.print("check", fields, _tables(whole))
         if not output.is_json:
-            output.warn(whole.warnings())
+            output.warn(whole.warnings)
         return
-    click.echo("".join(f"# warning: {with_code(line)}\n" for line in whole.warnings()), nl=False)
+    click.echo("".join(f"# warning: {with_code(line)}\n" for line in whole.warnings), nl=False)
     click.echo(dumps(without_nulls(complete)), nl=False)
     click.echo("\n# Values derived from the plan and its network:")
     for name, value in whole.derived().items():

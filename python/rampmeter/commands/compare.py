@@ -96,7 +96,7 @@ def compare(
     job = ComparisonJob(base, choices, folder, seeds_of(seeds), precision, failures, force, length)
     comparison, batch = job.run(partial(run_jobs, quiet=quiet, jobs=jobs))
     if comparison is not None:
-        sentences = [*comparison.warnings(), *job.warnings(comparison)]
+        sentences = [*comparison.warnings, *job.warnings(comparison)]
         show_comparison("compare", comparison, folder, sentences, output)
     exit_by_outcome(batch)
     if comparison is not None:

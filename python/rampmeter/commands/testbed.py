@@ -83,4 +83,4 @@ def testbed(
     with counting(progress_console(), is_quiet=quiet) as progress:
         runs = dict(run_arms(complete, folder, ways, progress, options))
     comparison = Comparison(runs)
-    show_comparison("testbed", comparison, folder, comparison.warnings(), output)
+    show_comparison("testbed", comparison, folder, comparison.warnings, output)

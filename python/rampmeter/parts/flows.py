@@ -10,6 +10,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from rampmeter.on_demand import pa, pq
+from rampmeter.plan.tables_in_memory import name_table
 from rampmeter.plan_tables import Trace
 from rampmeter.text.arguments import path_argument, shown
 from rampmeter.text.files import replacing
@@ -36,8 +37,10 @@ def flows(table: object, *, file: str | PathLike[str] | None = None) -> Trace:
     """
     arrow = _arrow(table)
     if file is None:
-        file = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
-    path = path_argument("file", file)
+        path = _folder() / f"flows-{len(list(_folder().iterdir()))}.parquet"
+        name_table(path.resolve(), "table of rampmeter.flows")
+    else:
+        path = path_argument("file", file)
     with replacing(path) as partial, partial.open("wb") as file_of_flows:
         pq.write_table(arrow, file_of_flows)
     return Trace(file=path.resolve())

@@ -20,6 +20,7 @@ from rampmeter.plan.base import plain_value, table_of
 from rampmeter.plan.endpoint_files import digests_of
 from rampmeter.plan.manifest import is_manifest, plan_of
 from rampmeter.plan.schema import PYTHON
+from rampmeter.plan.tables_in_memory import cite_table
 from rampmeter.plan.transport_names import TransportName, is_transport, transport_table
 from rampmeter.text.arguments import (
     argument_error,
@@ -260,10 +261,12 @@ class Plan:
         """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
         return self._decoded(_core.check)
 
+    @property
     def warnings(self) -> list[Caution]:
-        """Returns likely mistakes, each a sentence with its code and values.
+        """Likely mistakes, each a sentence with its code and values.
 
-        Examples are unused columns of traces, and a load that the core cannot carry.
+        Examples are unused columns of traces, and a load that the core cannot carry. Raises
+        `PlanError` if the plan cannot run.
         """
         try:
             found = _core.warnings(self.text, str(self.base))
@@ -296,7 +299,8 @@ class Plan:
 
         Lines of a generated text are omitted. Keys are those of plan files, also of arguments.
         """
-        location = self.location(error.key or "")
+        error, place = cite_table(error)
+        location = self.location(place.key)
         if self.origin != ARGUMENTS and not self.is_rewritten:
             source = error._source or ""
             location = replace(location, line=error.line, column=error.column, source=source)

@@ -15,7 +15,7 @@ DIFFERENCE = "Difference of the first two transports, cause by cause"
 def section(folder: Path, beside: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter compare` has made."""
     comparison = Comparison.load(folder)
-    parts: list[SectionPart] = [*runs.warnings(comparison.warnings())]
+    parts: list[SectionPart] = [*runs.warnings(comparison.warnings)]
     parts += runs.drawings(comparison.plot, {**runs.CAUSES, "blame_difference": DIFFERENCE})
     for name, y_label in runs.STATISTICS.items():
         groups = {

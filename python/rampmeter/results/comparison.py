@@ -39,6 +39,7 @@ from rampmeter.results.slowdown import (
 from rampmeter.results.table import ResultTable, by_name
 from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
 from rampmeter.text.arguments import (
+    argument_error,
     choice_argument,
     mapping_argument,
     path_argument,
@@ -73,6 +74,9 @@ class Comparison:
         same flows.
         """
         choice_argument("failures", failures, FAILURES)
+        if isinstance(runs, str | PathLike):
+            hint = "`rampmeter.Comparison.load(folder)` reads a folder"
+            raise argument_error("runs", "a mapping of labels to runs", runs, hint)
         mapping_argument("runs", runs, "labels to runs")
         self.failures: Failures = failures
         self.runs: dict[str, list[Run]] = {
@@ -225,8 +229,9 @@ class Comparison:
         windows = ([run.summary.get("window") for run in runs] for runs in by_seed)
         return all(one == of[0] for of in windows for one in of)
 
+    @property
     def warnings(self) -> list[Caution]:
-        """Returns reasons not to trust the numbers."""
+        """Reasons not to trust the numbers, a sentence with a code each."""
         cautions = []
         for label in self.labels:
             flows = self.flows(label)

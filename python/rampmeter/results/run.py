@@ -82,8 +82,13 @@ class Run:
     """The results of one run, read from its folder on first access."""
 
     def __init__(self, path: str | PathLike[str], *, is_temporary: bool = False) -> None:
-        """Opens the results in a folder; a temporary folder is removed with this object."""
+        """Opens the results in a folder; a temporary folder is removed with this object.
+
+        Raises `ResultError` if there is no folder.
+        """
         self.path = path_argument("path", path)
+        if not self.path.is_dir():
+            raise missing_run(self.path)
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._is_temporary = is_temporary

@@ -124,7 +124,7 @@ def _run_plan(
 ) -> Run:
     """Runs a plan in a folder; raises an exception if a time limit or an event ends it."""
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
-    done = Run(folder, is_temporary=out is None)
+    temporary = Run(folder, is_temporary=True) if out is None else None
     job = Job("run", plan, folder, force)
     run_jobs = partial(_run_watched, stop=stop, on_progress=on_progress, quiet=quiet)
     batch = run_jobs([job]) if length is None else grow(job, length, run_jobs).batch
@@ -133,7 +133,7 @@ def _run_plan(
         if stop.cancel.is_set():
             raise CancelledError(f"the run was cancelled{finished}")
         raise TimeoutError(f"timeout: the run did not end within {stop.timeout:g} s{finished}")
-    return done
+    return temporary or Run(folder)
 
 
 def _check_control(timeout: object, cancel: object, on_progress: object) -> None:

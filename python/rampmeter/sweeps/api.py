@@ -1,8 +1,9 @@
 """Sweeps from Python, and the axes that the command makes of its options."""
 
+import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from os import PathLike
+from os import PathLike, fspath
 from tempfile import mkdtemp
 from typing import Any, Literal, TypeAlias
 
@@ -92,11 +93,16 @@ def sweep(
         lambda time: watching(console, time, is_quiet=quiet),
         probing="if-large" if quiet else "always",
     )
-    folder = mkdtemp(prefix="rampmeter-") if out is None else out
-    results = SweepResults(folder, is_temporary=out is None)
-    outcome = run_sweep(complete, results.url, session, wants_flows=flows, force=force)
-    _raise(outcome)
-    return results
+    if out is not None:
+        _raise(run_sweep(complete, fspath(out), session, wants_flows=flows, force=force))
+        return SweepResults(out)
+    folder = mkdtemp(prefix="rampmeter-")
+    try:
+        _raise(run_sweep(complete, folder, session, wants_flows=flows, force=force))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return SweepResults(folder, is_temporary=True)
 
 
 def _raise(outcome: DriverOutcome) -> None:

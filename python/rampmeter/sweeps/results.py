@@ -35,7 +35,7 @@ COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "dro
 
 
 class SweepResults:
-    """The folder of a sweep, complete or not; it is read on first access.
+    """The results of a sweep, complete or not, read from its folder on first access.
 
     >>> import rampmeter as rm
     >>> r = rm.SweepResults("results/plan-sweep")  # doctest: +SKIP
@@ -43,7 +43,10 @@ class SweepResults:
     """
 
     def __init__(self, url: str | PathLike[str], *, is_temporary: bool = False) -> None:
-        """Opens the results at a folder or URL; a temporary folder is removed with this object."""
+        """Opens the results at a folder or URL; a temporary folder is removed with this object.
+
+        Raises `ResultError` if there is no sweep.
+        """
         if not isinstance(url, str | PathLike):
             raise argument_error("url", "a folder or a URL", url)
         if is_temporary:
@@ -51,6 +54,8 @@ class SweepResults:
         self.url = fspath(url)
         """The folder, or the fsspec URL."""
         self.dataset = Dataset(self.url)
+        if self.dataset.identity() is None:
+            raise Location(self.url).result_error(expected="the results of a sweep")
 
     def __repr__(self) -> str:
         return f"SweepResults({self.url!r})"
@@ -73,11 +78,8 @@ class SweepResults:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The varied keys of the plan. Raises `ResultError` if there is no sweep."""
-        identity = self.dataset.identity()
-        if identity is None:
-            raise Location(self.url).result_error(expected="the results of a sweep")
-        return tuple(identity["keys"])
+        """The varied keys of the plan."""
+        return tuple((self.dataset.identity() or {})["keys"])
 
     @property
     def has_auto_flows(self) -> bool:
