@@ -14,6 +14,7 @@ import rampmeter as rm
 from rampmeter import _core
 from rampmeter.commands.json_output import USAGE
 from rampmeter.hosts import SendError
+from rampmeter.results.pictures import PART_SHOWN
 from rampmeter.sweeps.engines import EngineError
 from rampmeter.testbed.command import TestbedError
 from rampmeter.text.cautions import Caution, cautions_of, explanations, values_of
@@ -36,7 +37,8 @@ flows = 50
 def test_every_code_is_explained() -> None:
     errors = codes_of_errors()
     of_nodes = codes_of_log_lines() | codes_of_node_errors()
-    assert explanations().keys() == {*_core.WARNINGS} | errors | of_nodes
+    warnings = {*_core.WARNINGS, PART_SHOWN}
+    assert explanations().keys() == warnings | errors | of_nodes
 
 
 def codes_of_errors() -> set[str]:

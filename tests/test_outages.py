@@ -94,6 +94,22 @@ def test_the_goodput_of_a_flow_is_drawn_with_the_outages_of_a_flapping_link(
         assert min(gbps[(times > 190) & (times < 240)]) < 60
 
 
+def test_the_goodput_of_the_ideal_is_drawn_next_to_rates_with_the_outages(tmp_path: Path) -> None:
+    (tmp_path / "flow.csv").write_text(FLOW)
+    text = PLAN.format(transport="dcpim", rerouting_us=50.0) + "until-us = 220.0\n"
+    text += "[run]\nrates-us = 5\n"
+    (tmp_path / "plan.toml").write_text(text)
+    whole = rm.Plan.load(tmp_path / "plan.toml")
+    for plan, n_bands in ((whole, 1), (whole.with_(("faults.outages", [])), 0)):
+        compared = rm.compare(plan, "ideal,dcpim", quiet=True)
+        assert "goodput" in compared.plot.available()
+        (axes,) = compared.plot.goodput().axes
+        assert len(axes.patches) == n_bands
+        lines = [np.asarray(line.get_ydata()) for line in axes.lines]
+        ideal, dcpim = (line.max() for line in lines if line.size > 20)
+        assert min(ideal, dcpim) > 90
+
+
 def test_goodput_is_nothing_while_no_flow_is_open(tmp_path: Path) -> None:
     (tmp_path / "flow.csv").write_text(FLOW + "3000,0,2,1000000\n")
     text = PLAN.format(transport="dcpim", rerouting_us=50.0) + "[run]\nrates-us = 5\n"

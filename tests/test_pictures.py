@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import rampmeter as rm
+from rampmeter.results import pictures
 from rampmeter.results.pictures import parse_hosts, parse_time
+from rampmeter.text.cautions import CautionWarning, explanations, values_of
 from rampmeter.timeline import Timeline
 
 from . import commands
@@ -189,3 +191,36 @@ def test_pictures_of_networks_with_custom_names_have_their_hosts(tmp_path: Path)
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert rows == ["a → b → leaf", "left-1 → leaf", "leaf → a → b", "leaf → left-1"]
     assert "Utilisation of left-1 → leaf" in run.plot.link("left-1-leaf").axes[0].get_ylabel()
+
+
+def test_a_diagram_of_the_first_packets_has_a_note_and_a_warning(
+    run: rm.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pictures, "PACKETS_MAX", 50)
+    with pytest.warns(CautionWarning, match="shows a part, first 50 packets, until") as caught:
+        figure = run.plot.time_space()
+    assert figure.get_suptitle().startswith("first 50 packets, until ")
+    caution = caught[0].message.caution  # type: ignore[union-attr]
+    assert (caution.code, [*caution.values]) == ("part-shown", values_of("part-shown"))
+    assert caution.values["end_us"] < caution.values["run_end_us"]
+    assert "part-shown" in explanations()
+    result = ok("plot", run.path, "--kind", "time-space", "--out", tmp_path)
+    assert result.stderr.startswith("warning: time-space: shows a part, first 50 packets")
+    assert result.stderr.endswith("[part-shown]\n")
+
+
+def test_a_diagram_of_the_first_hosts_has_a_note(
+    run: rm.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "ROWS_MAX", 4)
+    monkeypatch.setattr(pictures, "HOSTS_SHOWN", 2)
+    with pytest.warns(CautionWarning, match="hosts 0 to 1 of a network of 16 links"):
+        run.plot.time_space()
+
+
+def test_a_diagram_with_a_given_end_is_whole(
+    run: rm.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pictures, "PACKETS_MAX", 50)
+    result = ok("plot", run.path, "--kind", "time-space", "--to", "1ms", "--out", tmp_path)
+    assert result.stderr == ""

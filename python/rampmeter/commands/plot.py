@@ -9,7 +9,7 @@ import click
 
 from rampmeter import plots
 from rampmeter.commands.json_output import emit, json_option
-from rampmeter.commands.options import FOLDER, FORMATS
+from rampmeter.commands.options import FOLDER, FORMATS, with_code
 from rampmeter.results.comparison import Comparison, ComparisonPlots
 from rampmeter.results.missing import ANY, COMPARISON
 from rampmeter.results.overlay import Overlay
@@ -17,6 +17,7 @@ from rampmeter.results.run import Plots, opened_run
 from rampmeter.sweeps.dataset import IDENTITY
 from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.results import SweepResults
+from rampmeter.text.cautions import collecting
 from rampmeter.text.files import make_folder
 from rampmeter.text.locations import Location
 
@@ -99,7 +100,8 @@ def plot(folders: Sequence[Path], **options: Any) -> None:
     arguments = {ARGUMENTS[name]: options[name] for name in ARGUMENTS if options[name]}
     if "where" in arguments:
         arguments["where"] = dict(_setting(text) for text in options["where"])
-    with plots.figure_format(options["width"], options["font_size"], options["style"]):
+    figure_format = plots.figure_format(options["width"], options["font_size"], options["style"])
+    with figure_format, collecting() as cautions:
         drawn = _figures(folders, [_kind(name) for name in options["kinds"]], arguments)
     make_folder(target)
     images = {name: target / f"{name}.{format_}" for name in drawn}
@@ -107,6 +109,8 @@ def plot(folders: Sequence[Path], **options: Any) -> None:
         figure.savefig(images[name])
         if not as_json:
             click.echo(str(images[name]))
+    for caution in cautions:
+        click.echo(f"warning: {with_code(caution)}", err=True)
     if as_json:
         emit("plot", {"images": images})
 

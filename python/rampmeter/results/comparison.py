@@ -426,7 +426,8 @@ class ComparisonPlots(PlotList):
 
     def _has(self, table: str) -> bool:
         of_each = (has_table(run, table) for run in self._first.values())
-        return any(of_each) if table == "blame" else all(of_each)
+        # The ideal has no rates; its goodput is that of its flows.
+        return any(of_each) if table in ("blame", "rates", "outages") else all(of_each)
 
     @property
     def _first(self) -> dict[str, Run]:

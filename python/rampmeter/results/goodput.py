@@ -41,12 +41,15 @@ class Run(Protocol):
 
 
 def goodput(runs: Mapping[str, Run], window: Window, ax: "Axes | None" = None) -> "Figure":
-    """Draws the goodput over time, a line for each run, and outages of the first as grey bands."""
-    first = next(iter(runs.values()))
+    """Draws the goodput over time, a line for each run, and outages as grey bands.
+
+    Outages are those of the first run that has some.
+    """
+    events = next((run.outages for run in runs.values() if run.outages is not None), None)
     end_ps = max(map(_end, runs.values()))
     lines = {name: _steps(run, window.until(end_ps)) for name, run in runs.items()}
     start, end = window.until(end_ps)
-    outages = () if first.outages is None else outages_of(first.outages)
+    outages = () if events is None else outages_of(events)
     bands = [(failed, end if until is None else until) for _, failed, until, _ in outages]
     bands = [band for band in bands if band[0] < end and band[1] > start]
     return plots.over_time(lines, (start, end), "Goodput (Gbit/s)", scale=8e3, bands=bands, ax=ax)

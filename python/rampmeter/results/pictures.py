@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rampmeter import plots
 from rampmeter.on_demand import np, pa
+from rampmeter.text.cautions import Caution, warn_of
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import count
 from rampmeter.timeline import EVENTS, QUEUE, Timeline
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ HOSTS_SHOWN: Final = 16
 """First hosts that a diagram shows if all of them have too many links."""
 PACKETS_MAX: Final = 20_000
 """Maximum number of packets of a time-space diagram of a run without a given end."""
+PART_SHOWN: Final = "part-shown"
+"""Code of the warning of a diagram that does not show a whole run."""
 SENDERS_MAX: Final = 12
 """Maximum number of senders that each have a colour; of more, kinds of packets have colours."""
 DATA: Final = re.compile(r"data|cell|packet|payload", re.IGNORECASE)
@@ -155,7 +159,10 @@ def time_space(
     hosts: str | Iterable[int] | None = None,
     ax: "Axes | None" = None,
 ) -> "Figure":
-    """Draws the packets on each link, a panel for each run; raises `ResultError`."""
+    """Draws the packets on each link, a panel for each run; raises `ResultError`.
+
+    A picture of a part of the runs has a note, and is a warning.
+    """
     timelines = {name: timeline_of(run) for name, run in runs.items()}
     wanted = None if hosts is None else set(parse_hosts(hosts))
     for run in runs.values():
@@ -163,8 +170,9 @@ def time_space(
         if n_hosts and wanted and max(wanted) >= n_hosts:
             raise Location(key="hosts").error(expected=f"hosts below {n_hosts}", got=max(wanted))
     numbers = HostNumbers(runs.values())
-    links = _links_of(timelines.values(), wanted, numbers)
-    end_ps = max(_end(timeline, links, window) for timeline in timelines.values())
+    cut = _Cut()
+    links = _links_of(timelines.values(), wanted, numbers, cut)
+    end_ps = max(_end(timeline, links, window, cut) for timeline in timelines.values())
     start, end = window.until(end_ps)
     kinds = _Kinds(timelines.values(), links, numbers)
     panels = {}
@@ -182,7 +190,36 @@ def time_space(
             },
             {_arrow(link): [at / 1e3 for at in drops.get(link, ())] for link in links},
         )
-    return plots.time_spaces(panels, (start / 1e3, end / 1e3), kinds=kinds.names, ax=ax)
+    note = cut.note(end)
+    if note:
+        warn_of(cut.caution(end, note))
+    return plots.time_spaces(panels, (start / 1e3, end / 1e3), kinds=kinds.names, title=note, ax=ax)
+
+
+@dataclass
+class _Cut:
+    """Parts of runs that a diagram without an end or without hosts does not show."""
+
+    run_end_ps: float = 0.0
+    """End of the packets of runs that are cut; 0 if none is."""
+    n_links: int = 0
+    """Links with packets, if only those of the first hosts are shown."""
+
+    def note(self, end_ps: float) -> str:
+        """Returns the note in the picture; empty if it shows all."""
+        notes = []
+        if self.run_end_ps > end_ps:
+            times = f"until {end_ps / 1e6:.4g} of {self.run_end_ps / 1e6:.4g} µs"
+            notes.append(f"first {count(PACKETS_MAX)} packets, {times}")
+        if self.n_links:
+            notes.append(f"hosts 0 to {HOSTS_SHOWN - 1} of a network of {self.n_links} links")
+        return "; ".join(notes)
+
+    def caution(self, end_ps: float, note: str) -> Caution:
+        """Returns the warning with the options that change the part that is shown."""
+        text = f"time-space: shows a part, {note}; --to (`end`) and --hosts choose another one"
+        values = {"end_us": end_ps / 1e6, "run_end_us": max(self.run_end_ps, end_ps) / 1e6}
+        return Caution(text, PART_SHOWN, {**values, "packets_max": PACKETS_MAX})
 
 
 def queue(
@@ -329,12 +366,15 @@ def _limits(lines: Mapping[str, Line], window: Window) -> tuple[float, float]:
 
 
 def _links_of(
-    timelines: Iterable[Timeline], hosts: set[int] | None, numbers: HostNumbers
+    timelines: Iterable[Timeline], hosts: set[int] | None, numbers: HostNumbers, cut: _Cut
 ) -> list[str]:
-    """Returns the links with packets: uplinks by host, those of switches, downlinks by host."""
+    """Returns the links with packets: uplinks by host, those of switches, downlinks by host.
+
+    `cut` has the number of links if some are omitted.
+    """
     names = {track.name for timeline in timelines for track in timeline.links if track.slices}
     if hosts is None and len(names) > ROWS_MAX:
-        hosts = set(range(HOSTS_SHOWN))
+        hosts, cut.n_links = set(range(HOSTS_SHOWN)), len(names)
     if hosts is not None:
         names = {name for name in names if not hosts.isdisjoint(numbers.ends(name))}
         if not names:
@@ -343,8 +383,11 @@ def _links_of(
     return sorted(names, key=numbers.order)
 
 
-def _end(timeline: Timeline, links: Sequence[str], window: Window) -> float:
-    """Returns the end of the window: its own, that of the run, or that of the last packet shown."""
+def _end(timeline: Timeline, links: Sequence[str], window: Window, cut: _Cut) -> float:
+    """Returns the end of the window: its own, that of the run, or that of the last packet shown.
+
+    `cut` has the end of the run if that of the packets is earlier.
+    """
     if window.end_ps is not None:
         return window.end_ps
     ends = sorted(
@@ -354,6 +397,8 @@ def _end(timeline: Timeline, links: Sequence[str], window: Window) -> float:
         for event in track.slices
         if event.until > window.start_ps
     )
+    if len(ends) > PACKETS_MAX:
+        cut.run_end_ps = max(cut.run_end_ps, float(ends[-1]))
     return float(ends[:PACKETS_MAX][-1]) if ends else 1.0
 
 

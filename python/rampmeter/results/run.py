@@ -434,7 +434,8 @@ class Plots(PlotList):
         """Draws the packets on each link, a row for each link, from the file of `run.timeline`.
 
         The window is in microseconds, or in texts such as `0.5ms`. `hosts` are numbers, or a text
-        such as `0-7`. Raises `ResultError` without a timeline.
+        such as `0-7`. Without an end the first 20 000 packets are drawn, with a note and a
+        `UserWarning` if there are more. Raises `ResultError` without a timeline.
         """
         window = pictures.Window.parse(start, end)
         return pictures.time_space({"": self._run}, window, hosts, ax)

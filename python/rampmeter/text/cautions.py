@@ -1,7 +1,9 @@
 """Warnings of plans and runs as data, and what their codes mean."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from itertools import chain, repeat
@@ -57,6 +59,34 @@ class Caution(str):
         """Returns the warning of one of several transports, with its name before the sentence."""
         values = {**self.values, "transport": label}
         return Caution(f"{label}: {self}", self.code, values, str(self))
+
+
+class CautionWarning(UserWarning):
+    """A warning of a call from Python, with its parts."""
+
+    def __init__(self, caution: Caution) -> None:
+        """A warning with the sentence of `caution`."""
+        super().__init__(str(caution))
+        self.caution = caution
+
+
+def warn_of(caution: Caution) -> None:
+    """Warns the caller from Python, by the module `warnings`."""
+    warnings.warn(CautionWarning(caution), stacklevel=4)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Caution]]:
+    """Yields a list to which the warnings of calls in the block are added."""
+    found: list[Caution] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CautionWarning)
+        yield found
+    for one in caught:
+        if isinstance(one.message, CautionWarning):
+            found.append(one.message.caution)
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def cautions_of(summary: Mapping[str, Any]) -> list[Caution]:
