@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import rampmeter as rm
 from rampmeter.results import pictures
@@ -199,7 +200,8 @@ def test_a_diagram_of_the_first_packets_has_a_note_and_a_warning(
     monkeypatch.setattr(pictures, "PACKETS_MAX", 50)
     with pytest.warns(CautionWarning, match="shows a part, first 50 packets, until") as caught:
         figure = run.plot.time_space()
-    assert figure.get_suptitle().startswith("first 50 packets, until ")
+    texts = [text.get_text() for text in figure.findobj(Text)]
+    assert any(text.startswith("first 50 packets, until ") for text in texts)
     caution = caught[0].message.caution  # type: ignore[union-attr]
     assert (caution.code, [*caution.values]) == ("part-shown", values_of("part-shown"))
     assert caution.values["end_us"] < caution.values["run_end_us"]

@@ -421,3 +421,24 @@ def test_drawings_are_readable_on_a_phone_and_dark_on_dark_pages(
         assert {light, run_script(browser, style)} == {"none", "invert(0.92) hue-rotate(180deg)"}
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def warnings_in(page: Path) -> list[str]:
+    return re.findall(r"<li><strong>Warning:</strong> (.*?)</li>", page.read_text(), re.DOTALL)
+
+
+def test_reports_list_each_distinct_warning_once_with_its_runs(here: Path) -> None:
+    plan = rm.Plan(SMALL).with_(("workload.flows", 60))
+    for seed in (1, 2):
+        rm.run(plan, seed=seed, out=f"runs/run{seed}", quiet=True)
+    rm.compare(plan, "dcpim,tcp", seeds=2, out="compared", quiet=True)
+    for folder, concerned in (
+        ("runs", "(2 of 2 runs: run1; run2"),
+        ("compared", "(4 of 4 runs of 2 transports: dcpim; tcp"),
+    ):
+        ok("report", folder, "--out", f"{folder}.html")
+        warnings = warnings_in(here / f"{folder}.html")
+        few = [one for one in warnings if "too few flows" in one]
+        assert len(few) == 1, warnings
+        assert concerned in few[0]
+        assert len({one.partition(" (")[0] for one in warnings}) == len(warnings)

@@ -5,9 +5,11 @@ from pathlib import Path
 from rampmeter.report import runs
 from rampmeter.report.links import link_to
 from rampmeter.report.model import Link, LinkList, Section, SectionPart
-from rampmeter.results.comparison import Comparison
+from rampmeter.results.comparison import NOT_DELIVERED, Comparison
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.run import FLOWS
+from rampmeter.sweeps.warnings import merge
+from rampmeter.text.cautions import Caution
 
 DIFFERENCE = "Difference of the first two transports, cause by cause"
 
@@ -15,7 +17,7 @@ DIFFERENCE = "Difference of the first two transports, cause by cause"
 def section(folder: Path, beside: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter compare` has made."""
     comparison = Comparison.load(folder)
-    parts: list[SectionPart] = [*runs.warnings(comparison.warnings)]
+    parts: list[SectionPart] = [*runs.warnings(_warnings(comparison))]
     parts += runs.drawings(comparison.plot, {**runs.CAUSES, "blame_difference": DIFFERENCE})
     for name, y_label in runs.STATISTICS.items():
         groups = {
@@ -41,3 +43,18 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         group="Comparisons",
         provenance=runs.provenance(first.manifest),
     )
+
+
+def _warnings(comparison: Comparison) -> list[Caution]:
+    """Returns the distinct warnings of all runs, with their transports."""
+    own = comparison.warnings
+    of_runs = {one.code for one in own} - {NOT_DELIVERED}
+    merged = merge(
+        (
+            (number, label, [one for one in run.warnings if one.code in of_runs])
+            for number, (label, of_label) in enumerate(comparison.runs.items())
+            for run in of_label
+        ),
+        "transport",
+    )
+    return [*(one for one in own if one.code == NOT_DELIVERED), *merged]

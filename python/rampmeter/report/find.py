@@ -1,6 +1,7 @@
 """Finds results in folders."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from rampmeter.papers.reproduce import REPORT
@@ -27,7 +28,7 @@ def find(folders: Iterable[Path], beside: Path) -> list[Section]:
     Links are relative to the folder `beside` of the report. Raises `ResultError` for a
     folder without results.
     """
-    sections: list[Section] = []
+    results: list[tuple[Path, str]] = []
     for folder in folders:
         if not folder.is_dir():
             raise Location(folder).result_error(expected="a folder of results")
@@ -35,8 +36,17 @@ def find(folders: Iterable[Path], beside: Path) -> list[Section]:
         if not found:
             expected = "a figure, comparison, sweep or run"
             raise Location(folder).result_error(expected=f"results of {expected} in it or below")
-        for result, name in found:
-            sections.append(READERS[name](result, beside, f"s{len(sections)}"))
+        results += found
+    of_runs = [folder for folder, name in results if name == MANIFEST]
+    sections: list[Section] = []
+    for result, name in results:
+        read = READERS[name]
+        if name == MANIFEST and len(of_runs) > 1:
+            # Several runs have the same warnings, which are listed once.
+            read = partial(runs.section, has_warnings=False)
+        sections.append(read(result, beside, f"s{len(sections)}"))
+    if len(of_runs) > 1:
+        sections += runs.common_warnings(of_runs, f"s{len(sections)}")
     return sections
 
 

@@ -28,7 +28,9 @@ from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
 from rampmeter.results.slowdown import Group, slowdown_groups
 from rampmeter.results.table import ResultTable
+from rampmeter.sweeps.warnings import merge
 from rampmeter.text import toml
+from rampmeter.text.numbers import counted
 
 FILES = (FLOWS, SERIES, QUEUES, LINKS)
 CAUSES = {
@@ -39,7 +41,7 @@ CAUSES = {
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
 
 
-def section(folder: Path, beside: Path, id_: str) -> Section:
+def section(folder: Path, beside: Path, id_: str, *, has_warnings: bool = True) -> Section:
     """Returns the section of a run's folder."""
     run = Run(folder)
     sizes = {
@@ -48,7 +50,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         )
         for name, y in STATISTICS.items()
     }
-    parts: list[SectionPart] = [*warnings(run.warnings)]
+    parts: list[SectionPart] = [*warnings(run.warnings if has_warnings else ())]
     parts += drawings(run.plot, CAUSES)
     parts += [chart for chart in sizes.values() if chart.series]
     parts += grids(tables.run_tables(run))
@@ -61,6 +63,15 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
         group="Runs",
         provenance=provenance(run.manifest),
     )
+
+
+def common_warnings(folders: Iterable[Path], id_: str) -> Iterator[Section]:
+    """Yields the section of the distinct warnings of runs with the runs concerned, if any."""
+    runs = [Run(folder) for folder in folders]
+    merged = merge(((idx, run.name, run.warnings) for idx, run in enumerate(runs)), "run")
+    if merged:
+        subtitle = f"of {counted(len(runs), 'run')}"
+        yield Section(id_, "Warnings", subtitle, [*warnings(merged)], group="Runs")
 
 
 def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) -> Chart:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from rampmeter.text.cautions import Caution
 from rampmeter.text.numbers import count, counted
@@ -12,15 +12,18 @@ POINTS_SHOWN: Final = 3
 RUNS, POINTS = "runs", "points"
 """Names of the values that a sweep adds: the number of runs, and the numbers of the points."""
 
+Place: TypeAlias = Literal["point", "transport", "run"]
+"""The noun of the names that a warning lists."""
 RunWarnings: TypeAlias = tuple[int, str, Sequence[Caution]]
 """Number and name of a point, and the warnings of one of its runs."""
 
 
-def merge(runs: Iterable[RunWarnings]) -> list[Caution]:
+def merge(runs: Iterable[RunWarnings], place: Place = "point") -> list[Caution]:
     """Returns the distinct warnings of runs; those that differ in numbers alone are one.
 
     The text is that of the first run, followed by the runs and points concerned, and the ranges of
-    numbers. `values` are those of the first run, and `runs` and `points`.
+    numbers. `values` are those of the first run, and `runs` and `points`. Instead of points runs
+    may be grouped by transport, or stand for themselves; `place` is the noun.
     """
     alike: dict[tuple[Any, ...], list[Caution]] = {}
     points: dict[tuple[Any, ...], dict[int, str]] = {}
@@ -35,7 +38,7 @@ def merge(runs: Iterable[RunWarnings]) -> list[Caution]:
             seen[kind[:-1]] += 1
             alike.setdefault(kind, []).append(caution)
             points.setdefault(kind, {})[number] = name
-    return [_merged(cautions, total, points[kind]) for kind, cautions in alike.items()]
+    return [_merged(cautions, total, points[kind], place) for kind, cautions in alike.items()]
 
 
 def _kind(caution: Caution) -> tuple[Any, ...]:
@@ -46,11 +49,15 @@ def _kind(caution: Caution) -> tuple[Any, ...]:
     return (caution.code, *names)
 
 
-def _merged(alike: Sequence[Caution], total: int, points: Mapping[int, str]) -> Caution:
+def _merged(
+    alike: Sequence[Caution], total: int, points: Mapping[int, str], place: Place
+) -> Caution:
     first = alike[0]
     runs = f"{count(len(alike))} of {counted(total, 'run')}"
-    places = f"{counted(len(points), 'point')}: {_names(list(points.values()))}"
-    text = "; ".join([f"{runs} at {places}", *_ranges(alike)])
+    within = {"run": "", "point": " at ", "transport": " of "}[place]
+    within += counted(len(points), place) if within else ""
+    places = f"{runs}{within}: {_names(list(points.values()))}"
+    text = "; ".join([places, *_ranges(alike)])
     values = {**first.values, RUNS: len(alike), POINTS: list(points)}
     return Caution(f"{first} ({text})", first.code, values)
 
