@@ -248,6 +248,25 @@ class TestCommands:
             options = {option for one in command.params for option in one.opts}
             assert {"--format", "--table", "--json"} <= options, name
 
+    @pytest.mark.parametrize(
+        ("arguments", "names"),
+        [
+            (("check", "small.toml"), "derived, offered"),
+            (("run", "small.toml", "--out", "run", "--quiet"), "slowdown_by_size, "),
+            (("transports",), "transports"),
+            (("papers",), "figures"),
+            (("papers", "dcpim", "3", "--from-ledger", "--out", "fig3"), "values, claims"),
+            (("papers", "dcpim", "--status"), "status"),
+        ],
+    )
+    def test_the_text_of_each_command_may_be_one_table(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], names: str
+    ) -> None:
+        monkeypatch.chdir(folder)
+        (folder / "small.toml").write_text(SMALL)
+        line = error_line(*arguments, "--table", "nosuch")
+        assert line.startswith(f"rampmeter: --table: expected one of {names}")
+
     @pytest.mark.parametrize("format_", FORMATS)
     def test_every_format_has_the_names_and_keys_of_the_documentation(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, format_: str

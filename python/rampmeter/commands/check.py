@@ -59,7 +59,7 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
         sweep_of(whole).check(each_value_once=True)
     if picture is not None:
         _draw(whole, picture)
-    if not output.is_text:
+    if not output.is_whole_text:
         fields = {"plan": without_nulls(complete), "derived": whole.derived()}
         fields |= {"offered": whole.offered(), "warnings": warnings_of(whole.warnings)}
         output.print("check", fields, _tables(whole))

@@ -159,7 +159,7 @@ def _show(paths: tuple[Path, Path], found: _Found, output: Output) -> None:
     """Prints what differs: sentences and tables, or JSON."""
     fields = {"first": paths[0], "second": paths[1], **found.json()}
     tables = list(found.tables())
-    if output.is_text and output.table is None:
+    if output.is_whole_text:
         for name, path in zip("AB", paths, strict=True):
             click.echo(f"{name}: {path}")
         click.echo("")

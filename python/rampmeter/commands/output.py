@@ -46,6 +46,11 @@ class Output:
         """True if tables are printed as they fit the terminal, with what belongs to them."""
         return self.format == "text"
 
+    @property
+    def is_whole_text(self) -> bool:
+        """True if all tables are printed as text, with the sentences that belong to them."""
+        return self.is_text and self.table is None
+
     def print(self, name: str, fields: Mapping[str, Any], tables: Iterable[ResultTable]) -> None:
         """Prints tables, or as JSON the fields of the command's object with the tables."""
         chosen = choose(tables, self.table, for_readers=self.format in READERS)

@@ -202,7 +202,7 @@ def _show_status(root: Path, chosen: list[Figure], output: Output, *, with_repla
     figures = [status.to_json() for status in statuses] + [one.to_json() for one in replays]
     tables = [status_table(statuses), *status_tables(replays)]
     output.print("papers", {"figures": figures}, tables)
-    if not output.is_text:
+    if not output.is_whole_text:
         return
     misses = misses_lines(statuses)
     if len(chosen) < len(_folders_of(root, None)):
@@ -222,7 +222,7 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path, output: Output) -> 
         )
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
-    if not output.is_text:
+    if not output.is_whole_text:
         output.print("papers", {}, report_tables(report))
         return
     _show_tables(report)
@@ -350,7 +350,7 @@ def _make(
             click.echo(f"{counted(len(probes), 'probe')} of searches", err=True)
         batch = batch.followed_by(run_jobs(probes, quiet=quiet, jobs=jobs))
     report = figures.make_report(one, mode, numbers, batch, folder)
-    if output.is_text:
+    if output.is_whole_text:
         _show_report(report, batch)
     else:
         output.print("papers", {}, report_tables(report))
@@ -381,7 +381,7 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
 def _list_figures(root: Path, paper: str | None, output: Output) -> None:
     """Lists figures with their costs and verdicts; those of one paper with their claims."""
     chosen = _select_figures(root, paper, None)
-    if not output.is_text or output.table is not None:
+    if not output.is_whole_text:
         output.print("papers", {}, [figures_table(chosen, Ledger(root))])
         return
     show(list_table(chosen, Ledger(root), n_cores()))

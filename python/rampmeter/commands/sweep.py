@@ -161,7 +161,7 @@ def sweep(context: click.Context, /, plan: Path, **options: Any) -> None:
             options["output"].print("sweep", {**dry, "warnings": []}, ())
     else:
         results = SweepResults(url)
-        if options["output"].is_text and options["output"].table is None:
+        if options["output"].is_whole_text:
             _report(results, complete, outcome)
         else:
             _emit(results, outcome, options["output"])

@@ -36,7 +36,7 @@ def transports(output: Output) -> None:
         }
         for about in schema.transports()
     ]
-    if output.is_text:
+    if output.is_whole_text:
         for one in known:
             presets = ", ".join(one["presets"])
             lines = wrapped(f"{one['name']} ({presets})", "", "    ")
