@@ -18,13 +18,14 @@ from rampmeter.commands.options import (
 )
 from rampmeter.commands.output import Output, output_options, show
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
-from rampmeter.papers.costs import FigureCost, duration, list_table, packet_seconds, seeds_of
+from rampmeter.papers.costs import FigureCost, duration, packet_seconds, seeds_of
 from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.replays import ReplayLedger, status_tables
 from rampmeter.papers.status import FigureStatus
+from rampmeter.papers.summaries import list_table, summaries
 from rampmeter.papers.table import (
     claims_table,
     misses_lines,
@@ -380,11 +381,12 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
 
 def _list_figures(root: Path, paper: str | None, output: Output) -> None:
     """Lists figures with their costs and verdicts; those of one paper with their claims."""
-    chosen = _select_figures(root, paper, None)
+    folders = {folder.parent.name for folder in _folders_of(root, paper)}
+    chosen = [one for one in summaries(root) if one.folder in folders]
     if not output.is_whole_text:
-        output.print("papers", {}, [figures_table(chosen, Ledger(root))])
+        output.print("papers", {}, [figures_table(chosen)])
         return
-    show(list_table(chosen, Ledger(root), n_cores()))
+    show(list_table(chosen, n_cores()))
     if paper is None:
         click.echo("\n`rampmeter papers PAPER` has the claims, `--status` all verdicts.")
         return

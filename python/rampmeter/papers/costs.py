@@ -1,17 +1,13 @@
 """Estimates of the processor time of figures, from the times of runs in the ledger."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-
-from rich.table import Table
 
 from rampmeter.papers.figure import Figure, Mode
 from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.reproduce import cost_of, data_packets
 from rampmeter.papers.status import NOT_RUN, PILOT_MATCH, PILOT_MISS, FigureStatus
 from rampmeter.papers.verdict import SEEDS_WANTED
-from rampmeter.results.tables import new_table
 
 SECONDS_PER_PACKET: Final = 1.5e-6
 """Processor time of a data packet if a figure has no entries: the mean of all entries."""
@@ -66,28 +62,6 @@ def duration(seconds: float) -> str:
         if seconds < limit:
             return f"{max(seconds / length, 1.0):.2g} {unit}"
     return f"{seconds / 3600.0:.2g} h" if seconds < 36e4 else f"{seconds / 3600.0:.0f} h"
-
-
-def list_table(figures: Sequence[Figure], ledger: Ledger, n_cores: int) -> Table:
-    """Returns a table of figures with processor times on `n_cores`, and the ledger's verdicts."""
-    table = new_table("Figures", "figure", "title", "quick", "full", "matches")
-    paper = ""
-    for figure in figures:
-        if figure.paper != paper:
-            # Names of papers on lines of their own leave room for titles.
-            paper = figure.paper
-            table.add_row(paper, style="bold")
-        costs = [cost.seconds for cost in costs_of(figure, ledger)]
-        table.add_row(
-            f"  {figure.number}", figure.title, *map(duration, costs), matches(figure, ledger)
-        )
-    table.columns[1].no_wrap = False
-    table.columns[1].justify = table.columns[4].justify = "left"
-    table.caption = (
-        f"Processor time, which {n_cores} cores share. quick: --quick; full: 3 seeds.\n"
-        "Matches are those of the ledger; pilot: with a tenth of the flows or fewer."
-    )
-    return table
 
 
 def matches(figure: Figure, ledger: Ledger) -> str:

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rampmeter.papers.claims import limits_text
-from rampmeter.papers.costs import costs_of, matches
-from rampmeter.papers.figure import Figure
-from rampmeter.papers.ledger import Ledger
 from rampmeter.papers.reproduce import Report
 from rampmeter.papers.status import NAMES, FigureStatus, totals
+from rampmeter.papers.summaries import FigureSummary
 from rampmeter.papers.table import row_name
 from rampmeter.papers.verdict import Measurement, tolerance_text
 from rampmeter.results.table import Cell, Column, ResultTable
@@ -105,16 +103,17 @@ def status_table(statuses: Sequence[FigureStatus]) -> ResultTable:
     )
 
 
-def figures_table(figures: Iterable[Figure], ledger: Ledger) -> ResultTable:
+def figures_table(figures: Iterable[FigureSummary]) -> ResultTable:
     """Returns the figures with their titles, claims, processor times and matches."""
     rows: list[tuple[Cell, ...]] = [
         (
             one.paper,
-            str(one.number),
+            one.number,
             one.title,
             one.claim,
-            *(cost.seconds for cost in costs_of(one, ledger)),
-            matches(one, ledger),
+            one.quick_seconds,
+            one.full_seconds,
+            one.matches,
         )
         for one in figures
     ]
