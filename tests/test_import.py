@@ -180,6 +180,9 @@ def test_groups_of_chakra_are_relative_to_the_plan() -> None:
     trace = 'workload={pattern="trace",file="traces/step.0.et",groups-file="groups.json"}'
     call("run", "plan.toml", "--set", trace, "--out", "run", "--quiet")
     assert critical_paths(Run("run")).keys() == {0}
+    # The groups are an input of the run, whose change makes it another one.
+    identity = json.loads(Path("run/identity.json").read_text())
+    assert "groups.json" in json.dumps(identity)
 
 
 @pytest.mark.usefixtures("files")

@@ -393,3 +393,13 @@ def test_a_compact_plan_is_the_plan_with_these_values() -> None:
     same = plan.with_(*overrides)
     assert compact_plan(plan, *overrides).table() == same.table()
     assert compact_plan(plan, *overrides).check() == same.check()
+
+
+def test_a_file_of_groups_is_an_input_and_follows_a_saved_plan(tmp_path: Path) -> None:
+    (tmp_path / "groups.json").write_text("{}")
+    plan = rm.Plan('[workload]\nfile = "a.et"\ngroups-file = "groups.json"\n', tmp_path)
+    assert [*plan.input_digests()] == ["groups.json"]
+    (tmp_path / "below").mkdir()
+    plan.save(tmp_path / "below/plan.toml")
+    saved = rm.Plan.load(tmp_path / "below/plan.toml")
+    assert saved.get("workload.groups-file") == "../groups.json"

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rampmeter.text.toml import compact, dumps, literal
+from rampmeter import PlanError
+from rampmeter.text.locations import Location
+from rampmeter.text.toml import compact, dumps, literal, parse
 
 scalars = (
     st.booleans()
@@ -74,3 +76,18 @@ def test_other_numbers_and_paths_are_accepted(value: object, text: str) -> None:
 def test_values_that_toml_lacks_are_refused() -> None:
     with pytest.raises(TypeError, match="expected a value that TOML has, got None"):
         literal(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line", "column"),
+    [
+        ('a = "2020-01-01" # 2020-01-01\n[b]\nc = 2020-01-01\n', "b.c", 3, 5),
+        ("a = 1\nb = [1,\n  2, 07:32:00]\n", "b[2]", 3, 6),
+        ("a = { b = 2020-01-01T07:32:00Z }\n", "a.b", 1, 11),
+        ("a = 1\n'b.c' = 2020-01-01 07:32:00.5+01:00\n", "b.c", 2, 9),
+    ],
+)
+def test_errors_of_dates_have_a_line(text: str, key: str, line: int, column: int) -> None:
+    with pytest.raises(PlanError, match=f"^a.toml: line {line}, column {column}: ") as caught:
+        parse(text, Location("a.toml"))
+    assert (caught.value.key, caught.value.code) == (key, "plan-syntax")

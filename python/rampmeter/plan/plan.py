@@ -60,6 +60,9 @@ _NAMED = re.compile(r"""^\s*transport\s*=\s*["'\[]""", re.MULTILINE)
 BYTE_ORDER_MARK = "\ufeff"
 """The mark that some editors write at the start of a file. It is not part of a plan."""
 
+FILE_KEYS = ("file", "cdf", "groups-file", "groups")
+"""Keys that name files; the last one in plans of earlier versions."""
+
 HTML_LINES = 100
 """Maximum number of lines of a plan in a notebook."""
 SWEEP = "sweep"
@@ -423,7 +426,7 @@ def file_keys(value: object) -> Iterator[tuple[dict[str, Any], str]]:
     """Yields the keys that name files, at any depth, each with its table."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in ("file", "cdf", "groups") and isinstance(inner, str):
+            if key in FILE_KEYS and isinstance(inner, str):
                 yield value, key
             else:
                 yield from file_keys(inner)

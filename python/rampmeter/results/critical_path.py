@@ -48,7 +48,9 @@ def _graph(plan: dict[str, Any], base: Path) -> list[dict[str, Any]]:
         network["topology"]["file"] = str((base / network["topology"]["file"]).resolve())
     if "names" in plan:
         network["names"] = plan["names"]
-    file, groups = base / workload["file"], workload.get("groups")
+    # Plans of earlier versions have `groups`.
+    groups = workload.get("groups-file", workload.get("groups"))
+    file = base / workload["file"]
     with tempfile.TemporaryDirectory() as folder:
         # The network numbers the nodes that the trace names.
         target, nodes = Path(folder) / "flows.parquet", Path(folder) / "network.toml"

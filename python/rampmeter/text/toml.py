@@ -22,6 +22,11 @@ _DOT = re.compile(r"[+-]?\.\d+(?:[eE][+-]?\d+)?")
 """A number that begins with its point, which TOML lacks."""
 _POWER = re.compile(r"[+-]?\d{1,6}(?:\.\d{1,6})?[eE][+-]?\d{1,2}")
 """A number with a power of ten."""
+_DATE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)?)?"
+    r"|\d\d:\d\d:\d\d(?:\.\d+)?"
+)
+"""A date or a time, or both."""
 LONG_LIST: Final = 100
 """Items of a list from which its text is written first."""
 WHOLE_MAX: Final = 2**64 - 1
@@ -65,7 +70,7 @@ def parse(text: str, location: Location) -> dict[str, Any]:
         message = str(error)
     else:
         for path, value in dates(table):
-            where = replace(location, key=path)
+            where = replace(_place_of_date(text, path, location), key=path)
             raise where.error(expected="a number, a text or a list", got=value, code=SYNTAX)
         _keep_parameters(table, text)
         return table
@@ -87,6 +92,24 @@ def _keep_parameters(table: dict[str, Any], text: str) -> None:
         for transport, written in pairs:
             if isinstance(transport, dict) and "parameters" in transport:
                 transport["parameters"] = written["parameters"]
+
+
+def _place_of_date(text: str, path: str, location: Location) -> Location:
+    """Returns the location with line and column of the date at a path.
+
+    Without that date the text has none at the path. Dates in texts and comments change nothing.
+    """
+    for found in _DATE.finditer(text):
+        try:
+            without = tomllib.loads(f"{text[: found.start()]}0{text[found.end() :]}")
+        except tomllib.TOMLDecodeError:
+            continue
+        if path not in dict(dates(without)):
+            before = text[: found.start()]
+            line, column = before.count("\n") + 1, found.start() - before.rfind("\n")
+            source = text.splitlines()[line - 1].strip()
+            return replace(location, line=line, column=column, source=source)
+    return location
 
 
 def dates(value: object, path: str = "") -> Iterator[tuple[str, str]]:
