@@ -102,3 +102,13 @@ def test_two_values_of_a_key_are_an_error(
 
 def test_a_value_may_be_given_twice() -> None:
     assert overrides_of(["seed=3"], 3) == [("seed", 3), ("seed", 3)]
+
+
+@pytest.mark.parametrize(("seeds", "n_runs"), [("2", 1.0), ("2,9", 1.0), ("3..6", 2.0)])
+def test_figures_of_papers_have_the_seeds_of_each_form(seeds: str, n_runs: float) -> None:
+    def n_runs_of(text: str) -> int:
+        line = ok("papers", "phost", "3", "--dry-run", "--seeds", text).stdout
+        return int(line.partition(": ")[2].split()[0])
+
+    assert n_runs_of(seeds) == n_runs * n_runs_of("2")
+    assert "--seeds: expected" in error_line("papers", "phost", "3", "--seeds", "x")

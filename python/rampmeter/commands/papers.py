@@ -1,10 +1,12 @@
 """`rampmeter papers`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from rampmeter import papers as figures
+from rampmeter.choices.seeds import listed
 from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
 from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
@@ -14,11 +16,13 @@ from rampmeter.commands.options import (
     force_option,
     jobs_option,
     quiet_option,
+    seeds_of,
     warn,
 )
 from rampmeter.commands.output import Output, output_options, show
 from rampmeter.papers import Figure, Mode, Report, find_figure, list_figures, load_figure
-from rampmeter.papers.costs import FigureCost, duration, packet_seconds, seeds_of
+from rampmeter.papers.costs import FigureCost, duration, packet_seconds
+from rampmeter.papers.costs import seeds_of as by_mode
 from rampmeter.papers.data_tables import figures_table, report_tables, status_table
 from rampmeter.papers.fill import fill
 from rampmeter.papers.from_ledger import draw_all, report_from_ledger
@@ -64,8 +68,9 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --with-ledger"
 @click.option("--scale", type=float, help="Multiply the number of flows.")
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 100),
-    help="Number of seeds of each run; 3 by default, 1 for reduced figures.",
+    "seeds_text",
+    metavar="N|A..B|LIST",
+    help="Number of seeds of each run, or the seeds; 3 by default, 1 for reduced figures.",
 )
 @click.option("--out", type=FOLDER, help="Folder of the results; results/papers/... by default.")
 @click.option(
@@ -92,7 +97,7 @@ def papers(
     paper: str | None,
     figure: str | None,
     scale: float | None,
-    seeds: int | None,
+    seeds_text: str | None,
     out: Path | None,
     jobs: int | None,
     fill: float | None,
@@ -128,6 +133,8 @@ def papers(
       rampmeter papers --all
     """
     root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
+    chosen = seeds_of(seeds_text)
+    seeds = None if chosen is None else listed(chosen, 1)
     if status or output.is_json or fill is not None:
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
@@ -277,7 +284,7 @@ def _make_all(
     root: Path,
     paper: str | None,
     mode: Mode,
-    seeds: int | None,
+    seeds: Sequence[int] | None,
     out: Path | None,
     jobs: int | None,
     output: Output,
@@ -323,7 +330,7 @@ def _failures(one: Figure, batch: Batch) -> list[str]:
 def _make(
     one: Figure,
     mode: Mode,
-    seeds: int | None,
+    seeds: Sequence[int] | None,
     folder: Path,
     jobs: int | None,
     output: Output,
@@ -332,11 +339,10 @@ def _make(
     quiet: bool,
 ) -> Batch:
     """Runs the simulations of a figure, and shows its results."""
-    n_seeds = seeds or (1 if mode.is_reduced else figures.SEEDS_WANTED)
-    numbers = range(1, n_seeds + 1)
+    numbers = seeds or listed(by_mode(mode), 1)
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
-        packets = figures.data_packets(one, mode) * n_seeds / 1e6
+        packets = figures.data_packets(one, mode) * len(numbers) / 1e6
         found = " and the probes of searches" if any(run.search for run in one.runs) else ""
         name = f"{one.paper} {one.number}"
         runs = counted(len(todo), "run")
@@ -395,10 +401,10 @@ def _list_figures(root: Path, paper: str | None, output: Output) -> None:
 
 
 def _show_costs(
-    root: Path, paper: str | None, figure: str | None, mode: Mode, seeds: int | None
+    root: Path, paper: str | None, figure: str | None, mode: Mode, seeds: Sequence[int] | None
 ) -> None:
     """Shows the runs and the processor time of figures that would be made."""
-    ledger, n_seeds = Ledger(root), seeds or seeds_of(mode)
+    ledger, n_seeds = Ledger(root), len(seeds) if seeds else by_mode(mode)
     total = 0.0
     for one in _select_figures(root, paper, figure):
         runs = [run for run in one.runs if run.is_in(mode)]

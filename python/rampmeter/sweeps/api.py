@@ -19,6 +19,7 @@ from rampmeter.sweeps.engines import open_engine
 from rampmeter.sweeps.progress import failure, watching
 from rampmeter.sweeps.results import SweepResults
 from rampmeter.sweeps.session import Session, run_sweep
+from rampmeter.sweeps.spec import Sweep
 from rampmeter.sweeps.table import SweepOverrides, sample_axis, sweep_of, values_of
 from rampmeter.text.arguments import text_argument, whole_argument
 from rampmeter.text.locations import Location
@@ -96,9 +97,14 @@ def sweep(
     if out is not None:
         _raise(run_sweep(complete, fspath(out), session, wants_flows=flows, force=force))
         return SweepResults(out)
+    return _in_temporary_folder(complete, session, wants_flows=flows)
+
+
+def _in_temporary_folder(sweep: Sweep, session: Session, *, wants_flows: bool) -> SweepResults:
+    """Runs a sweep in a folder that is removed with its results, or after an error."""
     folder = mkdtemp(prefix="rampmeter-")
     try:
-        _raise(run_sweep(complete, folder, session, wants_flows=flows, force=force))
+        _raise(run_sweep(sweep, folder, session, wants_flows=wants_flows, force=False))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
