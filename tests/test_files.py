@@ -2,6 +2,8 @@
 
 import json
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from errno import ENOENT
 from pathlib import Path
@@ -90,6 +92,16 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file_and_devices_remain(
 def test_errors_of_the_system_have_their_file_in_json(results: Path) -> None:
     error = json.loads(call("report", results, "--out", FULL, "--json").stderr)
     assert (error["file"], error["code"]) == (str(FULL), "file-access")
+
+
+@pytest.mark.parametrize("command", ["schema", "explain", "transports"])
+def test_a_full_disk_of_the_output_is_an_error_with_a_name(command: str) -> None:
+    with FULL.open("w") as full:
+        words = [sys.executable, "-m", "rampmeter", command]
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    line = "rampmeter: standard output: No space left on device [file-access]\n"
+    assert done.stderr == line
 
 
 def test_figures_that_cannot_be_saved_name_their_file(small_run: rm.Run, here: Path) -> None:

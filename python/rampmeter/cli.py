@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from errno import EIO, ENOSPC
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -155,9 +156,12 @@ def _stop(ctx: click.Context, stopped: SignalStop) -> NoReturn:
 
 
 def _message(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
+    if not isinstance(error, OSError) or error.errno is None:
+        return str(error)
+    # Errors of files have their names.
+    of_output = "standard output" if error.errno in (ENOSPC, EIO) else ""
+    names = (error.filename or of_output, error.strerror)
+    return ": ".join(str(name) for name in names if name)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
