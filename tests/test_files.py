@@ -74,6 +74,7 @@ def test_errors_of_output_begin_with_its_name_and_a_plain_cause(
     [
         ("animate", "{run}", "--out", "/dev/full"),
         ("export", "{run}", "--format", "csv", "--out", "/dev/full"),
+        ("export", "{run}", "--format", "json", "--out", "/dev/full"),
         ("export", "{run}", "--format", "parquet", "--out", "/dev/full"),
         ("export", "{run}", "--table", "flows", "--format", "parquet", "--out", "/dev/full"),
         ("export", "{run}", "--table", "flows", "--format", "csv", "--out", "/dev/full"),

@@ -99,11 +99,13 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Runs the command; with `--json` its errors are JSON, too."""
-        if not _wants_json(ctx.args):
-            return self._invoke(ctx)
+        # The arguments are consumed by the command.
+        arguments = [*ctx.args]
         try:
             return self._invoke(ctx)
         except click.ClickException as error:
+            if not _wants_json(arguments, ctx.invoked_subcommand):
+                raise
             emit_error(error.__cause__ or error, error.format_message(), error.exit_code)
             ctx.exit(error.exit_code)
 
@@ -135,10 +137,13 @@ class Commands(click.Group):
             _stop(ctx, stopped)
 
 
-def _wants_json(arguments: Sequence[str]) -> bool:
-    """Returns true if the arguments have `--json` or `--format json`."""
-    as_pair = ("--format", "json") in pairwise(arguments)
-    return as_pair or FLAG in arguments or "--format=json" in arguments
+def _wants_json(arguments: Sequence[str], command: str | None) -> bool:
+    """Returns true if the arguments have `--json` or `--format json`.
+
+    The format of `export` is that of its file.
+    """
+    has_format = ("--format", "json") in pairwise(arguments) or "--format=json" in arguments
+    return FLAG in arguments or (has_format and command != "export")
 
 
 def _with_option(error: E, parameters: Sequence[click.Parameter]) -> E:
