@@ -151,3 +151,10 @@ def test_links_remain_and_their_files_are_replaced(here: Path) -> None:
     write_text(here / "link.txt", "text")
     assert (here / "link.txt").is_symlink()
     assert (here / "real.txt").read_text() == "text"
+
+
+def test_a_replaced_file_keeps_its_mode(here: Path) -> None:
+    file = here / "private.toml"
+    file.touch(0o600)
+    write_text(file, "text")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -6,6 +6,7 @@ are written directly: they must not be replaced by a file.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,8 @@ def write_text(path: Path, text: str) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yields the name of a file that replaces `path` at the end, and is removed after an error.
 
-    Its name ends as that of `path`. Errors of the operating system have the name of `path`.
+    Its name ends as that of `path`, and its mode is that of the former file. Errors of the
+    operating system have the name of `path`.
     """
     with named_errors(path), _missing_folders(path.parent):
         if path.exists() and not path.is_file():
@@ -35,6 +37,8 @@ def replacing(path: Path) -> Iterator[Path]:
         partial = target.with_name(f"{target.stem}.partial{target.suffix}")
         try:
             yield partial
+            if target.exists():
+                shutil.copymode(target, partial)
             partial.replace(target)
         except BaseException:
             partial.unlink(missing_ok=True)
@@ -61,8 +65,9 @@ def writing_in_place(path: Path) -> Iterator[None]:
     """
     with named_errors(path), _missing_folders(path.parent):
         is_new = not path.exists()
-        with path.open("ab"):
-            pass
+        if is_new or path.is_file():
+            with path.open("ab"):
+                pass
         if is_new:
             path.unlink()
         yield
