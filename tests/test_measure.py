@@ -330,6 +330,20 @@ class TestOccupancy:
         assert held <= 8 * most
 
 
+    def test_links_of_short_samples_are_never_used_above_their_capacity(
+        self, tmp_path: Path
+    ) -> None:
+        """A packet that is sent at the end of a sample counts in both samples, by its bytes."""
+        sent = []
+        for sample_us in (0.03, 10.0):
+            changes = (("run.links", True), ("run.sample-us", sample_us))
+            run = rm.run(rm.Plan(SMALL).with_(*changes), out=tmp_path / str(sample_us), quiet=True)
+            assert run.links is not None
+            assert max(run.links["utilisation"].to_pylist()) <= 1.0
+            sent.append(sum(run.links["sent_bytes"].to_pylist()))
+        assert sent[0] == sent[1]
+
+
 class TestRounds:
     @staticmethod
     def run(path: Path, *rounds: tuple[int | None, float, float]) -> rm.Run:

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_metrics::TableError;
 use rampmeter_proto::keys::{BadKey, Choice};
+use rampmeter_types::without_os_error;
 use rampmeter_workload::size::NAMES;
 use rampmeter_workload::{SizeError, TraceError, WorkloadError};
 use thiserror::Error;
@@ -189,12 +190,8 @@ impl DecoderProblem {
 impl Problem {
     /// Returns the problem of a message that may contain an error of the operating system.
     pub(crate) fn system(message: String) -> Self {
-        let Some((before, rest)) = message.split_once(OS_ERROR) else {
-            return Self::Other(message);
-        };
-        let after = rest.split_once(')').map_or("", |(_, after)| after);
-        let reason = format!("{before}{after}");
-        Self::System { message, reason }
+        let reason = without_os_error(&message);
+        if reason == message { Self::Other(message) } else { Self::System { message, reason } }
     }
 
     /// Returns the problem with its place in another file than the plan.
@@ -402,14 +399,9 @@ fn of_trace(error: TraceError) -> Problem {
     }
 }
 
-/// Begins the number of an error of the operating system, which the standard library appends.
-const OS_ERROR: &str = " (os error ";
-
 /// Returns the problem of a file that cannot be read.
 pub(crate) fn unreadable(file: String, error: &std::io::Error) -> Problem {
-    let reason = error.to_string();
-    let got = reason.split_once(OS_ERROR).map_or(&*reason, |(text, _)| text);
-    Problem::Unreadable { file, got: got.to_owned() }
+    Problem::Unreadable { file, got: without_os_error(error) }
 }
 
 /// Returns the path in a plan of a key of the `transport` table, or of one of several tables:

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rampmeter_types::without_os_error;
 use thiserror::Error;
 
 use crate::config::ConfigError;
@@ -16,7 +17,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Input(String),
     /// The system failed.
-    #[error("{0}")]
+    #[error("{}", without_os_error(.0))]
     System(#[from] io::Error),
 }
 

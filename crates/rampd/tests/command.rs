@@ -66,7 +66,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     (
         "clock",
         "gather-us = 20\nclock",
-        "node.gather-us: expected the key `coalesce-us` (`rampmeter",
+        "node.gather-us: expected the present name `coalesce-us` (`rampmeter",
     ),
     ("clock", "coalesce-us = 20000\nclock", "node.coalesce-us: expected a number from 0 to 10000"),
     ("clock", "message-max-bytes = 0\nclock", "node.message-max-bytes: expected a number from 1"),
@@ -278,7 +278,7 @@ fn valid_configurations_are_described_and_compared() {
         let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(error, format!("rampd: b.toml and a.toml differ in {what}\n"));
+        assert_eq!(error, format!("rampd: b.toml and a.toml differ in {what} [bad-input]\n"));
     }
 }
 
@@ -341,7 +341,10 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
     let output = rampd(&["arbiter", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(error, "rampd: n.toml: is no arbiter's configuration: use `rampd node`\n");
+    assert_eq!(
+        error,
+        "rampd: n.toml: is no arbiter's configuration: use `rampd node` [bad-input]\n"
+    );
 }
 
 /// SIGTERM ends a node with exit code 0; a port that is in use is an error of the system that names

@@ -80,7 +80,7 @@ fn no_file_is_replaced() {
     }
     fs::write(path.join("nodes"), "mine").unwrap();
     let error = error_of(&["nodes"], path);
-    assert_eq!(error, "rampd: nodes: expected a folder, got another file\n");
+    assert_eq!(error, "rampd: nodes: expected a folder, got another file [bad-input]\n");
 }
 
 #[test]

@@ -1,4 +1,20 @@
-//! Errors of serde about types, in the words of a user.
+//! Errors of serde about types, and of the system, in the words of a user.
+
+use std::fmt;
+
+/// Begins the number of an error of the operating system, which the standard library appends.
+const OS_ERROR: &str = " (os error ";
+
+/// Returns the text of an error without the number of the operating system's error.
+pub fn without_os_error(error: impl fmt::Display) -> String {
+    let text = error.to_string();
+    match text.split_once(OS_ERROR) {
+        Some((before, rest)) => {
+            format!("{before}{}", rest.split_once(')').map_or("", |(_, after)| after))
+        }
+        None => text,
+    }
+}
 
 /// A value of another type or range than its key has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +41,7 @@ impl TypeError {
         let (got, expected) = rest?.split_once(", expected ")?;
         let beyond = ["` as i128", "` as u128"].iter().find_map(|kind| got.strip_suffix(kind));
         if let Some(number) = beyond.and_then(|got| got.strip_prefix("integer `")) {
-            let expected = "a whole number below 2^63".to_owned();
+            let expected = "a whole number below 2^64".to_owned();
             return Some(Self { expected, got: number.to_owned() });
         }
         let expected = match (expected, is_of_range) {
@@ -76,7 +92,7 @@ mod tests {
             ),
             (
                 "invalid type: integer `99999999999999999999` as i128, expected any value",
-                ("a whole number below 2^63", "99999999999999999999"),
+                ("a whole number below 2^64", "99999999999999999999"),
             ),
             ("invalid length 3, expected an array of length 2", ("a list of 2 values", "3")),
         ];

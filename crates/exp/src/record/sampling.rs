@@ -201,8 +201,11 @@ impl Samples {
     ) {
         let before = std::mem::take(&mut self.sent_by_port);
         for (number, port) in fabric.port_samples().enumerate() {
-            let sent_bytes = port.sent - before.get(number).copied().unwrap_or(0);
-            self.sent_by_port.push(port.sent);
+            let in_transmission = port.rate.bytes_floor(port.busy_until.saturating_since(now));
+            let sent = port.sent.saturating_sub(in_transmission.get());
+            let sent_bytes = sent.saturating_sub(before.get(number).copied().unwrap_or(0));
+            self.sent_by_port.push(sent);
+            let capacity = port.rate.bytes_floor(interval).get();
             let id = fabric.port(number as u32);
             self.links.push(LinkSample {
                 time_ps: now.as_ps(),
@@ -211,8 +214,8 @@ impl Samples {
                 to: id.to.to_string().into(),
                 tier: id.tier.to_owned().into(),
                 sent_bytes,
-                utilisation: sent_bytes as f64
-                    / port.rate.bytes_floor(interval).get().max(1) as f64,
+                // Both are rounded to bytes.
+                utilisation: (sent_bytes as f64 / capacity.max(1) as f64).min(1.0),
                 queue_bytes: port.queued.into(),
             });
         }

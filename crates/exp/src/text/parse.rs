@@ -6,10 +6,13 @@
 //! error. It descends into that key's value until no part of it makes a difference. This costs a
 //! read for each key on the path, and only texts with an error pay it.
 
+use std::borrow::Cow;
+
 use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey, table_and_key};
 use rampmeter_types::TypeError;
 use serde::de::DeserializeOwned;
-use toml::{Table, Value};
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
 
 use super::place::{Path, PathElement, at_path, place, syntax_error};
 use super::units::without_units;
@@ -30,17 +33,18 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str, origin: &str) -> Result<T, 
         let root = toml::from_str(&plain).ok();
         match root.and_then(|root| find(&root, &message, |root| T::deserialize(root).err())) {
             Some(path) => {
-                let problem = renamed(&path).unwrap_or_else(|| describe_type_error(&message));
+                let value = toml::from_str(&plain).ok().and_then(|root| path.get(&root).cloned());
+                let problem = renamed(&path).or_else(|| describe_value(&message, &value?));
+                let problem = problem.unwrap_or_else(|| describe_type_error(&message));
                 at_path(text, origin, &path, problem, is_unknown(&message))
             }
+            // Numbers that no integer of TOML can hold, and errors of syntax.
             None => {
+                let key = error.span().and_then(|span| key_at(&plain, span.start));
                 let at = error.span().map(|span| same_line(&plain, text, span.start));
-                syntax_error(
-                    origin,
-                    "",
-                    describe_type_error(&message),
-                    at.map(|at| place(text, at)),
-                )
+                let problem = describe_type_error(&message);
+                let at = at.map(|at| place(text, at));
+                syntax_error(origin, &key.unwrap_or_default().to_string(), problem, at)
             }
         }
     })
@@ -60,6 +64,48 @@ pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, Problem>
             _ => describe_type_error(message),
         }
     })
+}
+
+/// Returns the problem of a value whose types all have another form. The message of serde then has
+/// only the expected ones.
+fn describe_value(message: &str, value: &Value) -> Option<Problem> {
+    let expected = message.strip_prefix("expected ")?.to_owned();
+    let got = match value {
+        Value::Table(_) => "a table".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        value => value.to_string(),
+    };
+    Some(Problem::Unexpected { expected, got })
+}
+
+/// Returns the path of the value at an offset of a text.
+fn key_at(text: &str, at: usize) -> Option<Path> {
+    let mut tables =
+        vec![(Path::default(), DeValue::Table(DeTable::parse(text).ok()?.into_inner()))];
+    while let Some((path, value)) = tables.pop() {
+        let children: Vec<_> = match value {
+            DeValue::Table(table) => {
+                let key = |key: &Spanned<Cow<'_, str>>| PathElement::Key(key.get_ref().to_string());
+                table.into_iter().map(|(name, value)| (key(&name), value)).collect()
+            }
+            DeValue::Array(items) => items
+                .into_iter()
+                .enumerate()
+                .map(|(n, item)| (PathElement::Item(n), item))
+                .collect(),
+            _ => continue,
+        };
+        for (step, value) in children {
+            let (path, span) = (path.join(step), value.span());
+            let value = value.into_inner();
+            let is_leaf = !matches!(value, DeValue::Table(_) | DeValue::Array(_));
+            if is_leaf && span.contains(&at) {
+                return Some(path);
+            }
+            tables.push((path, value));
+        }
+    }
+    None
 }
 
 /// Returns true if a message of serde is about a key, not about its value.
@@ -272,6 +318,17 @@ mod tests {
             ),
             ("seed = 1", "sead = 1", "line 1, column 1: sead: unknown field `sead`, expected"),
             ("seed = 1", "seed = ", "line 1, column 8: "),
+            (
+                "hosts = 4",
+                "hosts = 99999999999999999999",
+                "line 4, column 9: topology.hosts: expected a whole number below 2^64, got 9999",
+            ),
+            (
+                "load = 0.5",
+                "load = 0.5\nhosts = [1, 1.5]",
+                "line 13, column 13: workload.parts[0].hosts[1]: expected the number or the name \
+                 of a host, got 1.5",
+            ),
         ];
         for (from, to, message) in cases {
             let got = error(from, to);

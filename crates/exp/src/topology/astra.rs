@@ -12,7 +12,7 @@
 //! a host at a switch, and these switches have the links of the dimensions. The link of the host is
 //! as fast as all links of the NPU together and has no delay. A GB is 2^30 bytes, as in ASTRA-sim.
 
-use rampmeter_workload::import::{count, json_problem};
+use rampmeter_workload::import::{count, parse_json};
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::Value;
 
@@ -45,11 +45,7 @@ struct Dimension {
 
 pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     let is_json = text.trim_start().starts_with('{');
-    let value = if is_json {
-        serde_json::from_str(text).map_err(|error| json_problem(&error))?
-    } else {
-        yaml(text)?
-    };
+    let value = if is_json { parse_json(text)? } else { yaml(text)? };
     if value.get("logical-dims").is_some() {
         let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's \
                         ns-3 is the file TOPOLOGY_FILE of its configuration";

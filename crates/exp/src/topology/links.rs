@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use csv::StringRecord;
 use rampmeter_sim::{LinkSpec, TopologySpec};
 use rampmeter_types::quantity::Unit;
-use rampmeter_workload::import::json_problem;
+use rampmeter_workload::import::parse_json;
 use rampmeter_workload::table::{Records, separator};
 use toml::de::DeTable;
 use toml::{Table, Value};
@@ -67,8 +67,7 @@ pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, Problem> {
 }
 
 pub(super) fn read_json(text: &str) -> Result<ImportedTopology, Problem> {
-    let value: serde_json::Value =
-        serde_json::from_str(text).map_err(|error| json_problem(&error))?;
+    let value: serde_json::Value = parse_json(text)?;
     if !value.is_object() {
         return Err("expected a table with hosts, switches and links, got a list or a value".into());
     }

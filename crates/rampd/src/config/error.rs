@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use rampmeter_types::without_os_error;
 use thiserror::Error;
 
 /// Reason for which a configuration is invalid: place, expected and actual value.
 #[derive(Debug, Error)]
 pub(crate) enum ConfigError {
     /// The file cannot be read.
-    #[error("{}: {source}", file.display())]
+    #[error("{}: {}", file.display(), without_os_error(source))]
     Read {
         /// The file.
         file: PathBuf,

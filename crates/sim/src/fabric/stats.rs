@@ -57,8 +57,10 @@ pub struct PortSample {
     pub tier: u8,
     /// Rate of the link.
     pub rate: Rate,
-    /// Bytes sent so far, headers included.
+    /// Bytes sent so far, headers included. A packet counts when its transmission starts.
     pub sent: u64,
+    /// End of the present transmission.
+    pub busy_until: Time,
     /// Bytes waiting.
     pub queued: u32,
 }
@@ -263,6 +265,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             tier: p.tier,
             rate,
             sent: p.tx_bytes,
+            busy_until: p.busy_until,
             queued: p.queued,
         };
         self.ports.iter().zip(&self.rates).map(sample)

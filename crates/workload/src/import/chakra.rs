@@ -23,7 +23,7 @@ use super::chakra_schema::{COLLECTIVES, Node, NodeKind, is_trace, nodes};
 use super::collective::Collective;
 use super::schedule::ROWS_MAX;
 use super::schedule::row;
-use super::{count, idle_hosts, json_problem};
+use super::{count, idle_hosts, parse_json};
 use crate::graph::Round;
 use crate::trace::{Import, RawRow, Source, TraceError};
 
@@ -117,8 +117,7 @@ fn groups(source: &Source<'_>, ranks: &[Rank]) -> Result<Groups, TraceError> {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(&file)
             .map_err(|error| TraceError::Io { file: name.clone(), source: error })?;
-        groups = serde_json::from_str(&text).map_err(|error| {
-            let problem = json_problem(&error);
+        groups = parse_json(&text).map_err(|problem| {
             format_error(&name, format!("expected {{\"0\": [0, 1, ...]}}: {problem}"))
         })?;
     } else {

@@ -15,7 +15,7 @@ pub mod simai;
 mod tests;
 pub mod yaps;
 
-pub use json::json_problem;
+pub use json::parse_json;
 use line::Line;
 pub use line::count;
 

@@ -46,7 +46,7 @@ fn is_one(step: &u32) -> bool {
 
 /// A host in a plan: its number or its name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(untagged, expecting = "the number or the name of a host")]
+#[serde(untagged, expecting = "expected the number or the name of a host")]
 pub enum HostSpec {
     /// Number of the host.
     Number(u32),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rampmeter_types::Span;
+use rampmeter_types::{Span, without_os_error};
 use thiserror::Error;
 
 use super::hosts::HostNames;
@@ -14,7 +14,7 @@ use crate::flow::Flow;
 #[non_exhaustive]
 pub enum TraceError {
     /// The file cannot be read or written.
-    #[error("{file}: {source}")]
+    #[error("{file}: {}", without_os_error(source))]
     Io {
         /// The file.
         file: String,

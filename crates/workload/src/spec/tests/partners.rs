@@ -149,7 +149,7 @@ const WRONG: &[(&str, &str)] = &[
         "pattern = 'permutation'\nhosts = ['tor']",
         "hosts[0]: expected the number or the name of a host, such as h3, got tor",
     ),
-    ("pattern = 'permutation'\nhosts = [1.5, 2]", "the number or the name of a host"),
+    ("pattern = 'permutation'\nhosts = [1.5, 2]", "expected the number or the name of a host"),
     (
         "pattern = 'permutation'\nhosts = 'all'",
         "invalid type: string \"all\", expected { first = 0, count = 16 }, with a step if \
