@@ -366,7 +366,7 @@ class TestWhy:
         out = tmp_path / "run"
         rm.run(
             topology=rm.star(4),
-            transport=StopAndWait.transport(timeout_ns=20_000),
+            transport=StopAndWait.transport(timeout_us=20),
             workload=rm.imc10(load=0.3, flows=30),
             faults=rm.Faults(loss=0.02),
             run=rm.RunOptions(blame=True),

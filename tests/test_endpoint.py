@@ -82,7 +82,7 @@ def test_losses_are_made_up_for_and_a_seed_gives_the_same() -> None:
 
 
 def test_without_answers_messages_fail(tmp_path: Path) -> None:
-    transport = StopAndWait.transport(timeout_ns=20_000, attempts_max=3)
+    transport = StopAndWait.transport(timeout_us=20, attempts_max=3)
     done = rm.run(
         topology=STAR,
         transport=transport,
@@ -335,9 +335,9 @@ class TestPlans:
 
 def test_an_endpoint_runs_with_other_transports(tmp_path: Path) -> None:
     base = rm.Plan.of(topology=STAR, transport=rm.DcPim(), workload=rm.imc10(0.3, 50))
-    choices = [rm.DcPim(), StopAndWait.transport(timeout_ns=50_000)]
+    choices = [rm.DcPim(), StopAndWait.transport(timeout_us=50)]
     compared = rm.compare(base, choices, out=tmp_path / "c", quiet=True)
-    assert list(compared.runs) == ["dcpim", "StopAndWait:timeout-ns=50000"]
+    assert list(compared.runs) == ["dcpim", "StopAndWait:timeout-us=50"]
 
 
 class Hanging(Broken):
@@ -368,7 +368,7 @@ def test_a_changed_class_of_a_notebook_is_rerun(tmp_path: Path) -> None:
         text = f"""
 class Late(StopAndWait):
     def __init__(self, host):
-        super().__init__(host, timeout_ns={times * 20_000})
+        super().__init__(host, timeout_us={times * 20})
 """
         exec(text, names)
         done = rm.run(
@@ -415,7 +415,7 @@ def test_classes_of_one_name_are_distinguished() -> None:
     def make(times: int) -> type[StopAndWait]:
         class Late(StopAndWait):
             def __init__(self, host: rm.Host) -> None:
-                super().__init__(host, timeout_ns=times * 20_000)
+                super().__init__(host, timeout_us=times * 20)
 
         return Late
 

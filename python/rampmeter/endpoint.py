@@ -152,7 +152,7 @@ def _code(code: CodeType) -> tuple[Any, ...]:
 
 
 def plain_table(parameters: Mapping[str, Any]) -> Table:
-    """Returns parameters as keys of a plan: `timeout_ns` is `timeout-ns`."""
+    """Returns parameters as keys of a plan: `timeout_us` is `timeout-us`."""
     return table_of("transport", {k.replace("_", "-"): v for k, v in parameters.items()})
 
 

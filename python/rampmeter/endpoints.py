@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from rampmeter._core import Host, MessageToSend, Packet
 from rampmeter.endpoint import Endpoint
 
-NANOSECOND = 1_000
+MICROSECOND = 1_000_000
 """Picoseconds."""
 
 
@@ -30,10 +30,10 @@ class StopAndWait(Endpoint):
     The same protocol in Rust is the repository's `examples/own-transport`; the results are equal.
     """
 
-    def __init__(self, host: Host, timeout_ns: int | None = None, attempts_max: int = 200) -> None:
+    def __init__(self, host: Host, timeout_us: float | None = None, attempts_max: int = 200) -> None:
         """Sets the retransmission timeout (by default four round trips) and maximum attempts."""
         super().__init__(host)
-        self.timeout = 4 * host.rtt if timeout_ns is None else timeout_ns * NANOSECOND
+        self.timeout = 4 * host.rtt if timeout_us is None else round(timeout_us * MICROSECOND)
         self.attempts_max = attempts_max
         self.sending: dict[int, OutgoingMessage] = {}
         self.waiting: deque[OutgoingMessage] = deque()

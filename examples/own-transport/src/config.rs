@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SawKeys {
-    /// Retransmission timeout in nanoseconds; default: four round trips.
-    #[schemars(range(min = 100, max = 1_000_000_000))]
-    pub timeout_ns: Option<u64>,
+    /// Retransmission timeout in microseconds; default: four round trips.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub timeout_us: Option<u64>,
     /// Timeouts of one packet after which its message fails.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
@@ -30,7 +30,7 @@ pub struct SawKeys {
 impl Default for SawKeys {
     fn default() -> Self {
         let (payload, header) = (Bytes::new(1460), Bytes::new(40));
-        Self { timeout_ns: None, attempts_max: 200, payload, header }
+        Self { timeout_us: None, attempts_max: 200, payload, header }
     }
 }
 
@@ -56,9 +56,9 @@ impl SawKeys {
     ///
     /// # Errors
     /// A parameter out of range.
-    pub fn on(self, facts: &FabricFacts) -> Result<Saw, BadKey> {
+    pub fn derive(self, facts: &FabricFacts) -> Result<Saw, BadKey> {
         check_ranges(&self)?;
-        let timeout = self.timeout_ns.map_or(facts.data_rtt * 4, Span::from_ns);
+        let timeout = self.timeout_us.map_or(facts.data_rtt * 4, Span::from_us);
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let forget = attempt_limit.forget_timeout(forget_after(timeout, self.attempts_max));
         Ok(Saw { timeout, forget, attempt_limit, keys: self })

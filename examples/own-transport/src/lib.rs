@@ -54,7 +54,7 @@ impl RegisteredTransport for StopAndWait {
 
     fn configure(keys: SawKeys, site: &Site) -> Result<Saw, BadKey> {
         let (payload, header) = site.packet((keys.payload, keys.header));
-        SawKeys { payload, header, ..keys }.on(&site.facts)
+        SawKeys { payload, header, ..keys }.derive(&site.facts)
     }
 
     fn describe(saw: &Saw) -> Vec<DerivedValue> {

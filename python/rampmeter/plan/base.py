@@ -132,8 +132,8 @@ class Transport(PlanTable):
     `rampmeter.transports` has a class for each transport of the package. This one also supports
     those of a custom core:
 
-    >>> Transport(name="stop-and-wait", options={"timeout-ns": 60_000}).table()
-    {'name': 'stop-and-wait', 'timeout-ns': 60000}
+    >>> Transport(name="stop-and-wait", options={"timeout-us": 60}).table()
+    {'name': 'stop-and-wait', 'timeout-us': 60}
     """
 
     SYMBOLS: ClassVar[Mapping[str, str]] = {}

@@ -54,12 +54,12 @@ pub struct CaptonConfig {
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// Time after which a request without an answer is retransmitted, in microseconds; default: four
     /// round trips and the controller's time.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub repeat_us: Option<u64>,
+    pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `repeat-us`.
+    /// default: 16 times `retransmit-us`.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
     /// Time without a message after which the controller forgets a host, in microseconds; default:
@@ -121,7 +121,7 @@ impl CaptonConfig {
             share_min_milli: 100,
             controllers: 1,
             compute: None,
-            repeat_us: None,
+            retransmit_us: None,
             fallback_us: None,
             lease_us: None,
             uplinks_gbps: None,
@@ -189,7 +189,7 @@ impl CaptonConfig {
         let network = config.network(site)?;
         let waits = TimeoutSettings {
             compute: config.compute,
-            repeat_us: config.repeat_us,
+            retransmit_us: config.retransmit_us,
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,
         };

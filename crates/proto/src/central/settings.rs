@@ -18,11 +18,11 @@ use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
 pub struct TimeoutSettings {
     /// Time that a controller takes for an order; default: 10 in 86 of a round trip.
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// Time after which a request without an answer is retransmitted, in microseconds; default: four
     /// round trips and the controller's time.
-    pub repeat_us: Option<u64>,
+    pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `repeat_us`.
+    /// default: 16 times `retransmit_us`.
     pub fallback_us: Option<u64>,
     /// Time without a message after which the controller forgets a host, in microseconds; default:
     /// four times `fallback_us`.
@@ -46,7 +46,7 @@ pub struct Settings {
     pub controllers: u32,
     /// Time that a controller takes for an order.
     pub compute: Span,
-    /// Time after which a request without an answer is repeated.
+    /// Time after which a request without an answer is retransmitted.
     pub retransmit_after: Span,
     /// Time without an answer after which a host works without the controller.
     pub fallback: Span,
@@ -74,13 +74,14 @@ impl Settings {
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
         let compute = waits.compute.unwrap_or_else(derived);
-        let retransmit_after = waits.repeat_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
+        let retransmit_after =
+            waits.retransmit_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
         let least = retransmit_after * 2;
         let fallback = waits.fallback_us.map_or(retransmit_after * 16, Span::from_us);
         let lease = waits.lease_us.map_or(fallback * 4, Span::from_us);
         if fallback < least {
             let expected =
-                format!("at least {} (twice repeat-us)", least.as_ps().div_ceil(1_000_000));
+                format!("at least {} (twice retransmit-us)", least.as_ps().div_ceil(1_000_000));
             return Err(BadKey::new("fallback-us", expected, fallback.as_ps() / 1_000_000));
         }
         Ok(Self {

@@ -45,12 +45,12 @@ pub struct HylineConfig {
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is repeated, in microseconds; default: four
+    /// Time after which a request without an answer is retransmitted, in microseconds; default: four
     /// round trips and the controller's time.
     #[schemars(range(min = 1, max = 10_000_000))]
-    pub repeat_us: Option<u64>,
+    pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `repeat-us`.
+    /// default: 16 times `retransmit-us`.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
     /// Time without a message after which the controller forgets a host, in microseconds; default:
@@ -102,7 +102,7 @@ impl HylineConfig {
             priorities: 1,
             controllers: 1,
             compute: None,
-            repeat_us: None,
+            retransmit_us: None,
             fallback_us: None,
             lease_us: None,
             rto_min_us: None,
@@ -168,7 +168,7 @@ impl HylineConfig {
         tcp.start.granted = u64::from(windows.granted) * config.payload.get();
         let waits = TimeoutSettings {
             compute: config.compute,
-            repeat_us: config.repeat_us,
+            retransmit_us: config.retransmit_us,
             fallback_us: config.fallback_us,
             lease_us: config.lease_us,
         };

@@ -27,7 +27,7 @@ const fn renamed_of(
 }
 
 /// All renamed keys. A former name is unique among the transports that had it.
-pub const RENAMED_KEYS: [RenamedKey; 56] = [
+pub const RENAMED_KEYS: [RenamedKey; 57] = [
     renamed("ack-every", "segments-per-ack", 1),
     renamed("alpha", "alpha-initial", 1),
     renamed("base-rtt-ns", "base-rtt-us", 1_000),
@@ -58,6 +58,7 @@ pub const RENAMED_KEYS: [RenamedKey; 56] = [
     renamed("reach", "core-model", 1),
     renamed("receive-buffer", "receive-buffer-bytes", 1),
     renamed("reordering", "duplicate-acks", 1),
+    renamed("repeat-us", "retransmit-us", 1),
     renamed("resend-packets", "retransmit-packets", 1),
     renamed("round-trips", "rtt-resolution", 1),
     renamed("round-view", "stage-check", 1),
