@@ -81,7 +81,7 @@ Overflow: TypeAlias = Literal["tail-drop", "push-out"]
 
 PacketFate: TypeAlias = Literal["cut-off", "vanish"]
 
-PeriodLaw: TypeAlias = Literal["exponential", "fixed"]
+PeriodDistribution: TypeAlias = Literal["exponential", "fixed"]
 
 PfcClasses: TypeAlias = Literal["data", "all"]
 
@@ -108,16 +108,16 @@ class Pfc(PlanTable):
 
     - `alpha`: Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %). Default:
       0.11.
-    - `classes`: Paused classes. If left out, `all` for transports with data in the highest class
-      (TCP family), whose `express-bytes` is then 0, else `data`. Values: `data`, `all`; default:
+    - `classes`: Paused classes. Default: `all` for transports with data in the highest class (TCP
+      family), whose `express-bytes` is then 0, else `data`. Values: `data`, `all`; default:
       derived.
-    - `headroom_bytes`: Memory of each port above the threshold. If left out, the bytes of two link
+    - `headroom_bytes`: Memory of each port above the threshold. Default: the bytes of two link
       delays and two packets, or three with cut-through. Less loses packets. Unit: bytes; default:
       derived.
     - `hysteresis_bytes`: Distance below the threshold at which a pause ends, if the headroom is
-      empty; two full packets if left out. Unit: bytes; default: derived.
-    - `threshold`: Kind of threshold; `static` with `xoff-bytes` if left out, else `dynamic`.
-      Values: `dynamic`, `static`, `off`; default: derived.
+      empty; default: two full packets. Unit: bytes; default: derived.
+    - `threshold`: Kind of threshold; default: `static` with `xoff-bytes`, else `dynamic`. Values:
+      `dynamic`, `static`, `off`; default: derived.
     - `xoff_bytes`: Static threshold. Unit: bytes; default: none.
 
     Details: docs/plans/fabric.md.
@@ -147,8 +147,8 @@ class Fabric(PlanTable):
       packets, and no others (selective dropping, Aeolus). Unit: bytes; default: none.
     - `ecn_bytes`: Queue of a port above which it marks ECN-capable packets: a number, or a table by
       the rate or the tier of ports. No marks if left out. Unit: bytes; default: none.
-    - `ecn_max_bytes`: Queue of a port above which it marks all ECN-capable packets; `ecn-bytes` if
-      left out. The share of marked packets grows linearly in between (RED, DCQCN). Unit: bytes;
+    - `ecn_max_bytes`: Queue of a port above which it marks all ECN-capable packets; default:
+      `ecn-bytes`. The share of marked packets grows linearly in between (RED, DCQCN). Unit: bytes;
       default: derived.
     - `ecn_max_probability`: Share of packets that are marked just below `ecn-max-bytes`, from 0 to
       1; by default 1. Default: 1.
@@ -157,15 +157,15 @@ class Fabric(PlanTable):
       that no queue overflows with them. 0 makes them compete for buffers. Unit: bytes; default: 64.
     - `header_overflow`: Treatment of a trimmed packet that does not fit into the header queue.
       Values: `return`, `drop`; default: `return`.
-    - `header_queue_bytes`: Memory of a port's queue of headers and control packets; that of 8 full
-      packets if left out. Unit: bytes; default: derived.
+    - `header_queue_bytes`: Memory of a port's queue of headers and control packets; default: that
+      of 8 full packets. Unit: bytes; default: derived.
     - `header_ratio`: Packets of the header queue that a port sends for one data packet while both
       queues hold packets; 0 sends headers first. Default: 10.
     - `interface`: Place of the packet queue in hosts. Values: `pull`, `queue`; default: `pull`.
     - `overflow`: Behaviour of a port if packet memory is full. Values: `tail-drop`, `push-out`;
       default: `push-out`.
-    - `pfc`: Priority flow control, a table; off if left out, unless the transport needs it.
-      Default: none.
+    - `pfc`: Priority flow control, a table; default: off, unless the transport needs it. Default:
+      none.
     - `scheduling`: Order of packets of one class at a port. Values: `fifo`, `fair`; default:
       `fifo`.
     - `shaper_burst_us`: Idle time that a link makes up for later, if switching is shaped. Unit: µs;
@@ -180,8 +180,8 @@ class Fabric(PlanTable):
       default: 64.
     - `trim_choice`: Packet that a full data queue trims. Values: `coin`, `arriving`; default:
       `coin`.
-    - `unscheduled`: Treatment of an unscheduled packet that is cut off at a port without memory.
-      Values: `cut-off`, `vanish`; default: `cut-off`.
+    - `unscheduled_collision`: Treatment of an unscheduled packet that is cut off at a port without
+      memory. Values: `cut-off`, `vanish`; default: `cut-off`.
 
     Details: docs/plans/fabric.md.
     """
@@ -209,7 +209,7 @@ class Fabric(PlanTable):
     switching: SwitchingSpec | None = None
     trim_bytes: int | str | None = None
     trim_choice: TrimChoice | None = None
-    unscheduled: PacketFate | None = None
+    unscheduled_collision: PacketFate | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -218,7 +218,7 @@ class Link(PlanTable):
 
     - `between`: Ends of the link, such as `["h0", "s0"]`.
     - `gbps`: Rate in Gbit/s. Unit: Gbit/s; default: 100.0.
-    - `gbps_back`: Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    - `gbps_back`: Rate in Gbit/s from the second end to the first; default: `gbps`.
     - `propagation_ns`: Propagation in nanoseconds. Unit: ns; default: 200.0.
 
     Details: docs/plans/topology.md.
@@ -264,8 +264,7 @@ class RunOptions(PlanTable):
       All if left out. Default: all.
     - `timeline_switches`: Switches of the timeline by number or name. All if left out. Default:
       all.
-    - `timeline_until_us`: End of the timeline; that of the run if left out. Unit: µs; default:
-      none.
+    - `timeline_until_us`: End of the timeline; default: that of the run. Unit: µs; default: none.
 
     Details: docs/plans/run.md.
     """
@@ -364,11 +363,10 @@ class Outage(PlanTable):
     - `count`: Number of failures, 1 to 10000.
     - `every_us`: Time between the starts of failures of one that repeats, such as a link that
       flaps; needs `until-us` and `count`. Unit: µs.
-    - `host`: The host that fails, by name or number: all its links fail, and it remembers
-      everything.
+    - `host`: The host that fails, by name or number: all its links fail, and its state is kept.
     - `link`: The link that fails: its ends, such as `h0-s3`, or its place in the topology.
     - `switch`: The switch that fails, by name or number.
-    - `until_us`: Time of the repair; never if left out. Unit: µs.
+    - `until_us`: Time of the repair; default: never. Unit: µs.
 
     Details: docs/plans/run.md.
     """
@@ -390,7 +388,7 @@ class LinkChange(PlanTable):
     - `link`: The link: its ends, such as `h0-s3`, or its place in the topology.
     - `at_us`: Time of the change. Unit: µs.
     - `gbps`: Rate in Gbit/s. Unit: Gbit/s.
-    - `gbps_back`: Rate in Gbit/s from the second end to the first; `gbps` if left out.
+    - `gbps_back`: Rate in Gbit/s from the second end to the first; default: `gbps`.
     - `propagation_ns`: Propagation in nanoseconds. Unit: ns.
 
     Details: docs/plans/run.md.
@@ -499,11 +497,11 @@ class LeafSpine(PlanTable):
 class FatTree(PlanTable):
     """Three tiers of k-port switches, k^2/4 hosts in each pod.
 
-    - `k`: Ports a switch, even, 2 or more.
+    - `k`: Ports per switch, even, 2 or more.
     - `access_gbps`: Rate of host links. Unit: Gbit/s; default: 100.0.
     - `core_gbps`: Rate of links between switches. Unit: Gbit/s; default: 100.0.
     - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
-    - `pods`: Pods, 2 to k; k if left out.
+    - `pods`: Pods, 2 to k; default: k.
     - `propagation_ns`: Propagation of every link. Unit: ns; default: 200.0.
     - `switch_ns`: Processing in every switch. Unit: ns; default: 450.0.
 
@@ -598,7 +596,7 @@ class Dragonfly(PlanTable):
 class Pod(PlanTable):
     """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above.
 
-    - `k`: Ports a switch, even, 4 to 32.
+    - `k`: Ports per switch, even, 4 to 32.
     - `cable_spread_ns`: Maximum additional propagation of hosts' and arbiters' links. Unit: ns;
       default: 0.0.
     - `gbps`: Rate of all links. Unit: Gbit/s; default: 100.0.
@@ -667,7 +665,7 @@ class AllToAll(PlanTable):
       `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`, `homa-w3`,
       `homa-w4`, `homa-w5`.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `load`: Offered load of every host, headers included, above 0 and at most 2: a share of the
       rate at which the slowest host sends. Without a load all hosts send at once, in rounds.
     - `off_us`: Mean time in which it then sends nothing. Both are drawn from exponential laws.
@@ -675,8 +673,8 @@ class AllToAll(PlanTable):
     - `on_us`: Mean time in which a host sends; with `load` and `off-us`. The load is that of all
       time. Unit: µs.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
-    - `rounds`: Number of rounds without a load; 1 if left out.
-    - `start_us`: Start of the first round, or of arrivals; 0 if left out. Unit: µs.
+    - `rounds`: Number of rounds without a load; default: 1.
+    - `start_us`: Start of the first round, or of arrivals; default: 0. Unit: µs.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -703,7 +701,7 @@ class Permutation(PlanTable):
       `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`, `homa-w3`,
       `homa-w4`, `homa-w5`.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `load`: Offered load of every host, headers included, above 0 and at most 2: a share of the
       rate at which the slowest host sends. Without a load all hosts send at once, in rounds.
     - `off_us`: Mean time in which it then sends nothing. Both are drawn from exponential laws.
@@ -711,8 +709,8 @@ class Permutation(PlanTable):
     - `on_us`: Mean time in which a host sends; with `load` and `off-us`. The load is that of all
       time. Unit: µs.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
-    - `rounds`: Number of rounds without a load; 1 if left out.
-    - `start_us`: Start of the first round, or of arrivals; 0 if left out. Unit: µs.
+    - `rounds`: Number of rounds without a load; default: 1.
+    - `start_us`: Start of the first round, or of arrivals; default: 0. Unit: µs.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -741,7 +739,7 @@ class Stride(PlanTable):
       `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`, `homa-w3`,
       `homa-w4`, `homa-w5`.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `load`: Offered load of every host, headers included, above 0 and at most 2: a share of the
       rate at which the slowest host sends. Without a load all hosts send at once, in rounds.
     - `off_us`: Mean time in which it then sends nothing. Both are drawn from exponential laws.
@@ -749,8 +747,8 @@ class Stride(PlanTable):
     - `on_us`: Mean time in which a host sends; with `load` and `off-us`. The load is that of all
       time. Unit: µs.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
-    - `rounds`: Number of rounds without a load; 1 if left out.
-    - `start_us`: Start of the first round, or of arrivals; 0 if left out. Unit: µs.
+    - `rounds`: Number of rounds without a load; default: 1.
+    - `start_us`: Start of the first round, or of arrivals; default: 0. Unit: µs.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -778,7 +776,7 @@ class Bisection(PlanTable):
       `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`, `homa-w3`,
       `homa-w4`, `homa-w5`.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `load`: Offered load of every host, headers included, above 0 and at most 2: a share of the
       rate at which the slowest host sends. Without a load all hosts send at once, in rounds.
     - `off_us`: Mean time in which it then sends nothing. Both are drawn from exponential laws.
@@ -786,8 +784,8 @@ class Bisection(PlanTable):
     - `on_us`: Mean time in which a host sends; with `load` and `off-us`. The load is that of all
       time. Unit: µs.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
-    - `rounds`: Number of rounds without a load; 1 if left out.
-    - `start_us`: Start of the first round, or of arrivals; 0 if left out. Unit: µs.
+    - `rounds`: Number of rounds without a load; default: 1.
+    - `start_us`: Start of the first round, or of arrivals; default: 0. Unit: µs.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -815,9 +813,9 @@ class Staggered(PlanTable):
       `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`, `homa-w3`,
       `homa-w4`, `homa-w5`.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
-    - `hosts_per_pod`: Number of hosts that share a pod; that of the topology if left out.
-    - `hosts_per_rack`: Number of hosts that share a rack; that of the topology if left out.
+    - `hosts`: Participating hosts; default: all.
+    - `hosts_per_pod`: Number of hosts that share a pod; default: that of the topology.
+    - `hosts_per_rack`: Number of hosts that share a rack; default: that of the topology.
     - `load`: Offered load of every host, headers included, above 0 and at most 2: a share of the
       rate at which the slowest host sends. Without a load all hosts send at once, in rounds.
     - `off_us`: Mean time in which it then sends nothing. Both are drawn from exponential laws.
@@ -825,10 +823,10 @@ class Staggered(PlanTable):
     - `on_us`: Mean time in which a host sends; with `load` and `off-us`. The load is that of all
       time. Unit: µs.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
-    - `pod_share`: Probability that it is sent to another rack of the same pod; 0 if left out. All
+    - `pod_share`: Probability that it is sent to another rack of the same pod; default: 0. All
       others are sent to other pods, or other racks if there are no pods.
-    - `rounds`: Number of rounds without a load; 1 if left out.
-    - `start_us`: Start of the first round, or of arrivals; 0 if left out. Unit: µs.
+    - `rounds`: Number of rounds without a load; default: 1.
+    - `start_us`: Start of the first round, or of arrivals; default: 0. Unit: µs.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -863,7 +861,7 @@ class RackLocal(PlanTable):
     - `remote_load`: Load of every host on hosts of other racks, headers included, 0 to 2: a share
       of the rate at which the slowest host sends.
     - `flows`: Stop after this many flows.
-    - `hosts_per_rack`: Number of hosts of a rack; that of the topology if left out.
+    - `hosts_per_rack`: Number of hosts of a rack; default: that of the topology.
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -915,9 +913,9 @@ class Incast(PlanTable):
     - `fan`: Number of senders (incast) or receivers (outcast); redrawn in every round.
     - `flow_bytes`: Size of every flow. Either this or `total-bytes`. Unit: bytes.
     - `flows`: Stop after this many flows.
-    - `hub`: The receiver (incast) or sender (outcast); redrawn in every round if left out.
-    - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
-      left out. The hub is never among them.
+    - `hub`: The receiver (incast) or sender (outcast); default: redrawn in every round.
+    - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; default:
+      all. The hub is never among them.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
     - `rounds`: Number of rounds. Default: 1.
     - `start_us`: Start of the first round. Unit: µs; default: 0.0.
@@ -948,9 +946,9 @@ class Outcast(PlanTable):
     - `fan`: Number of senders (incast) or receivers (outcast); redrawn in every round.
     - `flow_bytes`: Size of every flow. Either this or `total-bytes`. Unit: bytes.
     - `flows`: Stop after this many flows.
-    - `hub`: The receiver (incast) or sender (outcast); redrawn in every round if left out.
-    - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; all if
-      left out. The hub is never among them.
+    - `hub`: The receiver (incast) or sender (outcast); default: redrawn in every round.
+    - `peers`: The hosts among which the senders (incast) or receivers (outcast) are drawn; default:
+      all. The hub is never among them.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
     - `rounds`: Number of rounds. Default: 1.
     - `start_us`: Start of the first round. Unit: µs; default: 0.0.
@@ -1031,18 +1029,17 @@ class Rpc(PlanTable):
       `ns-2-web-search`, `ns-2-data-mining`, `hpcc-web-search`, `ali-storage`, `homa-w1`, `homa-w2`,
       `homa-w3`, `homa-w4`, `homa-w5`.
     - `calls`: Number of calls of each client.
-    - `clients`: Calling hosts; all if left out.
+    - `clients`: Calling hosts; default: all.
     - `concurrency`: Number of calls that a client has in flight at a time. Default: 1.
     - `fan`: Number of servers of a call, which ends with the last response. Default: 1.
     - `interval_us`: Time from one call of a client to the next, whether or not it has ended;
       instead of `think-us` and `concurrency`. Unit: µs.
-    - `servers`: Called hosts, drawn again for each call and never the client itself; all if left
-      out.
+    - `servers`: Called hosts, drawn again for each call and never the client itself; default: all.
     - `service_us`: Time from a request to its response at a server. Unit: µs; default: 0.0.
     - `start_us`: Start of all clients. Unit: µs; default: 0.0.
     - `think_us`: Time from the end of a call to the next one of the client. Unit: µs; default: 0.0.
-    - `times`: The law of `think-us`, `interval-us` and `service-us`, which are means. Values:
-      `fixed`, `exponential`; default: "fixed".
+    - `time_distribution`: The distribution of `think-us`, `interval-us` and `service-us`, which are
+      means. Values: `fixed`, `exponential`; default: "fixed".
 
     Details: docs/plans/workload.md.
     """
@@ -1059,7 +1056,7 @@ class Rpc(PlanTable):
     service_us: float | str | None = None
     start_us: float | str | None = None
     think_us: float | str | None = None
-    times: TimeDistribution | None = None
+    time_distribution: TimeDistribution | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -1068,16 +1065,16 @@ class Collective(PlanTable):
 
     - `operation`: Operation that the collective carries out. Values: `all-reduce`, `all-gather`,
       `reduce-scatter`, `broadcast`, `all-to-all`, `all-to-all-v`, `pipeline`.
-    - `algorithm`: Algorithm by which the data move; the first that the operation has if left out.
+    - `algorithm`: Algorithm by which the data move; default: the first that the operation has.
       Values: `ring`, `tree`, `halving-doubling`, `direct`, `chain`.
     - `chunks`: Number of chunks into which a ring, a tree or a chain cuts the data that a host
       sends. Default: 1.
     - `compute_us`: Time that a host computes after the flows that a flow waits for, before it sends
       the flow. Unit: µs; default: 0.0.
-    - `group_size`: Number of hosts in each of several groups, which do the operation at once; one
-      group of all if left out.
-    - `group_step`: Distance of the hosts of a group among `hosts`; 1 if left out.
-    - `hosts`: Participating hosts; all if left out.
+    - `group_size`: Number of hosts in each of several groups, which do the operation at once;
+      default: one group of all.
+    - `group_step`: Distance of the hosts of a group among `hosts`; default: 1.
+    - `hosts`: Participating hosts; default: all.
     - `matrix`: Bytes by sender and receiver, row by row, for an all-to-all-v instead of
       `vector-bytes`.
     - `pause_us`: Pause of a host between rounds. Unit: µs; default: 0.0.
@@ -1116,7 +1113,7 @@ class SkewedAllToAll(PlanTable):
     - `host_bytes`: Bytes that every host sends in a round. Unit: bytes.
     - `skew`: Zipf exponent of the receivers' popularity, 0 (all alike) to 10.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `period_us`: Time from one round to the next; needed for more than one. Unit: µs.
     - `rounds`: Number of rounds. Default: 1.
     - `start_us`: Start of the first round. Unit: µs; default: 0.0.
@@ -1148,11 +1145,11 @@ class Bimodal(PlanTable):
     - `on_us`: Mean length of a period that is on. Unit: µs.
     - `off_us`: Mean length of a period that is off. Unit: µs.
     - `flows`: Stop after this many flows.
-    - `hosts`: Participating hosts; all if left out.
+    - `hosts`: Participating hosts; default: all.
     - `off_load`: Load in periods that are off, at most `load`. That in periods that are on follows
       from it. Default: 0.0.
-    - `periods`: Law of the lengths of periods. Values: `exponential`, `fixed`; default:
-      "exponential".
+    - `period_distribution`: Distribution of the lengths of periods. Values: `exponential`, `fixed`;
+      default: "exponential".
     - `until_us`: Stop before this instant. Unit: µs.
 
     Details: docs/plans/workload.md.
@@ -1166,7 +1163,7 @@ class Bimodal(PlanTable):
     flows: int | None = None
     hosts: Hosts | None = None
     off_load: float | None = None
-    periods: PeriodLaw | None = None
+    period_distribution: PeriodDistribution | None = None
     until_us: float | str | None = None
 
 
@@ -1178,11 +1175,11 @@ class Trace(PlanTable):
     - `columns`: The file's names of columns, such as `{ src = "from", arrival_us = "start" }`.
       Other columns of the file are then left out.
     - `flows`: Stop after this many flows.
-    - `format`: Format of the file; by its name or contents if left out. Values: `csv`, `parquet`,
+    - `format`: Format of the file; default: by its name or contents. Values: `csv`, `parquet`,
       `yaps`, `htsim`, `hpcc`, `goal`, `simai`, `chakra`, `msccl`.
     - `groups_file`: The file with the groups of ranks that a Chakra trace names: lists of ranks by
-      name in JSON, the format of ASTRA-sim. If left out, `comm_group.json` next to the trace, if
-      there is one.
+      name in JSON, the format of ASTRA-sim. Default: `comm_group.json` next to the trace, if there
+      is one.
     - `sort`: Sort flows that are not in arrival order instead of rejecting the file. Default:
       false.
     - `until_us`: Stop before this instant. Unit: µs.

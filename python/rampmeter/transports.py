@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Ideal(Transport):
-    """No protocol: what a clairvoyant scheduler over the links would reach.
+    """Lower bound: a clairvoyant scheduler of all links, without a protocol.
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
@@ -64,8 +64,8 @@ class DcPim(Transport):
       4 (paper), 1 (reference).
     - `fct_round`: True if the first round prefers the smallest flows (§3.5). Values: true or false;
       default: true.
-    - `short_flow_packets`: Largest flow, in packets, that is sent without matching; one BDP if left
-      out. Values: at least 0; default: derived.
+    - `short_flow_packets`: Largest flow, in packets, that is sent without matching; default: one
+      BDP. Values: at least 0; default: derived.
     - `phase_stages`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
       `overlapped` (reference).
     - `stage_check`: Treatment of messages out of their round. Values: `strict`, `local`; default:
@@ -74,8 +74,8 @@ class DcPim(Transport):
       `prompt`; default: `unused` (paper), `prompt` (reference).
     - `demand`: Demand from which requests are derived. Values: `source`, `smallest-flow`; default:
       `source` (paper), `smallest-flow` (reference).
-    - `handshake`: Opening and end of flows: by packets of their own, or by the first and last data.
-      Values: `explicit`, `implicit`; default: `explicit` (paper), `implicit` (reference).
+    - `notification`: Opening and end of flows: by packets of their own, or by the first and last
+      data. Values: `explicit`, `implicit`; default: `explicit` (paper), `implicit` (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `data_priority`: Priorities of data packets. Values: `token`, `size`; default: `token`
@@ -119,7 +119,7 @@ class DcPim(Transport):
     stage_check: Literal["strict", "local"] | None = None
     idle_capacity: Literal["unused", "prompt"] | None = None
     demand: Literal["source", "smallest-flow"] | None = None
-    handshake: Literal["explicit", "implicit"] | None = None
+    notification: Literal["explicit", "implicit"] | None = None
     padding: Literal["exact", "full"] | None = None
     data_priority: Literal["token", "size"] | None = None
     token_window: Literal["outstanding", "number"] | None = None
@@ -140,23 +140,23 @@ class PHost(Transport):
     """Tokens a packet from the destination, free tokens for first packets (pHost).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `free_tokens`: Free tokens of a flow; one more than a bandwidth-delay product has if left out.
+    - `free_tokens`: Free tokens of a flow; default: one more than a bandwidth-delay product has.
       Values: 0 to 1000000; default: derived.
     - `free_tokens_for`: Flows that get free tokens. Values: `every-flow`, `short-flows`; default:
       `every-flow` (paper), `short-flows` (reference).
-    - `token_lifetime`: Lifetime of a token at its source, in times of a full packet. If left out,
-      1.5, and between real hosts at least a control round trip. Values: 0.001 to 10000; default:
+    - `token_lifetime`: Lifetime of a token at its source, in times of a full packet. Default: 1.5,
+      and between real hosts at least a control round trip. Values: 0.001 to 10000; default:
       derived.
     - `downgrade_on`: Tokens of a flow that count towards its downgrading. Values: `expired`,
       `unanswered`; default: `expired` (paper), `unanswered` (reference).
     - `downgrade_threshold`: Most expired tokens of a flow that is not downgraded, or unanswered
-      tokens at which it is; as many as free tokens if left out. Values: 1 to 1000000; default:
+      tokens at which it is; default: as many as free tokens. Values: 1 to 1000000; default:
       derived.
     - `downgrade_packets`: Time for which a flow stays downgraded, in full packet times after its
-      last token or its downgrading. If left out, three times as many as free tokens, and one.
-      Values: 1 to 1000000; default: derived.
+      last token or its downgrading. Default: three times as many as free tokens, and one. Values: 1
+      to 1000000; default: derived.
     - `retransmit_packets`: Time from a flow's last token to the next request for its missing
-      packets, in full packet times. If left out, one more than free tokens. Values: 1 to 1000000;
+      packets, in full packet times. Default: one more than free tokens. Values: 1 to 1000000;
       default: derived.
     - `policy`: Flow or tenant that both ends serve first. Values: `srpt`, `edf`, `tenant-fair`;
       default: `srpt`.
@@ -165,8 +165,8 @@ class PHost(Transport):
     - `free_token_repair`: Time for which a destination waits for packets of free tokens before it
       requests them. Values: `measured`, `round-trip`, `twice-pace`; default: `measured` (paper),
       `twice-pace` (reference).
-    - `free_token_expiry`: Expiry of free tokens at their source. If left out, never, and between
-      real hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
+    - `free_token_expiry`: Expiry of free tokens at their source. Default: never, and between real
+      hosts by pace. Values: `never`, `pace`; default: derived (paper), `pace` (reference).
     - `token_suppression`: Suppression of tokens by announced free tokens. Values: `ignore`,
       `until-data`, `withhold`; default: `until-data` (paper), `withhold` (reference).
     - `wake_event`: Event that wakes a destination without a flow to serve. Values: `on-data`,
@@ -215,11 +215,11 @@ class PFabric(Transport):
     """Ports that order and drop by remaining size, hosts at line rate (pFabric).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`, `ns-2`.
-    - `window`: First window in packets; one bandwidth-delay product if left out. Values: 1 to
+    - `window_initial`: First window in packets; default: one bandwidth-delay product. Values: 1 to
       1000000; default: derived (paper), 12 (reference), 70 (ns-2).
-    - `window_max`: Largest window in packets; five quarters of the first if left out. Values: 1 to
+    - `window_max`: Maximum window in packets; default: five quarters of the first. Values: 1 to
       1000000; default: derived (paper), 15 (reference), 141 (ns-2).
-    - `rto_us`: Retransmission timeout; three round trips if left out. Unit: µs; values: 0.1 to
+    - `rto_us`: Retransmission timeout; default: three round trips. Unit: µs; values: 0.1 to
       1000000; default: derived (paper), 45.0 (reference), 255.6 (ns-2).
     - `duplicate_acks`: Packets that must have arrived after a missing one for it to be lost; if
       left out, only timeouts find losses (§4.3). Values: 1 to 60; default: derived (paper), derived
@@ -230,7 +230,7 @@ class PFabric(Transport):
       `probe` (paper), `persist` (reference), `probe` (ns-2).
     - `probe_priority`: The priority of its probes. Values: `first`, `flow`; default: `first`
       (paper), `first` (reference), `flow` (ns-2).
-    - `network`: Ports, paths and interfaces that it needs; keys of the fabric have precedence.
+    - `fabric_model`: Ports, paths and interfaces that it needs; keys of the fabric have precedence.
       Values: `paper`, `phost`, `capton`; default: `paper` (paper), `phost` (reference), `capton`
       (ns-2).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
@@ -251,14 +251,14 @@ class PFabric(Transport):
 
     name: str = field(default="pfabric", init=False)
     preset: Literal["paper", "reference", "ns-2"] | None = None
-    window: int | None = None
+    window_initial: int | None = None
     window_max: int | None = None
     rto_us: float | str | None = None
     duplicate_acks: int | None = None
     starvation_timeouts: int | None = None
     starvation_reaction: Literal["probe", "persist"] | None = None
     probe_priority: Literal["first", "flow"] | None = None
-    network: Literal["paper", "phost", "capton"] | None = None
+    fabric_model: Literal["paper", "phost", "capton"] | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
     header_bytes: int | str | None = None
@@ -272,13 +272,13 @@ class Fastpass(Transport):
     """An arbiter that grants time slots and paths (Fastpass).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `model`: Unit of the allocation of links. Values: `slots`, `epochs`; default: `slots` (paper),
-      `epochs` (reference).
+    - `allocation_unit`: Unit of the allocation of links. Values: `slots`, `epochs`; default:
+      `slots` (paper), `epochs` (reference).
     - `arbiters`: Arbiters: one, or one and its standby. Values: 1 to 2; default: 2 (paper), 1
       (reference).
     - `batch`: Slots that are allocated together. Values: 1 to 16; default: 16.
-    - `compute_us`: Computation time of each batch; none if left out. It must be shorter than a
-      batch. Unit: µs; values: 0 to 1000000; default: derived.
+    - `compute_us`: Computation time of each batch; default: none. It must be shorter than a batch.
+      Unit: µs; values: 0 to 1000000; default: derived.
     - `slot_length`: Length of a slot, in times of a full packet: capacity for acknowledgements and
       requests next to a full packet. Values: 1 to 100; default: 1.05.
     - `epoch_packets`: Packets that a host may send in an epoch. Values: 1 to 16; default: 8.
@@ -302,7 +302,7 @@ class Fastpass(Transport):
 
     name: str = field(default="fastpass", init=False)
     preset: Literal["paper", "reference"] | None = None
-    model: Literal["slots", "epochs"] | None = None
+    allocation_unit: Literal["slots", "epochs"] | None = None
     arbiters: int | None = None
     batch: int | None = None
     compute_us: float | str | None = None
@@ -324,11 +324,11 @@ class Cosy(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `rsvp`.
     - `slots`: Virtual links of a link, and slots of a host each way (K, §3.3). Values: 1 to 256;
       default: 8 (paper), 1 (rsvp).
-    - `slots_per_message`: Maximum number of slots that one message may have; all of them if left
-      out. Values: 1 to 256; default: derived.
+    - `slots_per_message`: Maximum number of slots that one message may have; default: all of them.
+      Values: 1 to 256; default: derived.
     - `hold_us`: Time for which a receiver holds a request that it cannot serve (appendix A,
-      delta_E). If left out, the time of a message of 128 KB in a single slot. Unit: µs; values: 0
-      to 1000000000; default: derived (paper), 0.0 (rsvp).
+      delta_E). Default: the time of a message of 128 KB in a single slot. Unit: µs; values: 0 to
+      1000000000; default: derived (paper), 0.0 (rsvp).
     - `choices`: Number of requests, chosen at random, of which the one that has waited longest gets
       the next rsvp (§5.1: two). Values: 1 to 1000; default: 2.
     - `control_share`: Share of a link that is reserved for control packets. Values: 0 to 0.9;
@@ -375,7 +375,7 @@ class Tcp(Transport):
     - `handshake`: True if connections are opened by a handshake. Otherwise they are open when the
       run starts. Values: true or false; default: true.
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10.
-    - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000.
+    - `window_max`: Maximum window in segments. Values: 1 to 100000; default: 100000.
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
       `never`, `hystart-pp`, `ack-train`; default: `never` (cubic), `never` (new-reno), `ack-train`
       (reference).
@@ -400,14 +400,14 @@ class Tcp(Transport):
       to 1000000; default: 0.
     - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
       `fixed`; default: `estimated`.
-    - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
-      if left out. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno),
-      5000 (reference).
-    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
-      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+    - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
+      at most. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno), 5000
+      (reference).
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
+      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (cubic), derived (new-reno), 1000000 (reference).
-    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
-      trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived (cubic),
+    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
+      64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived (cubic),
       derived (new-reno), 5000 (reference).
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true
@@ -418,7 +418,7 @@ class Tcp(Transport):
     - `ecn`: True if senders support ECN (RFC 3168). Values: true or false; default: false.
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false.
-    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. Default: 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived.
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
@@ -426,11 +426,11 @@ class Tcp(Transport):
       1.0.
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
-      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
-    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
-      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (cubic),
-      derived (new-reno), 240 (reference).
+    - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
+      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
+      products, 64 packets at least. Values: 1 to 1000000; default: derived (cubic), derived
+      (new-reno), 240 (reference).
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (cubic), false (new-reno), true (reference).
@@ -503,7 +503,7 @@ class Dctcp(Transport):
       run starts. Values: true or false; default: true (rfc8257), true (reference), false (ns-2).
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10 (rfc8257), 10
       (reference), 70 (ns-2).
-    - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000 (rfc8257),
+    - `window_max`: Maximum window in segments. Values: 1 to 100000; default: 100000 (rfc8257),
       100000 (reference), 141 (ns-2).
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
       `never`, `hystart-pp`, `ack-train`; default: `never`.
@@ -528,15 +528,15 @@ class Dctcp(Transport):
       to 1000000; default: 0.
     - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
       `fixed`; default: `estimated` (rfc8257), `estimated` (reference), `fixed` (ns-2).
-    - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
-      if left out. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000 (reference),
-      200000 (ns-2).
-    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
-      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+    - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
+      at most. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000 (reference), 200000
+      (ns-2).
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
+      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (rfc8257), 1000000 (reference), 1000000 (ns-2).
-    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
-      trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived (rfc8257),
-      5000 (reference), 200000 (ns-2).
+    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
+      64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000
+      (reference), 200000 (ns-2).
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true
       (rfc8257), false (reference), true (ns-2).
@@ -546,7 +546,7 @@ class Dctcp(Transport):
     - `ecn`: True if senders support ECN (RFC 3168). Values: true or false; default: true.
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false (rfc8257), true (reference), true (ns-2).
-    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. Default: 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived (rfc8257), 65 (reference), 65 (ns-2).
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
@@ -554,11 +554,11 @@ class Dctcp(Transport):
       1.0 (rfc8257), 1.0 (reference), 0.0 (ns-2).
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
-      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
-    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
-      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived (rfc8257),
-      4000 (reference), 142 (ns-2).
+    - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
+      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
+      products, 64 packets at least. Values: 1 to 1000000; default: derived (rfc8257), 4000
+      (reference), 142 (ns-2).
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (rfc8257), true (reference), false (ns-2).
@@ -640,7 +640,7 @@ class Pias(Transport):
       (data-mining-0.5), true (data-mining-0.8), false (reference).
     - `window_initial`: First window in segments. Values: 1 to 100000; default: 10 (web-search-0.5),
       10 (web-search-0.8), 10 (data-mining-0.5), 10 (data-mining-0.8), 70 (reference).
-    - `window_max`: Largest window in segments. Values: 1 to 100000; default: 100000
+    - `window_max`: Maximum window in segments. Values: 1 to 100000; default: 100000
       (web-search-0.5), 100000 (web-search-0.8), 100000 (data-mining-0.5), 100000 (data-mining-0.8),
       141 (reference).
     - `slow_start_exit`: Event that ends slow start before the first loss; Cubic only. Values:
@@ -668,15 +668,15 @@ class Pias(Transport):
     - `rto_mode`: Time for which a sender waits for an acknowledgement. Values: `estimated`,
       `fixed`; default: `estimated` (web-search-0.5), `estimated` (web-search-0.8), `estimated`
       (data-mining-0.5), `estimated` (data-mining-0.8), `fixed` (reference).
-    - `rto_min_us`: Smallest retransmission timeout in microseconds; 64 round trips, 200 ms at most,
-      if left out. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
+    - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
+      at most. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
       (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 200000 (reference).
-    - `rto_max_us`: Largest retransmission timeout in microseconds, a round trip or more; 256 times
-      the smallest or a round trip, whichever is longer, one minute at most, if left out. Unit: µs;
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
+      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (web-search-0.5), derived (web-search-0.8), derived
       (data-mining-0.5), derived (data-mining-0.8), 1000000 (reference).
-    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; 64 round
-      trips, 1 s at most, if left out. Unit: µs; values: 1 to 60000000; default: derived
+    - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
+      64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived
       (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
       (data-mining-0.8), 200000 (reference).
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
@@ -688,7 +688,7 @@ class Pias(Transport):
     - `ecn_control`: True if handshakes and acknowledgements may be marked too. Values: true or
       false; default: false (web-search-0.5), false (web-search-0.8), false (data-mining-0.5), false
       (data-mining-0.8), true (reference).
-    - `ecn_packets`: Queue length in full packets above which ports mark. If left out, 0.78
+    - `ecn_packets`: Queue length in full packets above which ports mark. Default: 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
       §4). Values: 0 to 100000; default: derived (web-search-0.5), derived (web-search-0.8), derived
       (data-mining-0.5), derived (data-mining-0.8), 65 (reference).
@@ -698,12 +698,12 @@ class Pias(Transport):
       (reference).
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
-    - `receive_buffer_bytes`: Receive window in bytes; two bandwidth-delay products, 16 MiB at
-      least, if left out. Unit: bytes; values: 1000 to 2000000000; default: derived.
-    - `switch_queue_packets`: Packet memory of a port in full packets; five bandwidth-delay
-      products, 64 packets at least, if left out. Values: 1 to 1000000; default: derived
-      (web-search-0.5), derived (web-search-0.8), derived (data-mining-0.5), derived
-      (data-mining-0.8), 142 (reference).
+    - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
+      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
+      products, 64 packets at least. Values: 1 to 1000000; default: derived (web-search-0.5),
+      derived (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 142
+      (reference).
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false.
@@ -777,35 +777,34 @@ class Capton(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
     - `short_flow_packets`: Maximum length of messages that are sent at once, without a request, in
       segments (§IV.E). Values: 0 to 1000000; default: 10.
-    - `window`: Packets that a flow with a grant has in flight at most; two bandwidth-delay products
-      if left out. Values: 1 to 100000; default: derived.
+    - `window_granted`: Packets that a flow with a grant has in flight at most; default: two
+      bandwidth-delay products. Values: 1 to 100000; default: derived.
     - `link_sharing`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
     - `share_min`: Minimum share of a link that a flow takes with `split`. Values: 0.001 to 1;
       default: 0.1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
-    - `compute_us`: Time that a controller takes for an order. If left out, 10 in 86 of a round
-      trip, which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default:
-      derived.
-    - `repeat_us`: Time after which a request without an answer is repeated, in microseconds; four
-      round trips and the controller's time if left out. Unit: µs; values: 1 to 10000000; default:
-      derived.
-    - `fallback_us`: Time without any answer after which a host does without the controller, in
-      microseconds; 16 times `repeat-us` if left out. Unit: µs; values: 1 to 60000000; default:
+    - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default: derived.
+    - `retransmit_us`: Time after which a request without an answer is retransmitted, in
+      microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
+      10000000; default: derived.
+    - `fallback_us`: Time without any answer after which a host sends without the controller, in
+      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000; default:
       derived.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
-      four times `fallback-us` if left out. Unit: µs; values: 100 to 60000000; default: derived.
-    - `uplinks_gbps`: Capacity of all uplinks of a rack together, in Gbit/s; that of the network if
-      left out. Unit: Gbit/s; values: 0.001 to 100000; default: derived.
-    - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; as in the network if
-      left out. Values: 1 to 100000; default: derived.
-    - `rto_min_us`: Smallest retransmission timeout in microseconds; that of TCP if left out. The
+      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000; default: derived.
+    - `uplinks_gbps`: Capacity of all uplinks of a rack together, in Gbit/s; default: that of the
+      network. Unit: Gbit/s; values: 0.001 to 100000; default: derived.
+    - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; default: as in the
+      network. Values: 1 to 100000; default: derived.
+    - `rto_min_us`: Minimum retransmission timeout in microseconds; default: that of TCP. The
       paper's study has 200000 (table 3). The largest is four times as long, 256 round trips at
       least. Unit: µs; values: 1 to 60000000; default: derived.
     - `reordering_window_rtts`: Reordering window before a segment counts as lost, in shortest round
       trips, rounded to quarters. Values: 0.25 to 16; default: 4.0.
-    - `switch_queue_packets`: Packet memory of a port in full packets. If left out, two
-      bandwidth-delay products, at least 142. Values: 1 to 1000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
+      products, at least 142. Values: 1 to 1000000; default: derived.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -824,12 +823,12 @@ class Capton(Transport):
     name: str = field(default="capton", init=False)
     preset: Literal["paper"] | None = None
     short_flow_packets: int | None = None
-    window: int | None = None
+    window_granted: int | None = None
     link_sharing: Literal["serial", "split"] | None = None
     share_min: float | None = None
     controllers: int | None = None
     compute_us: float | str | None = None
-    repeat_us: int | str | None = None
+    retransmit_us: int | str | None = None
     fallback_us: int | str | None = None
     lease_us: int | str | None = None
     uplinks_gbps: float | str | None = None
@@ -847,38 +846,37 @@ class Capton(Transport):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Hyline(Transport):
-    """TCP for short messages; a controller that gives long ones turns and paths (Hyline).
+    """TCP for short messages; a controller schedules and routes long ones (Hyline).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
     - `short_flow_bytes`: Maximum length of messages that are sent at once, without a request, in
       bytes. Unit: bytes; values: 0 to 1000000000000; default: 4470000.
-    - `window_initial`: First window of messages that are not scheduled, in packets. If left out, 25
-      in 72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
+    - `window_initial`: First window of messages that are not scheduled, in packets. Default: 25 in
+      72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
       Values: 1 to 100000; default: derived.
-    - `window_max`: Largest window of messages that are not scheduled, in packets. If left out, a
+    - `window_max`: Maximum window of messages that are not scheduled, in packets. Default: a
       bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000; default:
       derived.
-    - `window_granted`: Packets that a flow with a grant has in flight at most; `window-max` if left
-      out. Values: 1 to 100000; default: derived.
+    - `window_granted`: Packets that a flow with a grant has in flight at most; default:
+      `window-max`. Values: 1 to 100000; default: derived.
     - `priorities`: Priorities of data packets. With 2, scheduled messages have the lower one.
       Values: 1 to 2; default: 1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
-    - `compute_us`: Time that a controller takes for an order. If left out, 10 in 86 of a round
-      trip, which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default:
-      derived.
-    - `repeat_us`: Time after which a request without an answer is repeated, in microseconds; four
-      round trips and the controller's time if left out. Unit: µs; values: 1 to 10000000; default:
-      derived.
-    - `fallback_us`: Time without any answer after which a host does without the controller, in
-      microseconds; 16 times `repeat-us` if left out. Unit: µs; values: 1 to 60000000; default:
+    - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default: derived.
+    - `retransmit_us`: Time after which a request without an answer is retransmitted, in
+      microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
+      10000000; default: derived.
+    - `fallback_us`: Time without any answer after which a host sends without the controller, in
+      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000; default:
       derived.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
-      four times `fallback-us` if left out. Unit: µs; values: 100 to 60000000; default: derived.
-    - `rto_min_us`: Smallest retransmission timeout in microseconds; that of TCP if left out. The
-      CAPTON paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000; default: derived.
-    - `switch_queue_packets`: Packet memory of a port in full packets. If left out, two
-      bandwidth-delay products, at least 142. Values: 1 to 1000000; default: derived.
+      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000; default: derived.
+    - `rto_min_us`: Minimum retransmission timeout in microseconds; default: that of TCP. The CAPTON
+      paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000; default: derived.
+    - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
+      products, at least 142. Values: 1 to 1000000; default: derived.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -903,7 +901,7 @@ class Hyline(Transport):
     priorities: int | None = None
     controllers: int | None = None
     compute_us: float | str | None = None
-    repeat_us: int | str | None = None
+    retransmit_us: int | str | None = None
     fallback_us: int | str | None = None
     lease_us: int | str | None = None
     rto_min_us: int | str | None = None
@@ -928,8 +926,8 @@ class Fastpod(Transport):
       default: `srpt`.
     - `beacon_slots`: Slots from one control packet without content to the next, in each direction
       of each host. Values: 1 to 65536; default: 64.
-    - `compute_us`: Computation time of each slot at the arbiter; none if left out. Slots are
-      computed in parallel. Unit: µs; values: 0 to 1000000; default: derived.
+    - `compute_us`: Computation time of each slot at the arbiter; default: none. Slots are computed
+      in parallel. Unit: µs; values: 0 to 1000000; default: derived.
     - `clock_drift_ppm`: Drift of clocks that guard bands allow for, in parts per million. Unit:
       parts per million; values: 0 to 1000; default: 0.0.
     - `clock_jitter_ns`: Error of a time stamp that guard bands allow for, in nanoseconds. Unit: ns;
@@ -989,19 +987,19 @@ class Ndp(Transport):
     """Switches that trim packets, receivers that pull at the rate of their link (NDP).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `window`: Packets that a flow sends without a pull; one bandwidth-delay product if left out.
-      Values: 1 to 1000000; default: derived (paper), 50 (reference).
-    - `pull_bytes`: Bytes of its link that a receiver allows for each pull; a full packet if left
-      out. Unit: bytes; values: 1 to 1000000; default: derived (paper), 1580 (reference).
+    - `window_initial`: Packets that a flow sends without a pull; default: one bandwidth-delay
+      product. Values: 1 to 1000000; default: derived (paper), 50 (reference).
+    - `pull_bytes`: Bytes of its link that a receiver allows for each pull; default: a full packet.
+      Unit: bytes; values: 1 to 1000000; default: derived (paper), 1580 (reference).
     - `pull_order`: Order in which flows are pulled. Values: `fair`, `shortest-first`; default:
       `fair`.
     - `path_penalty`: Reaction of senders to paths with many trimmed packets. Values: `outliers`,
       `none`; default: `outliers` (paper), `none` (reference).
-    - `switch_ports`: The ports that it needs of the fabric. Values: `paper`, `reference`; default:
+    - `fabric_model`: The ports that it needs of the fabric. Values: `paper`, `reference`; default:
       `paper` (paper), `reference` (reference).
     - `rto_us`: Time after which a packet is retransmitted that was neither acknowledged nor
-      refused; doubled up to four times. If left out, a millisecond, at least 64 round trips. Unit:
-      µs; values: 0.1 to 10000000; default: derived (paper), 50000.0 (reference).
+      refused; doubled up to four times. Default: a millisecond, at least 64 round trips. Unit: µs;
+      values: 0.1 to 10000000; default: derived (paper), 50000.0 (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
@@ -1022,11 +1020,11 @@ class Ndp(Transport):
 
     name: str = field(default="ndp", init=False)
     preset: Literal["paper", "reference"] | None = None
-    window: int | None = None
+    window_initial: int | None = None
     pull_bytes: int | str | None = None
     pull_order: Literal["fair", "shortest-first"] | None = None
     path_penalty: Literal["outliers", "none"] | None = None
-    switch_ports: Literal["paper", "reference"] | None = None
+    fabric_model: Literal["paper", "reference"] | None = None
     rto_us: float | str | None = None
     padding: Literal["exact", "full"] | None = None
     payload_bytes: int | str | None = None
@@ -1052,8 +1050,8 @@ class Homa(Transport):
     - `cutoffs_bytes`: Largest messages of the first, second, ... priority for unscheduled packets.
       N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
       to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
-    - `overcommitment`: Senders that have grants at the same time; as many as scheduled priorities
-      if left out. Values: 1 to 1000; default: derived.
+    - `overcommitment`: Senders that have grants at the same time; default: as many as scheduled
+      priorities. Values: 1 to 1000; default: derived.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`
       (paper), `packet` (reference).
     - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
@@ -1072,11 +1070,11 @@ class Homa(Transport):
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
-      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived
+      wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
-    - `grant_bytes`: Length of a grant; the length of headers if left out. Unit: bytes; values: 1 to
+    - `grant_bytes`: Length of a grant; default: the length of headers. Unit: bytes; values: 1 to
       1500; default: derived (paper), 84 (reference).
-    - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
+    - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500; default: derived (paper), 116 (reference).
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
       to 1000; default: 24.
@@ -1114,7 +1112,7 @@ class Homa(Transport):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class HomaAeolus(Transport):
-    """Homa whose unscheduled packets switches drop early (Aeolus), with a probe after them.
+    """Homa with selective dropping of unscheduled packets, and probes after them (Aeolus).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
     - `rtt_bytes`: Bytes of a message that may be in flight: those sent without a grant, and those
@@ -1127,8 +1125,8 @@ class HomaAeolus(Transport):
     - `cutoffs_bytes`: Largest messages of the first, second, ... priority for unscheduled packets.
       N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
       to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
-    - `overcommitment`: Senders that have grants at the same time; as many as scheduled priorities
-      if left out. Values: 1 to 1000; default: derived.
+    - `overcommitment`: Senders that have grants at the same time; default: as many as scheduled
+      priorities. Values: 1 to 1000; default: derived.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`.
     - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
       `droppable`; default: `droppable`.
@@ -1145,10 +1143,10 @@ class HomaAeolus(Transport):
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40.
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
-      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived.
-    - `grant_bytes`: Length of a grant; the length of headers if left out. Unit: bytes; values: 1 to
+      wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived.
+    - `grant_bytes`: Length of a grant; default: the length of headers. Unit: bytes; values: 1 to
       1500; default: derived.
-    - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
+    - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500; default: derived.
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
       to 1000; default: 48.
@@ -1190,19 +1188,19 @@ class Sird(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `credit_bytes`: Bytes on the wire of all packets for which a receiver has given credit and
-      that have not arrived. If left out, 1.5 bandwidth-delay products. Unit: bytes; values: 1 to
+      that have not arrived. Default: 1.5 bandwidth-delay products. Unit: bytes; values: 1 to
       1000000000; default: derived (paper), 150000 (reference).
-    - `sender_credit_bytes`: Most of these bytes that one sender may have; a bandwidth-delay product
-      if left out. Unit: bytes; values: 1 to 1000000000; default: derived (paper), 100000
-      (reference).
-    - `unscheduled_bytes`: Size up to which messages are sent without credit, all of them at once; a
-      bandwidth-delay product if left out. Unit: bytes; values: 0 to 1000000000; default: derived
+    - `sender_credit_bytes`: Most of these bytes that one sender may have; default: a
+      bandwidth-delay product. Unit: bytes; values: 1 to 1000000000; default: derived (paper),
+      100000 (reference).
+    - `unscheduled_bytes`: Size up to which messages are sent without credit, all of them at once;
+      default: a bandwidth-delay product. Unit: bytes; values: 0 to 1000000000; default: derived
       (paper), 94640 (reference).
     - `sender_mark_packets`: Full packets for which a sender has credit, of all receivers, above
-      which it marks its data; half a bandwidth-delay product if left out. Values: 1 to 1000000;
+      which it marks its data; default: half a bandwidth-delay product. Values: 1 to 1000000;
       default: derived (paper), 33 (reference).
-    - `ecn_packets`: Full packets in a queue from which switches mark data (ECN); one and a quarter
-      bandwidth-delay products if left out. Values: 1 to 1000000; default: derived (paper), 82
+    - `ecn_packets`: Full packets in a queue from which switches mark data (ECN); default: one and a
+      quarter bandwidth-delay products. Values: 1 to 1000000; default: derived (paper), 82
       (reference).
     - `gain`: Weight of the latest share of marked packets in its mean (g of DCTCP). Values: 0.001
       to 1; default: 0.08.
@@ -1226,11 +1224,11 @@ class Sird(Transport):
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
-      wire as others; `payload-bytes` if left out. Unit: bytes; values: 1 to 9000; default: derived
+      wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
-    - `grant_bytes`: Length of a CREDIT; the length of headers if left out. Unit: bytes; values: 1
-      to 1500; default: derived (paper), 84 (reference).
-    - `ack_bytes`: Length of an acknowledgement; the length of headers if left out. Unit: bytes;
+    - `grant_bytes`: Length of a CREDIT; default: the length of headers. Unit: bytes; values: 1 to
+      1500; default: derived (paper), 84 (reference).
+    - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500; default: derived (paper), 116 (reference).
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
       to 1000; default: 24.
@@ -1279,16 +1277,16 @@ class Hpcc(Transport):
       default: 5.
     - `flows_per_link`: Flows that a link should carry: N. The additive step is W_init (1 - eta) /
       N. Values: 1 to 1000000; default: 100.
-    - `step_bytes`: The additive step in bytes, W_AI; from `flows-per-link` if left out. Unit:
-      bytes; values: 1 to 1000000; default: derived.
-    - `base_rtt_us`: The base round-trip time T; that of the longest path if left out. Unit: µs;
+    - `step_bytes`: The additive step in bytes, W_AI; default: from `flows-per-link`. Unit: bytes;
+      values: 1 to 1000000; default: derived.
+    - `base_rtt_us`: The base round-trip time T; default: that of the longest path. Unit: µs;
       values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study).
     - `recovery`: Recovery of lost packets. Values: `go-back-n`, `selective-repeat`; default:
       `go-back-n`.
-    - `rto_min_us`: Minimum retransmission timeout; 32 base round trips if left out. Unit: µs;
-      values: 0.1 to 1000000; default: derived.
+    - `rto_min_us`: Minimum retransmission timeout; default: 32 base round trips. Unit: µs; values:
+      0.1 to 1000000; default: derived.
     - `rto_max_us`: Maximum retransmission timeout, and the one before a round trip is measured;
-      1024 base round trips if left out. Unit: µs; values: 0.1 to 1000000; default: derived.
+      default: 1024 base round trips. Unit: µs; values: 0.1 to 1000000; default: derived.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1000
       (paper), 1460 (dcpim-study).
     - `header_bytes`: Bytes of headers charged to each packet without telemetry. Unit: bytes;
