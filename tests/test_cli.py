@@ -160,7 +160,7 @@ class TestErrors:
         assert message in line
 
     def test_a_misspelt_command_has_a_suggestion(self) -> None:
-        assert "No such command 'swep'; did you mean sweep?" in error_line("swep")
+        assert "swep: no such command; did you mean sweep?" in error_line("swep")
         assert "did you mean" not in error_line("xyzzy")
 
     @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ local TRANSPORTS = {
       word("is_retransmission", "Retransmitted, to be answered", "0 or 1", { [0] = "no", "yes" }),
     },
     [2] = {
-      "ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      "ack", "flow slot {tx_slot} is registered", u32("tx_slot", "Slot at the sender"),
       word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
     [3] = {
@@ -163,7 +163,7 @@ local TRANSPORTS = {
       "ack", "flow slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
     },
     [6] = {
-      "RTS ack", "flow slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      "RTS ack", "flow slot {tx_slot} is registered", u32("tx_slot", "Slot at the sender"),
       word("is_paused", "Paused by the receiver", "0 or 1", { [0] = "no", "yes" }),
     },
   },
@@ -315,7 +315,7 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
-      "refused", "connection {conn} is not known",
+      "refused", "connection {conn} does not exist",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [8] = {
@@ -359,7 +359,7 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
-      "refused", "connection {conn} is not known",
+      "refused", "connection {conn} does not exist",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [8] = {
@@ -403,7 +403,7 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
-      "refused", "connection {conn} is not known",
+      "refused", "connection {conn} does not exist",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [8] = {
@@ -447,7 +447,7 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
-      "refused", "connection {conn} is not known",
+      "refused", "connection {conn} does not exist",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [8] = {
@@ -455,9 +455,9 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [16] = {
-      "request", "flow {flow} to {dst}, {left} bytes left",
+      "request", "flow {flow} to {dst}, {remaining} bytes remaining",
       u32("flow", "Flow, numbered by its source"), u32("dst", "Destination"),
-      u64("left", "Bytes left"), u32("acked_order", "Latest order received"),
+      u64("remaining", "Remaining bytes"), u32("acked_order", "Latest order received"),
     },
     [17] = {
       "grant", "flow {flow} may send at {rate} bit/s", u32("flow", "Flow, numbered by its source"),
@@ -507,7 +507,7 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [7] = {
-      "refused", "connection {conn} is not known",
+      "refused", "connection {conn} does not exist",
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [8] = {
@@ -515,9 +515,9 @@ local TRANSPORTS = {
       u32("conn", "Connection, numbered among those of the pair"),
     },
     [16] = {
-      "request", "flow {flow} to {dst}, {left} bytes left",
+      "request", "flow {flow} to {dst}, {remaining} bytes remaining",
       u32("flow", "Flow, numbered by its source"), u32("dst", "Destination"),
-      u64("left", "Bytes left"), u32("acked_order", "Latest order received"),
+      u64("remaining", "Remaining bytes"), u32("acked_order", "Latest order received"),
     },
     [17] = {
       "go", "flow {flow} may send at {rate} bit/s by path {path}",
@@ -659,13 +659,13 @@ local TRANSPORTS = {
       word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
     },
     [8] = {
-      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      "KNOWN", "message slot {tx_slot} is registered", u32("tx_slot", "Slot at the sender"),
       u32("rx_slot", "Slot at the receiver"),
       word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
     },
     [9] = {
-      "SACK", "message slot {tx_slot}, packet {seq} is here", u32("tx_slot", "Slot at the sender"),
-      u32("seq", "Packet"),
+      "SACK", "message slot {tx_slot}, packet {seq} has arrived",
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
     },
   },
   [14] = {
@@ -711,13 +711,13 @@ local TRANSPORTS = {
       word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
     },
     [8] = {
-      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      "KNOWN", "message slot {tx_slot} is registered", u32("tx_slot", "Slot at the sender"),
       u32("rx_slot", "Slot at the receiver"),
       word("is_burst_over", "All unscheduled packets are sent", "0 or 1", { [0] = "no", "yes" }),
     },
     [9] = {
-      "SACK", "message slot {tx_slot}, packet {seq} is here", u32("tx_slot", "Slot at the sender"),
-      u32("seq", "Packet"),
+      "SACK", "message slot {tx_slot}, packet {seq} has arrived",
+      u32("tx_slot", "Slot at the sender"), u32("seq", "Packet"),
     },
   },
   [15] = {
@@ -750,7 +750,7 @@ local TRANSPORTS = {
       "ACK", "message slot {tx_slot} is complete", u32("tx_slot", "Slot at the sender"),
     },
     [7] = {
-      "KNOWN", "message slot {tx_slot} is known", u32("tx_slot", "Slot at the sender"),
+      "KNOWN", "message slot {tx_slot} is registered", u32("tx_slot", "Slot at the sender"),
       u32("rx_slot", "Slot at the receiver"),
     },
   },

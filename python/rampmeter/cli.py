@@ -73,11 +73,12 @@ class Commands(click.Group):
         """Returns the command of the arguments; the error of a misspelt one has the nearest."""
         try:
             return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            for near in get_close_matches(args[0], COMMANDS, n=1):
-                message = f"{error.message.removesuffix('.')}; did you mean {near}?"
-                raise click.UsageError(message, ctx) from None
-            raise
+        except click.UsageError:
+            if args[0].startswith("-"):
+                raise
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"{args[0]}: no such command{hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the list of commands, without importing them."""

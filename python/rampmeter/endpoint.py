@@ -39,7 +39,7 @@ from typing import Any, Final
 
 from rampmeter._core import Host, MessageToSend, Packet
 from rampmeter.plan.base import Transport, table_of
-from rampmeter.plan.endpoint_files import BUILTIN, files_beside
+from rampmeter.plan.endpoint_files import BUILTIN, sibling_files
 from rampmeter.plan.schema import PYTHON
 from rampmeter.text.toml import Table, TomlValue
 
@@ -214,7 +214,7 @@ def _module_of(file: Path) -> ModuleType:
                 'if __name__ == "__main__"'
             )
         _prefer(str(file.parent))
-        neighbours = {one.stem: one for one in files_beside(file)}
+        neighbours = {one.stem: one for one in sibling_files(file)}
         for stem in neighbours:
             # Modules that the program itself has imported stay loaded.
             if getattr(sys.modules.get(stem), "__file__", "") == str(_LOADED.get(stem)):

@@ -30,7 +30,9 @@ class StopAndWait(Endpoint):
     The same protocol in Rust is the repository's `examples/own-transport`; the results are equal.
     """
 
-    def __init__(self, host: Host, timeout_us: float | None = None, attempts_max: int = 200) -> None:
+    def __init__(
+        self, host: Host, timeout_us: float | None = None, attempts_max: int = 200
+    ) -> None:
         """Sets the retransmission timeout (by default four round trips) and maximum attempts."""
         super().__init__(host)
         self.timeout = 4 * host.rtt if timeout_us is None else round(timeout_us * MICROSECOND)

@@ -109,15 +109,13 @@ class Pfc(PlanTable):
     - `alpha`: Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %). Default:
       0.11.
     - `classes`: Paused classes. Default: `all` for transports with data in the highest class (TCP
-      family), whose `express-bytes` is then 0, else `data`. Values: `data`, `all`; default:
-      derived.
+      family), whose `express-bytes` is then 0, else `data`. Values: `data`, `all`.
     - `headroom_bytes`: Memory of each port above the threshold. Default: the bytes of two link
-      delays and two packets, or three with cut-through. Less loses packets. Unit: bytes; default:
-      derived.
+      delays and two packets, or three with cut-through. Less loses packets. Unit: bytes.
     - `hysteresis_bytes`: Distance below the threshold at which a pause ends, if the headroom is
-      empty; default: two full packets. Unit: bytes; default: derived.
+      empty; default: two full packets. Unit: bytes.
     - `threshold`: Kind of threshold; default: `static` with `xoff-bytes`, else `dynamic`. Values:
-      `dynamic`, `static`, `off`; default: derived.
+      `dynamic`, `static`, `off`.
     - `xoff_bytes`: Static threshold. Unit: bytes; default: none.
 
     Details: docs/plans/fabric.md.
@@ -148,8 +146,7 @@ class Fabric(PlanTable):
     - `ecn_bytes`: Queue of a port above which it marks ECN-capable packets: a number, or a table by
       the rate or the tier of ports. No marks if left out. Unit: bytes; default: none.
     - `ecn_max_bytes`: Queue of a port above which it marks all ECN-capable packets; default:
-      `ecn-bytes`. The share of marked packets grows linearly in between (RED, DCQCN). Unit: bytes;
-      default: derived.
+      `ecn-bytes`. The share of marked packets grows linearly in between (RED, DCQCN). Unit: bytes.
     - `ecn_max_probability`: Share of packets that are marked just below `ecn-max-bytes`, from 0 to
       1; by default 1. Default: 1.
     - `ecn_ports`: Ports that mark. Values: `all`, `core`; default: `all`.
@@ -158,14 +155,13 @@ class Fabric(PlanTable):
     - `header_overflow`: Treatment of a trimmed packet that does not fit into the header queue.
       Values: `return`, `drop`; default: `return`.
     - `header_queue_bytes`: Memory of a port's queue of headers and control packets; default: that
-      of 8 full packets. Unit: bytes; default: derived.
+      of 8 full packets. Unit: bytes.
     - `header_ratio`: Packets of the header queue that a port sends for one data packet while both
       queues hold packets; 0 sends headers first. Default: 10.
     - `interface`: Place of the packet queue in hosts. Values: `pull`, `queue`; default: `pull`.
     - `overflow`: Behaviour of a port if packet memory is full. Values: `tail-drop`, `push-out`;
       default: `push-out`.
-    - `pfc`: Priority flow control, a table; default: off, unless the transport needs it. Default:
-      none.
+    - `pfc`: Priority flow control, a table; default: off, unless the transport needs it.
     - `scheduling`: Order of packets of one class at a port. Values: `fifo`, `fair`; default:
       `fifo`.
     - `shaper_burst_us`: Idle time that a link makes up for later, if switching is shaped. Unit: µs;
@@ -264,7 +260,7 @@ class RunOptions(PlanTable):
       All if left out. Default: all.
     - `timeline_switches`: Switches of the timeline by number or name. All if left out. Default:
       all.
-    - `timeline_until_us`: End of the timeline; default: that of the run. Unit: µs; default: none.
+    - `timeline_until_us`: End of the timeline; default: that of the run. Unit: µs.
 
     Details: docs/plans/run.md.
     """

@@ -65,7 +65,7 @@ class DcPim(Transport):
     - `fct_round`: True if the first round prefers the smallest flows (§3.5). Values: true or false;
       default: true.
     - `short_flow_packets`: Largest flow, in packets, that is sent without matching; default: one
-      BDP. Values: at least 0; default: derived.
+      BDP. Values: at least 0.
     - `phase_stages`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
       `overlapped` (reference).
     - `stage_check`: Treatment of messages out of their round. Values: `strict`, `local`; default:
@@ -141,23 +141,20 @@ class PHost(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `free_tokens`: Free tokens of a flow; default: one more than a bandwidth-delay product has.
-      Values: 0 to 1000000; default: derived.
+      Values: 0 to 1000000.
     - `free_tokens_for`: Flows that get free tokens. Values: `every-flow`, `short-flows`; default:
       `every-flow` (paper), `short-flows` (reference).
     - `token_lifetime`: Lifetime of a token at its source, in times of a full packet. Default: 1.5,
-      and between real hosts at least a control round trip. Values: 0.001 to 10000; default:
-      derived.
+      and between real hosts at least a control round trip. Values: 0.001 to 10000.
     - `downgrade_on`: Tokens of a flow that count towards its downgrading. Values: `expired`,
       `unanswered`; default: `expired` (paper), `unanswered` (reference).
     - `downgrade_threshold`: Most expired tokens of a flow that is not downgraded, or unanswered
-      tokens at which it is; default: as many as free tokens. Values: 1 to 1000000; default:
-      derived.
+      tokens at which it is; default: as many as free tokens. Values: 1 to 1000000.
     - `downgrade_packets`: Time for which a flow stays downgraded, in full packet times after its
       last token or its downgrading. Default: three times as many as free tokens, and one. Values: 1
-      to 1000000; default: derived.
+      to 1000000.
     - `retransmit_packets`: Time from a flow's last token to the next request for its missing
-      packets, in full packet times. Default: one more than free tokens. Values: 1 to 1000000;
-      default: derived.
+      packets, in full packet times. Default: one more than free tokens. Values: 1 to 1000000.
     - `policy`: Flow or tenant that both ends serve first. Values: `srpt`, `edf`, `tenant-fair`;
       default: `srpt`.
     - `data_priority`: Priorities of data packets. Values: `size`, `single`; default: `size`
@@ -278,7 +275,7 @@ class Fastpass(Transport):
       (reference).
     - `batch`: Slots that are allocated together. Values: 1 to 16; default: 16.
     - `compute_us`: Computation time of each batch; default: none. It must be shorter than a batch.
-      Unit: µs; values: 0 to 1000000; default: derived.
+      Unit: µs; values: 0 to 1000000.
     - `slot_length`: Length of a slot, in times of a full packet: capacity for acknowledgements and
       requests next to a full packet. Values: 1 to 100; default: 1.05.
     - `epoch_packets`: Packets that a host may send in an epoch. Values: 1 to 16; default: 8.
@@ -325,7 +322,7 @@ class Cosy(Transport):
     - `slots`: Virtual links of a link, and slots of a host each way (K, §3.3). Values: 1 to 256;
       default: 8 (paper), 1 (rsvp).
     - `slots_per_message`: Maximum number of slots that one message may have; default: all of them.
-      Values: 1 to 256; default: derived.
+      Values: 1 to 256.
     - `hold_us`: Time for which a receiver holds a request that it cannot serve (appendix A,
       delta_E). Default: the time of a message of 128 KB in a single slot. Unit: µs; values: 0 to
       1000000000; default: derived (paper), 0.0 (rsvp).
@@ -420,14 +417,14 @@ class Tcp(Transport):
       false; default: false.
     - `ecn_packets`: Queue length in full packets above which ports mark. Default: 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
-      §4). Values: 0 to 100000; default: derived.
+      §4). Values: 0 to 100000.
     - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
     - `alpha_initial`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default:
       1.0.
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
-      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+      at least. Unit: bytes; values: 1000 to 2000000000.
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (cubic), derived
       (new-reno), 240 (reference).
@@ -555,7 +552,7 @@ class Dctcp(Transport):
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
-      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+      at least. Unit: bytes; values: 1000 to 2000000000.
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (rfc8257), 4000
       (reference), 142 (ns-2).
@@ -699,7 +696,7 @@ class Pias(Transport):
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
       slow start, 1.2 times the window afterwards. Values: true or false; default: false.
     - `receive_buffer_bytes`: Receive window in bytes; default: two bandwidth-delay products, 16 MiB
-      at least. Unit: bytes; values: 1000 to 2000000000; default: derived.
+      at least. Unit: bytes; values: 1000 to 2000000000.
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (web-search-0.5),
       derived (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 142
@@ -778,33 +775,32 @@ class Capton(Transport):
     - `short_flow_packets`: Maximum length of messages that are sent at once, without a request, in
       segments (§IV.E). Values: 0 to 1000000; default: 10.
     - `window_granted`: Packets that a flow with a grant has in flight at most; default: two
-      bandwidth-delay products. Values: 1 to 100000; default: derived.
+      bandwidth-delay products. Values: 1 to 100000.
     - `link_sharing`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
     - `share_min`: Minimum share of a link that a flow takes with `split`. Values: 0.001 to 1;
       default: 0.1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
     - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
-      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default: derived.
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000.
     - `retransmit_us`: Time after which a request without an answer is retransmitted, in
       microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
-      10000000; default: derived.
+      10000000.
     - `fallback_us`: Time without any answer after which a host sends without the controller, in
-      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000; default:
-      derived.
+      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
-      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000; default: derived.
+      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000.
     - `uplinks_gbps`: Capacity of all uplinks of a rack together, in Gbit/s; default: that of the
-      network. Unit: Gbit/s; values: 0.001 to 100000; default: derived.
+      network. Unit: Gbit/s; values: 0.001 to 100000.
     - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; default: as in the
-      network. Values: 1 to 100000; default: derived.
+      network. Values: 1 to 100000.
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: that of TCP. The
       paper's study has 200000 (table 3). The largest is four times as long, 256 round trips at
-      least. Unit: µs; values: 1 to 60000000; default: derived.
+      least. Unit: µs; values: 1 to 60000000.
     - `reordering_window_rtts`: Reordering window before a segment counts as lost, in shortest round
       trips, rounded to quarters. Values: 0.25 to 16; default: 4.0.
     - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
-      products, at least 142. Values: 1 to 1000000; default: derived.
+      products, at least 142. Values: 1 to 1000000.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -853,30 +849,28 @@ class Hyline(Transport):
       bytes. Unit: bytes; values: 0 to 1000000000000; default: 4470000.
     - `window_initial`: First window of messages that are not scheduled, in packets. Default: 25 in
       72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
-      Values: 1 to 100000; default: derived.
+      Values: 1 to 100000.
     - `window_max`: Maximum window of messages that are not scheduled, in packets. Default: a
-      bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000; default:
-      derived.
+      bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000.
     - `window_granted`: Packets that a flow with a grant has in flight at most; default:
-      `window-max`. Values: 1 to 100000; default: derived.
+      `window-max`. Values: 1 to 100000.
     - `priorities`: Priorities of data packets. With 2, scheduled messages have the lower one.
       Values: 1 to 2; default: 1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
     - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
-      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000; default: derived.
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000.
     - `retransmit_us`: Time after which a request without an answer is retransmitted, in
       microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
-      10000000; default: derived.
+      10000000.
     - `fallback_us`: Time without any answer after which a host sends without the controller, in
-      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000; default:
-      derived.
+      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
-      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000; default: derived.
+      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000.
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: that of TCP. The CAPTON
-      paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000; default: derived.
+      paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000.
     - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
-      products, at least 142. Values: 1 to 1000000; default: derived.
+      products, at least 142. Values: 1 to 1000000.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
@@ -927,7 +921,7 @@ class Fastpod(Transport):
     - `beacon_slots`: Slots from one control packet without content to the next, in each direction
       of each host. Values: 1 to 65536; default: 64.
     - `compute_us`: Computation time of each slot at the arbiter; default: none. Slots are computed
-      in parallel. Unit: µs; values: 0 to 1000000; default: derived.
+      in parallel. Unit: µs; values: 0 to 1000000.
     - `clock_drift_ppm`: Drift of clocks that guard bands allow for, in parts per million. Unit:
       parts per million; values: 0 to 1000; default: 0.0.
     - `clock_jitter_ns`: Error of a time stamp that guard bands allow for, in nanoseconds. Unit: ns;
@@ -1051,7 +1045,7 @@ class Homa(Transport):
       N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
       to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
     - `overcommitment`: Senders that have grants at the same time; default: as many as scheduled
-      priorities. Values: 1 to 1000; default: derived.
+      priorities. Values: 1 to 1000.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`
       (paper), `packet` (reference).
     - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
@@ -1126,7 +1120,7 @@ class HomaAeolus(Transport):
       N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
       to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
     - `overcommitment`: Senders that have grants at the same time; default: as many as scheduled
-      priorities. Values: 1 to 1000; default: derived.
+      priorities. Values: 1 to 1000.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`.
     - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
       `droppable`; default: `droppable`.
@@ -1143,11 +1137,11 @@ class HomaAeolus(Transport):
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40.
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
-      wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived.
+      wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000.
     - `grant_bytes`: Length of a grant; default: the length of headers. Unit: bytes; values: 1 to
-      1500; default: derived.
+      1500.
     - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
-      values: 1 to 1500; default: derived.
+      values: 1 to 1500.
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
       to 1000; default: 48.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -1278,15 +1272,15 @@ class Hpcc(Transport):
     - `flows_per_link`: Flows that a link should carry: N. The additive step is W_init (1 - eta) /
       N. Values: 1 to 1000000; default: 100.
     - `step_bytes`: The additive step in bytes, W_AI; default: from `flows-per-link`. Unit: bytes;
-      values: 1 to 1000000; default: derived.
+      values: 1 to 1000000.
     - `base_rtt_us`: The base round-trip time T; default: that of the longest path. Unit: µs;
       values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study).
     - `recovery`: Recovery of lost packets. Values: `go-back-n`, `selective-repeat`; default:
       `go-back-n`.
     - `rto_min_us`: Minimum retransmission timeout; default: 32 base round trips. Unit: µs; values:
-      0.1 to 1000000; default: derived.
+      0.1 to 1000000.
     - `rto_max_us`: Maximum retransmission timeout, and the one before a round trip is measured;
-      default: 1024 base round trips. Unit: µs; values: 0.1 to 1000000; default: derived.
+      default: 1024 base round trips. Unit: µs; values: 0.1 to 1000000.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1000
       (paper), 1460 (dcpim-study).
     - `header_bytes`: Bytes of headers charged to each packet without telemetry. Unit: bytes;

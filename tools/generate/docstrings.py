@@ -34,8 +34,12 @@ def field_text(key: str, doc: str, facts: Iterable[str]) -> str:
 
     >>> field_text("host-ns", "Delay of hosts.", ["default 0"])
     'Delay of hosts. Unit: ns; default 0.'
+    >>> field_text("hosts", "Hosts of a rack; default: all.", ["default: none"])
+    'Hosts of a rack; default: all.'
     """
-    found = [*_unit(key), *facts]
+    has_default = "efault: " in doc
+    absent = ("default: none", "default: derived")
+    found = [*_unit(key), *(fact for fact in facts if not (has_default and fact in absent))]
     rest = "; ".join(found)
     return " ".join([f"{doc.rstrip('.')}.", *([f"{rest[0].upper()}{rest[1:]}."] if rest else [])])
 

@@ -88,7 +88,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --with-ledger"
     "--fill",
     type=FiniteRange(min=0, min_open=True),
     metavar="HOURS",
-    help="Run missing entries of the ledger for this time, the cheapest first.",
+    help="Run missing entries of the ledger for at most this time, the cheapest first.",
 )
 @force_option
 @jobs_option
@@ -121,7 +121,7 @@ def papers(
     the report of all figures is results/papers/report.html, as `rampmeter report` writes it.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
-    of pilot runs with at most 10 percent of the flows. --status judges its entries: without a full
+    of pilot runs with at most 10 % of the flows. --status judges its entries: without a full
     run "pilot match" or "pilot miss", without a current entry "not run". --fill runs all that is
     missing. --from-ledger draws and judges a figure from its entries, and with --all every figure;
     parts without entries are omitted.
@@ -161,7 +161,7 @@ def papers(
     batch = _make(one, mode, seeds, made, jobs, output, force=force, quiet=quiet)
     exit_by_outcome(batch)
     if with_ledger:
-        _show_beside(one, root, folder / LEDGER, output)
+        _show_ledger_figure(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
 
 
@@ -256,7 +256,7 @@ def _draw_all(
     _write_report(drawn, folder, output)
 
 
-def _show_beside(one: Figure, root: Path, folder: Path, output: Output) -> None:
+def _show_ledger_figure(one: Figure, root: Path, folder: Path, output: Output) -> None:
     """Shows the figure of the ledger after a reduced one, if there are entries."""
     name = f"{one.paper} {one.number}"
     if not any(Ledger(root).current(one).runs.values()):

@@ -274,9 +274,9 @@ def _wait_for_flows(flow: FlowCauses, blame: Blame) -> Iterator[str]:
     )
 
 
-def _name(of: Blocker) -> str:
-    size = byte_size(of.size_bytes or 0)
-    return f"flow {of.flow} ({size} from {of.src_name} to {of.dst_name})"
+def _name(blocker: Blocker) -> str:
+    size = byte_size(blocker.size_bytes or 0)
+    return f"flow {blocker.flow} ({size} from {blocker.src_name} to {blocker.dst_name})"
 
 
 def _letters(parts: Sequence[Part]) -> str:

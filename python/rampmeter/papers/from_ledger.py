@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rampmeter.papers.entry import Entry
 from rampmeter.papers.figure import Figure, SubFigure, load_figure
-from rampmeter.papers.ledger import FULL, SEEDS, Ledger, OfSeeds
+from rampmeter.papers.ledger import FULL, SEEDS, EntriesBySeed, Ledger
 from rampmeter.papers.reproduce import REPORT, Report, draw_panels, write_report
 from rampmeter.papers.search import SearchProbes
 from rampmeter.papers.series import WITH_SERIES, Series
@@ -92,7 +92,7 @@ def report_from_ledger(figure: Figure, ledger: Ledger, out: Path) -> Report | No
     return report
 
 
-def _series(panel: SubFigure, runs: Mapping[str, OfSeeds]) -> dict[str, Series]:
+def _series(panel: SubFigure, runs: Mapping[str, EntriesBySeed]) -> dict[str, Series]:
     """Returns the series of the first seed by run."""
     firsts = {run: runs[run].get(SEEDS[0]) for run in panel.runs}
     return {

@@ -44,7 +44,7 @@ FULL = Mode("full")
 SEEDS = (1, 2, 3)
 
 
-OfSeeds: TypeAlias = Mapping[int, Entry | SearchProbes]
+EntriesBySeed: TypeAlias = Mapping[int, Entry | SearchProbes]
 """Entries, or probes of searches, by seed."""
 
 
@@ -56,7 +56,7 @@ FileState: TypeAlias = tuple[int, int, int]
 class Current:
     """Current entries of a figure, and the basis of verdicts on them."""
 
-    runs: Mapping[str, OfSeeds]
+    runs: Mapping[str, EntriesBySeed]
     """Entries of all seeds, or probes of searches that have ended, by run; empty without them."""
     basis: Basis
 
@@ -246,7 +246,7 @@ class Ledger:
 
     def current(self, figure: Figure) -> Current:
         """Returns the entries by which a figure is judged: of full runs, or else of pilot runs."""
-        runs: dict[str, OfSeeds] = {}
+        runs: dict[str, EntriesBySeed] = {}
         pilots = []
         for run in figure.runs:
             by_mode = self.by_mode(figure, run)
@@ -266,7 +266,7 @@ class Ledger:
             if entry.seed in SEEDS and self.is_current(entry, figure, run)
         ]
 
-    def by_mode(self, figure: Figure, run: FigureRun) -> dict[Mode, OfSeeds]:
+    def by_mode(self, figure: Figure, run: FigureRun) -> dict[Mode, EntriesBySeed]:
         """Returns current entries of a run by mode and seed, those of full runs first.
 
         A run with few flows has no pilot runs. Searches have their probes by seed.
@@ -289,7 +289,7 @@ class Ledger:
         return rows, claim_rows(figure, rows, current.basis)
 
 
-def _by_seed(run: FigureRun, entries: Iterable[Entry]) -> OfSeeds:
+def _by_seed(run: FigureRun, entries: Iterable[Entry]) -> EntriesBySeed:
     """Returns the entries of a run in one mode by seed; of a search, its probes."""
     if run.search is None:
         return {entry.seed: entry for entry in entries}
@@ -308,9 +308,9 @@ def _by_seed(run: FigureRun, entries: Iterable[Entry]) -> OfSeeds:
     }
 
 
-def _is_complete(of: OfSeeds) -> bool:
+def _is_complete(entries: EntriesBySeed) -> bool:
     """Returns true if there are entries of all seeds, and all searches have ended."""
-    return of.keys() == set(SEEDS) and not any(map(_is_open, of.values()))
+    return entries.keys() == set(SEEDS) and not any(map(_is_open, entries.values()))
 
 
 def _is_open(found: Entry | SearchProbes) -> bool:

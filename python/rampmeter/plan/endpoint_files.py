@@ -20,7 +20,7 @@ def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
     file, module = table.get("file"), table.get("module")
     named: dict[str, Path] = {}
     if isinstance(file, str):
-        named = {str(Path(file).with_name(o.name)): o for o in files_beside(base / file)}
+        named = {str(Path(file).with_name(o.name)): o for o in sibling_files(base / file)}
     elif isinstance(module, str) and module != BUILTIN and "@" not in str(table.get("endpoint")):
         found = find_spec(module)
         if found is not None and found.origin is not None and Path(found.origin).is_file():
@@ -28,7 +28,7 @@ def digests_of(table: Mapping[str, Any], base: Path) -> dict[str, str]:
     return {name: hashlib.sha256(one.read_bytes()).hexdigest() for name, one in named.items()}
 
 
-def files_beside(file: Path) -> list[Path]:
+def sibling_files(file: Path) -> list[Path]:
     """Returns the Python files of its folder that a file imports, directly or not."""
     found: dict[str, Path] = {file.stem: file}
     to_read = [file]

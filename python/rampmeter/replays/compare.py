@@ -207,8 +207,12 @@ class Replay:
             recorded = recorded / self.recorded_ideals
         packets = -(-self.sizes // PACKET_BYTES)
 
-        def mean_ratio(of: NDArray[np.bool_]) -> float | None:
-            return round(float(simulated[of].mean() / recorded[of].mean()), 4) if of.any() else None
+        def mean_ratio(chosen: NDArray[np.bool_]) -> float | None:
+            return (
+                round(float(simulated[chosen].mean() / recorded[chosen].mean()), 4)
+                if chosen.any()
+                else None
+            )
 
         def percentile(q: int) -> float | None:
             if not self.compared.any():

@@ -47,9 +47,9 @@ def difference_table(divergence: Divergence) -> ResultTable:
     return ResultTable("differences", title, DIFFERENCES, rows, (NOTE,), sections)
 
 
-def _statistics(divergence: Divergence, of: Any) -> Iterator[Cell]:
-    yield int(of.sum())
-    differing = of & divergence.differs
+def _statistics(divergence: Divergence, group: Any) -> Iterator[Cell]:
+    yield int(group.sum())
+    differing = group & divergence.differs
     yield int(differing.sum())
     deltas = divergence.deltas[differing]
     deltas = deltas[~np.isnan(deltas)] / 1e6

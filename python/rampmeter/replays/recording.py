@@ -149,9 +149,9 @@ def _stem(name: str) -> str:
     return name.rpartition("_")[0]
 
 
-def _column(of: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, str] | None:
+def _column(name: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, str] | None:
     """Returns the column of a time and its unit, the first one in the file."""
-    names = [(f"{of}_{unit}", unit) for unit in UNITS]
+    names = [(f"{name}_{unit}", unit) for unit in UNITS]
     for name, unit in names:
         if name in mapped:
             return mapped[name], unit

@@ -14,7 +14,7 @@ from rampmeter.text.cautions import Caution
 DIFFERENCE = "Difference of the first two transports, cause by cause"
 
 
-def section(folder: Path, beside: Path, id_: str) -> Section:
+def section(folder: Path, page_folder: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter compare` has made."""
     comparison = Comparison.load(folder)
     parts: list[SectionPart] = [*runs.warnings(_warnings(comparison))]
@@ -32,7 +32,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
     for label, of_label in comparison.runs.items():
         for run in of_label:
             name = f"{label}, seed {run.manifest['seed']}"
-            files.append(link_to(run.path / FLOWS, beside, name))
+            files.append(link_to(run.path / FLOWS, page_folder, name))
     parts.append(LinkList("Flows", [one for one in files if isinstance(one, Link)]))
     return Section(
         id_,

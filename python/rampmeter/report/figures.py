@@ -64,7 +64,7 @@ RECORDED: Final = "recorded"
 """Name of values of recorded runs, which are not the paper's."""
 
 
-def section(folder: Path, beside: Path, id_: str) -> Section:
+def section(folder: Path, page_folder: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter papers` has made.
 
     Raises `ResultError` for a report of an older version, which has fewer keys.
@@ -72,7 +72,7 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
     file = folder / REPORT
     report = read_json(file)
     try:
-        return _section(report, folder, beside, id_)
+        return _section(report, folder, page_folder, id_)
     except KeyError as error:
         again = f"rampmeter papers {report.get('paper')} {report.get('figure')}"
         raise Location(file).result_error(
@@ -93,7 +93,7 @@ def _verdicts(report: Mapping[str, Any]) -> Verdicts:
     return Verdicts(*map(found.count, VERDICTS))
 
 
-def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) -> Section:
+def _section(report: Mapping[str, Any], folder: Path, page_folder: Path, id_: str) -> Section:
     paper, number = str(report["paper"]), str(report["figure"])
     named = PAPERS.get(paper, paper)
     is_table = number.startswith("table")
@@ -120,7 +120,7 @@ def _section(report: Mapping[str, Any], folder: Path, beside: Path, id_: str) ->
         parts.append(_searches(report))
     if report["notes"]:
         parts.append(MarkdownText(report["notes"], "Notes: runs, mismatches and their causes"))
-    parts.append(_runs(report, folder, beside))
+    parts.append(_runs(report, folder, page_folder))
     n_seeds = len(report["seeds"])
     return Section(
         id_,
@@ -358,7 +358,7 @@ def _text(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> DataTable:
+def _runs(report: Mapping[str, Any], folder: Path, page_folder: Path) -> DataTable:
     """Returns a table of the runs, with links to their flows."""
     columns = [
         Column("run"),
@@ -377,7 +377,7 @@ def _runs(report: Mapping[str, Any], folder: Path, beside: Path) -> DataTable:
             run["flows"]["submitted"],
             run["flows"]["delivered"],
             run["wall_seconds"],
-            link_to(folder / run["folder"] / FLOWS, beside),
+            link_to(folder / run["folder"] / FLOWS, page_folder),
         )
         for run in report["runs"]
     ]

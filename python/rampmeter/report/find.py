@@ -22,10 +22,10 @@ READERS = {
 comparison or a sweep are part of it."""
 
 
-def find(folders: Iterable[Path], beside: Path) -> list[Section]:
+def find(folders: Iterable[Path], page_folder: Path) -> list[Section]:
     """Returns the sections of all results in folders and below, in the order of their paths.
 
-    Links are relative to the folder `beside` of the report. Raises `ResultError` for a
+    Links are relative to the folder `page_folder` of the report. Raises `ResultError` for a
     folder without results.
     """
     results: list[tuple[Path, str]] = []
@@ -44,7 +44,7 @@ def find(folders: Iterable[Path], beside: Path) -> list[Section]:
         if name == MANIFEST and len(of_runs) > 1:
             # Several runs have the same warnings, which are listed once.
             read = partial(runs.section, has_warnings=False)
-        sections.append(read(result, beside, f"s{len(sections)}"))
+        sections.append(read(result, page_folder, f"s{len(sections)}"))
     if len(of_runs) > 1:
         sections += runs.common_warnings(of_runs, f"s{len(sections)}")
     return sections

@@ -41,7 +41,7 @@ CAUSES = {
 STATISTICS = {"mean": "Mean slowdown", "p99": "Slowdown, 99th percentile"}
 
 
-def section(folder: Path, beside: Path, id_: str, *, has_warnings: bool = True) -> Section:
+def section(folder: Path, page_folder: Path, id_: str, *, has_warnings: bool = True) -> Section:
     """Returns the section of a run's folder."""
     run = Run(folder)
     sizes = {
@@ -54,7 +54,7 @@ def section(folder: Path, beside: Path, id_: str, *, has_warnings: bool = True) 
     parts += drawings(run.plot, CAUSES)
     parts += [chart for chart in sizes.values() if chart.series]
     parts += grids(tables.run_tables(run))
-    parts += [plan_of(run), files_of(run, beside)]
+    parts += [plan_of(run), files_of(run, page_folder)]
     return Section(
         id_,
         run.name,
@@ -124,9 +124,9 @@ def plan_of(run: Run) -> MarkdownText:
     return MarkdownText(f"```toml\n{plan}```", "The plan, with its defaults")
 
 
-def files_of(run: Run, beside: Path) -> LinkList:
+def files_of(run: Run, page_folder: Path) -> LinkList:
     """Returns links to the tables of a run."""
-    found = [link_to(run.path / name, beside) for name in FILES]
+    found = [link_to(run.path / name, page_folder) for name in FILES]
     return LinkList("Files", [one for one in found if isinstance(one, Link)])
 
 

@@ -38,7 +38,7 @@ HEATS_MAX: Final = 12
 """Maximum number of heat maps: one a transport and measure."""
 
 
-def section(folder: Path, beside: Path, id_: str) -> Section:
+def section(folder: Path, page_folder: Path, id_: str) -> Section:
     """Returns the section of the folder that `rampmeter sweep` has made."""
     results = SweepResults(folder)
     points = results.points
@@ -55,9 +55,9 @@ def section(folder: Path, beside: Path, id_: str) -> Section:
     if results.warnings:
         lines = (f"- **Warning:** {line}" for line in results.warnings)
         parts.insert(0, MarkdownText("\n".join(lines)))
-    files = [link_to(folder / name, beside) for name in (IDENTITY, INTERVALS)]
+    files = [link_to(folder / name, page_folder) for name in (IDENTITY, INTERVALS)]
     named = {file: f"{RUNS}/{file.parent.name}/{file.name}" for file in _files(folder)}
-    files += [link_to(file, beside, name) for file, name in named.items()]
+    files += [link_to(file, page_folder, name) for file, name in named.items()]
     parts.append(LinkList("Files", [one for one in files if isinstance(one, Link)]))
     identity = results.dataset.identity() or {}
     n_runs = sum(len(point.rows) for point in points)

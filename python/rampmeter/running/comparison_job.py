@@ -59,7 +59,7 @@ class ComparisonJob:
         none. Raises the errors of `run_all`, and `ResultError` if the folder has other results, or
         if another run writes to it.
         """
-        reject_other_kinds(self.folder, of=COMPARISON)
+        reject_other_kinds(self.folder, kind=COMPARISON)
         try:
             with lock_folder(self.folder):
                 if self.run_length is not None:

@@ -392,13 +392,13 @@ def is_current(out: Path, identity: dict[str, Any]) -> bool:
     )
 
 
-def reject_other_kinds(out: Path, *, of: str = MANIFEST) -> None:
-    """Raises `ResultError` if a folder has results of another kind than those of the file `of`.
+def reject_other_kinds(out: Path, *, kind: str = MANIFEST) -> None:
+    """Raises `ResultError` if a folder has results of another kind than those of the file `kind`.
 
     The results of two kinds cannot be distinguished later, so that `--force` does not mix them.
     """
     for name, kind in KINDS.items():
-        if name != of and (out / name).is_file():
+        if name != kind and (out / name).is_file():
             raise Location(out).result_error(
                 f"the folder has the results of {kind}", hint="use another folder with --out"
             )

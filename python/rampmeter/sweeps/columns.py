@@ -92,14 +92,14 @@ def _mean_of(key: str, name: str, per: float) -> Callable[[Mapping[str, Any]], f
     return of
 
 
-def _flows(of: str, meaning: str) -> Column:
-    return Column(f"flows_{of}", INT, _at("flows", of), meaning)
+def _flows(status: str, meaning: str) -> Column:
+    return Column(f"flows_{status}", INT, _at("flows", status), meaning)
 
 
-def _slowdown(of: str, meaning: str, *, is_measure: bool = True) -> Column:
-    path = ("slowdown", "delivered", "overall", of)
+def _slowdown(statistic: str, meaning: str, *, is_measure: bool = True) -> Column:
+    path = ("slowdown", "delivered", "overall", statistic)
     meaning = f"{meaning} of slowdown, over the flows that are counted"
-    return Column(f"slowdown_{of}", FLOAT, _at(*path), meaning, "1", is_measure)
+    return Column(f"slowdown_{statistic}", FLOAT, _at(*path), meaning, "1", is_measure)
 
 
 COLUMNS: Final = (
@@ -246,7 +246,7 @@ class Schema:
         return [point.number, *cells, point.transport.label, seed]
 
 
-def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
+def field(name: str, kind: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
     """Returns a field of Arrow with the meaning and the unit of its values."""
     kinds: dict[str, pa.DataType] = {
         INT: pa.int64(),
@@ -255,7 +255,7 @@ def field(name: str, of: str, meaning: str, unit: str = "") -> "pa.Field[Any]":
         BOOL: pa.bool_(),
         CAUTIONS: pa.list_(pa.struct([(name, pa.string()) for name in ("code", "values", "text")])),
     }
-    return pa.field(name, kinds[of], metadata={MEANING: meaning, UNIT: unit})
+    return pa.field(name, kinds[kind], metadata={MEANING: meaning, UNIT: unit})
 
 
 def _key_field(key: str, values: Iterable[TomlValue]) -> "pa.Field[Any]":
@@ -270,7 +270,7 @@ def _key_field(key: str, values: Iterable[TomlValue]) -> "pa.Field[Any]":
     return field(key, next(found, TEXT), "varied key of the plan")
 
 
-def _cell(value: TomlValue, of: "pa.DataType") -> Any:
-    if str(of) == TEXT:
+def _cell(value: TomlValue, kind: "pa.DataType") -> Any:
+    if str(kind) == TEXT:
         return value if isinstance(value, str) else literal(value)
     return value

@@ -195,7 +195,7 @@ def _claim(dataset: Dataset, sweep: Sweep, *, force: bool, is_dry: bool) -> None
     """Claims the folder for this sweep; raises `ResultError` if it has another one."""
     identity = {"format": FORMAT, **simulator(), **sweep.describe()}
     if dataset.is_local:
-        reject_other_kinds(Path(dataset.path("")), of=IDENTITY)
+        reject_other_kinds(Path(dataset.path("")), kind=IDENTITY)
     found = dataset.identity()
     if found == identity:
         return

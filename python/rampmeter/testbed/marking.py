@@ -331,7 +331,7 @@ def _attach_in(namespace: str, interface: str, program: int, where: int) -> int:
     return _bpf(CREATE_LINK, args, f"attach a program to {interface}")
 
 
-def _bpf(command: int, args: bytes, what: str) -> int:
+def _bpf(command: int, args: bytes, action: str) -> int:
     number = SYSCALL.get(platform.machine())
     if number is None:
         machines = ", ".join(SYSCALL)
@@ -340,7 +340,7 @@ def _bpf(command: int, args: bytes, what: str) -> int:
     result: int = _libc().syscall(number, command, ctypes.byref(buffer), len(args))
     if result < 0:
         error = os.strerror(ctypes.get_errno())
-        raise TestbedError(f"testbed: cannot {what}: {error}; expected Linux 6.6 and root")
+        raise TestbedError(f"testbed: cannot {action}: {error}; expected Linux 6.6 and root")
     return result
 
 
