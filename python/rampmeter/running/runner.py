@@ -397,10 +397,10 @@ def reject_other_kinds(out: Path, *, kind: str = MANIFEST) -> None:
 
     The results of two kinds cannot be distinguished later, so that `--force` does not mix them.
     """
-    for name, kind in KINDS.items():
+    for name, results in KINDS.items():
         if name != kind and (out / name).is_file():
             raise Location(out).result_error(
-                f"the folder has the results of {kind}", hint="use another folder with --out"
+                f"the folder has the results of {results}", hint="use another folder with --out"
             )
 
 

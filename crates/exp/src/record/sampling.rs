@@ -203,7 +203,10 @@ impl Samples {
         for (number, port) in fabric.port_samples().enumerate() {
             let in_transmission = port.rate.bytes_floor(port.busy_until.saturating_since(now));
             let sent = port.sent.saturating_sub(in_transmission.get());
-            let sent_bytes = sent.saturating_sub(before.get(number).copied().unwrap_or(0));
+            // The end of a transmission is that of the rate at its start, which may have changed.
+            let sent_before = before.get(number).copied().unwrap_or(0);
+            let sent = sent.max(sent_before);
+            let sent_bytes = sent - sent_before;
             self.sent_by_port.push(sent);
             let capacity = port.rate.bytes_floor(interval).get();
             let id = fabric.port(number as u32);

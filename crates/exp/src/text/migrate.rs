@@ -55,11 +55,11 @@ pub fn migrate(text: &str, origin: &str) -> Result<(String, Vec<RenamedSetting>)
     Ok((new, settings))
 }
 
-/// Returns the names of the transports of a plan or a sweep.
+/// Returns the names of the transports of a plan, or of those that its sweep has instead.
 fn transport_names(root: &DeTable<'_>) -> Vec<String> {
     let sweep = root.get("sweep").and_then(|sweep| sweep.get_ref().get("transports"));
     let mut names = Vec::new();
-    for transports in root.get("transport").into_iter().chain(sweep) {
+    if let Some(transports) = sweep.or_else(|| root.get("transport")) {
         add_names(transports.get_ref(), &mut names);
     }
     names
@@ -70,14 +70,27 @@ fn add_names(transports: &DeValue<'_>, names: &mut Vec<String>) {
     match transports {
         DeValue::Array(items) => items.iter().for_each(|item| add_names(item.get_ref(), names)),
         DeValue::Table(table) => names.extend(name_of(table).map(str::to_owned)),
-        DeValue::String(text) => names.extend(text.split([',', ':']).map(str::to_owned)),
+        DeValue::String(text) => names.extend(names_in(text).map(|(name, _)| name.to_owned())),
         _ => {}
     }
 }
 
-/// Returns the name of the transport that a table describes.
+/// Returns the names of transports in a text such as `hpcc:paper,pfabric`, and their offsets.
+fn names_in(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut at = 0;
+    let mut after_name = false;
+    text.split_inclusive([',', ':']).filter_map(move |piece| {
+        let (start, is_preset) = (at, after_name);
+        at += piece.len();
+        after_name = piece.ends_with(':');
+        let name = piece.trim_end_matches([',', ':']).trim();
+        (!is_preset && !name.contains('=') && !name.is_empty()).then_some((name, start))
+    })
+}
+
+/// Returns the name of the transport that a table describes, or a point of a sweep.
 fn name_of<'a>(table: &'a DeTable<'_>) -> Option<&'a str> {
-    table.get("name")?.get_ref().as_str()
+    ["name", "transport.name"].iter().find_map(|key| table.get(*key)?.get_ref().as_str())
 }
 
 struct Migration<'a> {
@@ -92,6 +105,7 @@ struct Migration<'a> {
 
 impl Migration<'_> {
     fn table(&mut self, table: &DeTable<'_>, path: &Path) -> Result<(), (Path, Problem)> {
+        let mut renamed_keys: Vec<(String, &str)> = Vec::new();
         for (key, value) in table {
             let name: &str = key.get_ref();
             let path_of_key = path.join(PathElement::Key(name.to_owned()));
@@ -109,14 +123,18 @@ impl Migration<'_> {
             };
             let before = name.strip_suffix(old).unwrap_or_default();
             let present = format!("{before}{new}");
-            if table.contains_key(present.as_str()) {
-                let expected = format!("one of the keys `{name}` and `{present}`");
+            let former = renamed_keys.iter().find(|(of_other, _)| *of_other == present);
+            let other = former.map(|(_, other)| *other);
+            if let Some(other) = other.or_else(|| table.get_key_value(&*present).map(|_| &*present))
+            {
+                let expected = format!("one of the keys `{name}` and `{other}`");
                 return Err((path_of_key, Problem::Unexpected { expected, got: "both".into() }));
             }
+            renamed_keys.push((present.clone(), name));
             if parts > 1 {
                 self.divide(value, parts);
             }
-            self.rename(key.span(), old, new, value.span());
+            self.rename(key.span(), (old, new), &present, value.span());
         }
         Ok(())
     }
@@ -133,7 +151,7 @@ impl Migration<'_> {
 
     /// Returns the former name, the present name and the divisor of values of a key at `path`,
     /// whose last part may be a path itself, as in the grid of a sweep. Without the name of its
-    /// transport, the key may be one of any transport of the text.
+    /// transport, the key is one of all transports of the text.
     fn renamed(
         &self,
         path: &str,
@@ -141,13 +159,12 @@ impl Migration<'_> {
     ) -> Option<(&'static str, &'static str, u32)> {
         let (table, name) = table_and_key(path)?;
         if matches!(table, "transport" | "transports" | "best-effort") {
-            let had_it = |former: &&str| match transport {
-                Some(transport) => transport == *former,
-                None => self.transports.iter().any(|name| name == former),
+            let had_it = |key: &RenamedKey| match transport {
+                _ if key.transports.is_empty() => true,
+                Some(transport) => key.transports.contains(&transport),
+                None => self.transports.iter().all(|name| key.transports.contains(&&**name)),
             };
-            let of_transport = |key: &&RenamedKey| {
-                key.old == name && (key.transports.is_empty() || key.transports.iter().any(had_it))
-            };
+            let of_transport = |key: &&RenamedKey| key.old == name && had_it(key);
             let &RenamedKey { old, new, parts, .. } = RENAMED_KEYS.iter().find(of_transport)?;
             return Some((old, new, parts));
         }
@@ -162,30 +179,36 @@ impl Migration<'_> {
             DeValue::String(text) => text,
             _ => return,
         };
-        let (mut migrated, mut transport) = (String::new(), None);
+        let (mut migrated, mut at) = (String::new(), 0);
         for piece in text.split_inclusive([',', ':']) {
             let end = piece.len() - usize::from(piece.ends_with([',', ':']));
-            // A preset may follow the name of its transport.
-            if !piece.contains('=') && !migrated.ends_with(':') {
-                transport = Some(&piece[..end]);
-            }
+            let transport = names_in(text).take_while(|&(_, start)| start <= at).last();
+            let transport = transport.map(|(name, _)| name);
+            at += piece.len();
             let renamed = piece[..end].split_once('=').and_then(|(key, number)| {
+                let (indent, key) = key.split_at(key.len() - key.trim_start().len());
+                let (key, space) = key.split_at(key.trim_end().len());
                 let path = match key.starts_with("fabric.") {
                     true => key.to_owned(),
                     false => format!("transport.{key}"),
                 };
                 let (old, new, parts) = self.renamed(&path, transport)?;
-                let number = if parts > 1 { divided(number, parts)? } else { number.to_owned() };
+                let number = match parts {
+                    1 => number.to_owned(),
+                    parts => number.replace(number.trim(), &divided(number.trim(), parts)?),
+                };
                 let line = self.text[..value.span().start].matches('\n').count() + 1;
                 let (old, key) = (old.to_owned(), key.strip_suffix(old)?);
                 self.settings.push(RenamedSetting { line, old, new: new.to_owned() });
-                Some(format!("{key}{new}={number}"))
+                Some(format!("{indent}{key}{new}{space}={number}"))
             });
             migrated += renamed.as_deref().unwrap_or(&piece[..end]);
             migrated += &piece[end..];
         }
-        if *text != migrated && !migrated.contains(['"', '\\']) {
-            self.edits.push((value.span(), format!("\"{migrated}\"")));
+        let raw = &self.text[value.span()];
+        // Texts with escapes stay as they are.
+        if *text != migrated && raw.contains(&**text) {
+            self.edits.push((value.span(), raw.replacen(&**text, &migrated, 1)));
         }
     }
 
@@ -212,8 +235,14 @@ impl Migration<'_> {
         self.edits.extend(divided.map(|divided| (value.span(), divided)));
     }
 
-    /// Renames the key at `key`, whose value is at `value`.
-    fn rename(&mut self, key: Range<usize>, old: &str, new: &str, value: Range<usize>) {
+    /// Renames the key at `key`, whose value is at `value`, so that it is `present`.
+    fn rename(
+        &mut self,
+        key: Range<usize>,
+        (old, new): (&str, &str),
+        present: &str,
+        value: Range<usize>,
+    ) {
         let number = self.edits.last().filter(|(at, _)| *at == value);
         let (of_old, of_new) = number.map_or_else(Default::default, |(at, number)| {
             (format!(" = {}", &self.text[at.clone()]), format!(" = {number}"))
@@ -225,7 +254,7 @@ impl Migration<'_> {
         });
         let raw = self.text[key.clone()].rsplit_once(old);
         let raw = raw.map(|(before, after)| format!("{before}{new}{after}"));
-        self.edits.push((key, raw.unwrap_or_else(|| new.to_owned())));
+        self.edits.push((key, raw.unwrap_or_else(|| format!("\"{present}\""))));
     }
 }
 
