@@ -158,3 +158,10 @@ def test_a_replaced_file_keeps_its_mode(here: Path) -> None:
     file.touch(0o600)
     write_text(file, "text")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_file_of_the_user_with_a_similar_name_stays(here: Path) -> None:
+    (here / "a.partial.txt").write_text("of the user")
+    write_text(here / "a.txt", "text")
+    assert (here / "a.partial.txt").read_text() == "of the user"
+    assert len([*here.iterdir()]) == 2

@@ -166,6 +166,20 @@ def test_refusals_have_reasons(nodes: list[Path], tmp_path: Path) -> None:
         Port(tmp_path / "nothing", SERVICE)
 
 
+def test_wrong_arguments_are_named(nodes: list[Path]) -> None:
+    with pytest.raises(ValueError, match=r"^service: expected a whole number from 0 to 65535, got"):
+        Port(nodes[0], -1)
+    with Port(nodes[0], SERVICE) as port:
+        for call, text in (
+            (lambda: port.send(1, b"x", service=70_000), "service: expected a whole number"),
+            (lambda: port.send("one", b"x"), "dst: expected a whole number"),  # type: ignore[arg-type]
+            (lambda: port.send(1, b"x", tenant=-1), "tenant: expected a whole number"),
+            (lambda: port.receive(timeout="a"), "timeout: expected a number"),  # type: ignore[arg-type]
+        ):
+            with pytest.raises(ValueError, match=text):
+                call()
+
+
 def test_the_death_of_the_node_is_seen(start: StartDaemon, tmp_path: Path) -> None:
     daemon = start()
     port = Port(tmp_path / "node0.sock", SERVICE)

@@ -307,6 +307,41 @@ transports = [
     assert migrated(tmp_path, former) == present
 
 
+def test_keys_of_a_grid_are_former_only_if_all_its_transports_had_them(tmp_path: Path) -> None:
+    plan = """\
+topology = { kind = 'star', hosts = 4 }
+transport = { name = 'dcpim' }
+workload = { pattern = 'all-to-all', sizes = 'imc10', load = 0.4, flows = 9 }
+[sweep]
+"""
+    for sweep in (
+        "transports = ['tcp']\ngrid = { \"transport.handshake\" = [true, false] }\n",
+        'points = [{ "transport.name" = \'tcp\', "transport.handshake" = true }]\n',
+    ):
+        assert migrated(tmp_path, plan + sweep) == plan + sweep
+    former = plan + "grid = { \"transport.handshake\" = ['explicit', 'implicit'] }\n"
+    assert migrated(tmp_path, former) == former.replace("handshake", "notification")
+
+
+def test_texts_of_transports_may_have_spaces_and_lines(tmp_path: Path) -> None:
+    sweep = (
+        '[sweep]\ntransports = """\npfabric: paper, window=4 , rto-ns = 4000,\nndp, window=3"""\n'
+    )
+    present = sweep.replace("window=", "window-initial=").replace("rto-ns = 4000", "rto-us = 4")
+    assert migrated(tmp_path, sweep) == present
+
+
+def test_escaped_keys_are_renamed_whole(tmp_path: Path) -> None:
+    former = '[sweep]\ngrid = { "transport.timeout-min\\u002dns" = [1000] }\n'
+    present = '[sweep]\ngrid = { "transport.rto-min-us" = [1] }\n'
+    assert migrated(tmp_path, former) == present
+
+
+def test_two_former_names_of_one_key_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="expected one of the keys"):
+        migrated(tmp_path, "transport = { timeout-min-ns = 3000, timeout-min-us = 4 }\n")
+
+
 def test_a_manifest_of_the_former_version_is_a_plan(tmp_path: Path) -> None:
     plan = rm.Plan(
         "topology = { kind = 'star', hosts = 4 }\ntransport = { name = 'dcpim' }\n"

@@ -314,6 +314,23 @@ def test_former_names_of_arguments_are_errors_with_the_present_ones() -> None:
         assert (caught.value.key, caught.value.expected) == (f"{one.__name__}.{old}", new)
 
 
+@pytest.mark.parametrize(
+    ("kind", "former", "present"),
+    [
+        (rm.DcPim, "handshake", "notification"),
+        (rm.Fastpass, "model", "allocation_unit"),
+        (rm.PFabric, "window", "window_initial"),
+        (rm.Ndp, "switch_ports", "fabric_model"),
+        (rm.Capton, "window", "window_granted"),
+    ],
+)
+def test_former_names_of_some_transports_are_errors(
+    kind: type[PlanTable], former: str, present: str
+) -> None:
+    with pytest.raises(rm.PlanError, match=f"expected {present}"):
+        kind(**{former: "x"})
+
+
 def test_former_numbers_are_named_in_the_present_unit() -> None:
     message = r"^PFabric.rto_ns: expected rto_us=45, got the former name rto_ns=45000$"
     with pytest.raises(rm.PlanError, match=message):

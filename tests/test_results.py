@@ -133,7 +133,7 @@ class TestErrors:
         with pytest.raises(rm.ResultError, match=r"flows\.parquet: expected a table of results"):
             _ = run.flows
 
-    @pytest.mark.parametrize("text", ["{", "[]", "\xff"])
+    @pytest.mark.parametrize("text", ["{", "[]", "\xff", "{}", "[" * 100_000])
     def test_broken_json_is_an_error(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "summary.json").write_bytes(text.encode("latin-1"))
         with pytest.raises(rm.ResultError, match="expected"):

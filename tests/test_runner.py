@@ -1,20 +1,25 @@
 """Concurrent runs: reused and repeated results, and interrupts."""
 
 import fcntl
+import io
 import json
 import os
+import re
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 import rampmeter as rm
 from rampmeter import _core
 from rampmeter.running import runner
+from rampmeter.running.progress import watching
 from rampmeter.running.runner import Job, JobOutcome, run_all
 
 from .conftest import SMALL, FakeCore, progress, write_results
@@ -266,3 +271,30 @@ def test_equal_plans_give_equal_bytes_at_any_number_of_threads(tmp_path: Path) -
             assert one == (tmp_path / "3" / str(i) / name).read_bytes(), f"plan {i}: {name}"
     flows = {(tmp_path / "1" / str(i) / "flows.parquet").read_bytes() for i in range(3)}
     assert len(flows) == 3
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_bars_of_runs_fit_and_have_labelled_times(tmp_path: Path, width: int) -> None:
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=True, width=width, color_system=None)
+    todo = [Job("homa-aeolus:reference seed 1", rm.Plan(SMALL), tmp_path), *jobs(tmp_path, 1)]
+    with watching(console, todo, is_quiet=False) as watcher:
+        watcher.on_start(todo[0])
+        for delivered in (100, 200, 300):
+            watcher.on_progress(
+                todo[0],
+                {
+                    "submitted": 400,
+                    "delivered": delivered,
+                    "total": 400,
+                    "now_ps": 1,
+                    "hops": 1,
+                    "events": 1,
+                },
+            )
+            time.sleep(0.2)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text.getvalue())
+    lines = [line for line in re.split(r"[\r\n]+", plain) if "simulated" in line]
+    assert lines
+    assert all(" elapsed" in line and "…" not in line.split("%")[1] for line in lines)
+    assert max(map(len, lines)) <= width

@@ -20,6 +20,7 @@ from typing import Final, Self
 
 from rampmeter import _core
 from rampmeter._core import AttachError, Finished, FullError, Message, NodeGoneError
+from rampmeter.text.arguments import number_argument, whole_argument
 
 __all__ = [
     "FAILURES",
@@ -36,6 +37,10 @@ __all__ = [
 Data = bytes | bytearray | memoryview
 """Types of data that can be sent."""
 
+SERVICE_MAX: Final = 65_535
+"""Maximum number of a service."""
+NUMBER_MAX: Final = 2**32 - 1
+"""Maximum number of a node or a tenant."""
 DEPTH = 1024
 """Maximum number of messages in flight."""
 ARENA = 64 << 20
@@ -126,7 +131,7 @@ class Port:
         receive: int = ARENA,
         busy_poll: float = BUSY_POLL,
     ) -> None:
-        self.service = service
+        self.service = whole_argument("service", service, 0, SERVICE_MAX)
         """The service whose messages it receives."""
         self._port = _core.Port.attach(path, service, depth=depth, send=send, receive=receive)
         self._port.set_busy_poll(busy_poll)
@@ -163,6 +168,11 @@ class Port:
                     if not self._under_way:
                         raise
                     self._read_one(None)
+                except (OverflowError, TypeError):
+                    whole_argument("dst", dst, 0, NUMBER_MAX)
+                    whole_argument("service", service, 0, SERVICE_MAX)
+                    whole_argument("tenant", tenant, 0, NUMBER_MAX)
+                    raise
                 else:
                     break
             ticket = self._under_way[number] = Ticket(self, number, bound, dst, service)
@@ -180,6 +190,8 @@ class Port:
 
     def receive(self, timeout: float | None = None) -> Message:
         """Returns the next message; raises `TimeoutError` if there is none in `timeout` seconds."""
+        if timeout is not None:
+            number_argument("timeout", timeout, 0)
         with self._changed:
             self._wait(lambda: bool(self._messages), timeout)
             return self._messages.popleft()

@@ -46,7 +46,7 @@ class PlanTable:
         """Raises `PlanError` for the former name of a key, with the present one."""
         names = {field.name for field in fields(cls) if field.init}
         for name in arguments.keys() - names:
-            if error := former_name_error(cls.__name__, name, arguments[name], names):
+            if error := former_name_error(cls.__name__, cls.TAG, name, arguments[name], names):
                 raise error
         return super().__new__(cls)
 

@@ -111,7 +111,7 @@ def _events(run: Run, source: str) -> list[PacketEvent]:
 
 def _window(run: Run) -> tuple[float, float]:
     """Returns the ends of a timeline in picoseconds; infinity if it is complete."""
-    about = run.manifest["timeline"]
+    about = run.timeline_record
     return about["from_ps"], about["until_ps"] if about["limit_reached"] else inf
 
 

@@ -29,6 +29,10 @@ class Run(pictures.Run, Protocol):
         """A row for each flow."""
 
     @property
+    def timeline_record(self) -> dict[str, Any]:
+        """File, period and limit of the timeline."""
+
+    @property
     def blame(self) -> FlowTimes | None:
         """The causes of the times of flows, if they were recorded."""
 
@@ -102,7 +106,7 @@ def _end_ps(runs: Collection[Run], timelines: Iterable[Timeline]) -> float:
     for run in runs:
         of_flows = pc.max(pc.add(run.flows["arrival_ps"], run.flows["fct_ps"])).as_py()
         ends.append(of_flows or 0)
-    return max(ends) or float(max(run.manifest["timeline"]["until_ps"] for run in runs))
+    return max(ends) or float(max(run.timeline_record["until_ps"] for run in runs))
 
 
 def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> tuple[float, float]:
@@ -117,7 +121,7 @@ def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> t
         )
     start, end = window.until(last_ps)
     for run in runs:
-        about = run.manifest["timeline"]
+        about = run.timeline_record
         if about["limit_reached"] and about["until_ps"] < end:
             raise Location(key="to").error(
                 expected=f"a time until {time_text(about['until_ps'])}, the end of the timeline",
@@ -125,4 +129,4 @@ def _window(runs: Collection[Run], window: pictures.Window, last_ps: float) -> t
                 hint=f"`run.timeline-events` ended it after {about['events']} events",
             )
         start = max(start, about["from_ps"])
-    return start, min(end, max(run.manifest["timeline"]["until_ps"] for run in runs))
+    return start, min(end, max(run.timeline_record["until_ps"] for run in runs))

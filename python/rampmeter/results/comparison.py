@@ -101,7 +101,10 @@ class Comparison:
         path = path_argument("folder", folder)
         if not (path / COMPARISON).is_file():
             raise missing_run(path, "a comparison")
-        about = read_json(path / COMPARISON)
+        about = read_json(path / COMPARISON, ("transports", "failures"))
+        if not isinstance(about["transports"], dict):
+            where = Location(path / COMPARISON).at("transports")
+            raise where.result_error(expected="an object", got="another value")
         runs = {
             str(label): [Run(path / name) for name in names]
             for label, names in about["transports"].items()

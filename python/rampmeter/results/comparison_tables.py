@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.results import blame_difference, blame_tables
+from rampmeter.results.names import size_ranges
 from rampmeter.results.operations import operation_tables
 from rampmeter.results.records import RunRecord
 from rampmeter.results.slowdown import STATISTICS, Slowdowns
@@ -162,7 +163,10 @@ def _by_size(
         for label, of in zip(comparison.labels, found, strict=True)
     }
     first = next(iter(groups.values()))
-    columns = (TRANSPORT, *(Column(group.label, _size(group)) for group in first))
+    ranges = size_ranges([group.label for group in found[0]])
+    titles = [_size(ranges[idx], found[0][idx]) for idx in shown]
+    named = zip(first, titles, strict=True)
+    columns = (TRANSPORT, *(Column(group.label, title) for group, title in named))
     rows: list[tuple[Cell, ...]] = [("flows", *(group.count for group in first))]
     if len({tuple(group.count for group in of) for of in groups.values()}) > 1:
         rows = []
@@ -172,10 +176,10 @@ def _by_size(
     return ResultTable(name, title, columns, rows, sections=sections, medium="text")
 
 
-def _size(group: Slowdowns) -> str:
+def _size(label: str, group: Slowdowns) -> str:
     if group.upper_bytes is None:
-        return group.label
-    return f"{group.label}\nto\n{byte_size(group.upper_bytes)}"
+        return label
+    return f"{label}\nto\n{byte_size(group.upper_bytes)}"
 
 
 def _values(group: Slowdowns) -> Iterator[Interval]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter import plots
 from rampmeter._core import PlanError
@@ -52,6 +52,8 @@ COUNTERS = "transport.parquet"
 TIMELINE_MAX = 20_000_000
 """Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
 
+KEYS: Final = {SUMMARY: ("flows",), MANIFEST: ("plan",)}
+"""Keys without which the files of a run are of no run."""
 COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
 FORMER_STATUSES = {"censored": "timed-out"}
@@ -226,9 +228,14 @@ class Run:
     @property
     def timeline_file(self) -> Path | None:
         """The timeline, for ui.perfetto.dev; `None` unless `run.timeline` was set."""
-        # Version 0.2.0 had another name.
-        timeline = self.manifest.get("timeline") or self.manifest.get("trace")
+        timeline = self.timeline_record
         return self.path / timeline["file"] if timeline else None
+
+    @property
+    def timeline_record(self) -> dict[str, Any]:
+        """File, period and limit of the timeline in the manifest; empty without a timeline."""
+        # Version 0.2.0 had another name.
+        return self.manifest.get("timeline") or self.manifest.get("trace") or {}
 
     @cached_property
     def timeline(self) -> Timeline | None:
@@ -302,7 +309,7 @@ class Run:
         """Reads a JSON file; raises `ResultError` that names another folder if there is no run."""
         if not (self.path / name).is_file():
             raise missing_run(self.path)
-        return read_json(self.path / name)
+        return read_json(self.path / name, KEYS[name])
 
     def _optional(self, name: str) -> "pa.Table | None":
         if not (self.path / MANIFEST).is_file():

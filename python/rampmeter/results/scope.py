@@ -25,7 +25,8 @@ def counted_until(manifest: Mapping[str, Any], arrivals: "NDArray[Any]") -> floa
     `arrivals` are those of all flows by their numbers.
     """
     measure = manifest.get("plan", {}).get("measure", {})
-    number = measure.get("completed-before-flow")
+    # Results of earlier versions have the former key.
+    number = measure.get("completed-before-flow", measure.get("finished-before-arrival"))
     return math.inf if number is None or number > arrivals.size else float(arrivals[number - 1])
 
 

@@ -1,7 +1,6 @@
 """Progress of runs: bars on a terminal, a line for each run elsewhere."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -10,14 +9,18 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskID,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.table import Column
+from rich.text import Text
 
 from rampmeter.running.runner import Job, JobOutcome, JobWatcher, SilentWatcher
+from rampmeter.text.numbers import duration
 
 if TYPE_CHECKING:
     from rampmeter import _core
@@ -34,18 +37,29 @@ def watching(console: Console, jobs: list[Job], *, is_quiet: bool) -> Iterator[J
     elif not console.is_terminal:
         yield LineWatcher(console, len(jobs))
     else:
+        name = Column(no_wrap=True, overflow="ellipsis", ratio=1)
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", table_column=name),
             BarColumn(bar_width=10),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[detail]}"),
-            TimeElapsedColumn(),
-            TextColumn("elapsed,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
+            TextColumn("{task.percentage:>3.0f} %", table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[detail]}", table_column=Column(no_wrap=True)),
+            TimesColumn(table_column=Column(no_wrap=True)),
         )
-        with Progress(*columns, console=console, transient=True) as progress:
+        with Progress(*columns, console=console, transient=True, expand=True) as progress:
             yield BarWatcher(progress, jobs)
+
+
+class TimesColumn(ProgressColumn):
+    """The elapsed and the remaining time of a run, with their names."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        """Returns both times; the elapsed one alone while there is no estimate."""
+        left = task.time_remaining
+        words = "" if left is None else f", about {duration(left)} left"
+        minutes, seconds = divmod(int(task.elapsed or 0), 60)
+        return Text(f"{minutes}:{seconds:02} elapsed{words}")
 
 
 @contextmanager
@@ -73,7 +87,6 @@ class BarWatcher:
         self._progress = progress
         self._lock = threading.Lock()
         self._tasks: dict[str, TaskID] = {}
-        self._starts: dict[str, float] = {}
         self._fractions: dict[str, float] = {}
         self._overall: TaskID | None = None
         if len(jobs) > 1:
@@ -84,16 +97,12 @@ class BarWatcher:
         """Shows a bar."""
         with self._lock:
             self._tasks[job.name] = self._progress.add_task(job.name, total=None, detail="")
-            self._starts[job.name] = time.monotonic()
 
     def on_progress(self, job: Job, progress: "_core.Progress") -> None:
         """Moves the bar."""
         with self._lock:
-            seconds = max(time.monotonic() - self._starts[job.name], 1e-3)
             total = progress["total"]
-            detail = (
-                f"{progress['now_ps'] / 1e9:.2f} ms, {progress['hops'] / seconds / 1e6:.1f} Mhops/s"
-            )
+            detail = f"{progress['now_ps'] / 1e9:.2f} ms simulated"
             self._progress.update(
                 self._tasks[job.name], completed=progress["delivered"], total=total, detail=detail
             )

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from rampmeter.on_demand import fsspec, pa, pq
+from rampmeter.text.json_object import object_of
 from rampmeter.text.locations import Location
 
 IDENTITY: Final = "sweep.json"
@@ -59,11 +60,7 @@ class Dataset:
         data = self._read(IDENTITY)
         if data is None:
             return None
-        try:
-            identity: dict[str, Any] = json.loads(data)
-        except ValueError as error:
-            raise Location(self.path(IDENTITY)).result_error(expected="JSON", got=error) from None
-        return identity
+        return object_of(data, Location(self.path(IDENTITY)), ("keys",))
 
     def put_identity(self, identity: dict[str, Any]) -> None:
         """Writes the identity of the sweep in the folder."""

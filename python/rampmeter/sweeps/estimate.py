@@ -23,7 +23,7 @@ from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.resources import Allotment, Demand
 from rampmeter.sweeps.spec import Point
 from rampmeter.text.json_object import read_json
-from rampmeter.text.numbers import byte_size, count, counted
+from rampmeter.text.numbers import byte_size, count, counted, duration
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -163,17 +163,6 @@ def is_large(points: Sequence[Point]) -> bool:
         point.plan.derived()["hosts"] > LARGE_HOSTS or _flows(point.plan) > LARGE_FLOWS
         for point in points_to_probe(points)
     )
-
-
-def duration(seconds: float) -> str:
-    """Formats a duration.
-
-    >>> duration(0.4), duration(75), duration(7300)
-    ('1 s', '75 s', '2.0 h')
-    """
-    if seconds < 100:
-        return f"{max(1.0, seconds):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _flows(plan: Plan) -> float:

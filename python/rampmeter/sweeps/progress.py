@@ -12,10 +12,11 @@ from rich.table import Column
 from rich.text import Text
 
 from rampmeter.sweeps.drive import SweepWatcher
-from rampmeter.sweeps.estimate import CostEstimate, duration
+from rampmeter.sweeps.estimate import CostEstimate
 from rampmeter.sweeps.resources import Allotment
 from rampmeter.sweeps.spec import Point
 from rampmeter.sweeps.task import TaskResult
+from rampmeter.text.numbers import duration
 
 FAILURES_SHOWN: Final = 5
 """Maximum number of failed runs that are shown as they happen."""

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
 from rampmeter._core import PlanError, ResultError
 from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location
@@ -34,7 +35,7 @@ def replacing(path: Path) -> Iterator[Path]:
             return
         # A symbolic link remains one.
         target = path.resolve()
-        partial = target.with_name(f"{target.stem}.partial{target.suffix}")
+        partial = target.with_name(f"{target.stem}.{token_hex(4)}.partial{target.suffix}")
         try:
             yield partial
             if target.exists():

@@ -71,3 +71,14 @@ def byte_size(size: float) -> str:
             break
         size /= 1000
     return f"{size:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Formats a duration.
+
+    >>> duration(0.4), duration(75), duration(7300)
+    ('1 s', '75 s', '2.0 h')
+    """
+    if seconds < 100:
+        return f"{max(1.0, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
