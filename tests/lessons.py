@@ -166,7 +166,7 @@ def spraying(runs: Runs) -> list[str]:
         f"slowest flow takes {us(max(times(sprayed).values()))} under TCP and "
         f"{us(max(times(sprayed_dcpim).values()))} under dcPIM",
         f"cost flow {late} under TCP {us(wait(ecmp, 'loss', flow=late))}",
-        f"retransmits {retransmitted(sprayed) / 1e3:.1f} kB for nothing",
+        f"retransmits {retransmitted(sprayed) / 1e3:.1f} kB unnecessarily",
     ]
 
 

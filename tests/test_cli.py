@@ -385,7 +385,7 @@ class TestOtherCommands:
     def test_a_load_beyond_the_core_is_a_warning(self, plan_file: Path) -> None:
         topology = 'topology={ kind = "dumbbell", hosts-per-side = 4 }'
         result = call("run", plan_file, "--set", topology, "--quiet")
-        assert "the maximum that the core carries" in result.stdout
+        assert "the capacity of the core" in result.stdout
         assert "more than 0.438" in result.stdout
 
     def test_plots_of_comparisons_and_of_several_runs(self, plan_file: Path) -> None:

@@ -115,7 +115,7 @@ class TestFailures:
     def test_several_seeds_are_more_than_one_sample(self, tmp_path: Path) -> None:
         runs = [results(tmp_path, str(seed), 1.0, 2.0) for seed in range(2)]
         for run in runs:
-            run.summary["warnings"] = ["flows come in bursts, so the run is one sample"]
+            run.summary["warnings"] = ["flows arrive in bursts, so the run is one sample"]
             run.summary["warning_codes"] = [ONE_SAMPLE]
         assert len(Comparison({"a": runs[0]}).warnings) == 1
         assert Comparison({"a": runs}).warnings == []

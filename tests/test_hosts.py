@@ -170,13 +170,14 @@ def test_wrong_arguments_are_named(nodes: list[Path]) -> None:
     with pytest.raises(ValueError, match=r"^service: expected a whole number from 0 to 65535, got"):
         Port(nodes[0], -1)
     with Port(nodes[0], SERVICE) as port:
-        for call, text in (
-            (lambda: port.send(1, b"x", service=70_000), "service: expected a whole number"),
-            (lambda: port.send("one", b"x"), "dst: expected a whole number"),  # type: ignore[arg-type]
-            (lambda: port.send(1, b"x", tenant=-1), "tenant: expected a whole number"),
-            (lambda: port.receive(timeout="a"), "timeout: expected a number"),  # type: ignore[arg-type]
-        ):
-            with pytest.raises(ValueError, match=text):
+        calls: dict[str, Callable[[], object]] = {
+            "service": lambda: port.send(1, b"x", service=70_000),
+            "dst": lambda: port.send("one", b"x"),  # type: ignore[arg-type]
+            "tenant": lambda: port.send(1, b"x", tenant=-1),
+            "timeout": lambda: port.receive(timeout="a"),  # type: ignore[arg-type]
+        }
+        for name, call in calls.items():
+            with pytest.raises(ValueError, match=f"^{name}: expected a (whole )?number"):
                 call()
 
 

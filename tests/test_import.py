@@ -285,4 +285,4 @@ def test_a_trace_of_one_burst_has_no_intervals() -> None:
     call("run", "plan.toml", "--out", "run", "--quiet")
     summary = json.loads(Path("run/summary.json").read_text())
     assert summary["slowdown"]["delivered"]["overall"]["mean_ci"] is None
-    assert any("flows come in bursts" in warning for warning in summary["warnings"])
+    assert any("flows arrive in bursts" in warning for warning in summary["warnings"])

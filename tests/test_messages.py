@@ -50,7 +50,7 @@ BAD: Final = {
     "load = true": ("load = 0.5", "line 13, column 8: workload.load: expected a number, got true"),
     "load = nan": ("load = 0.5", "line 13: workload.load: expected a load .* got NaN"),
     "load = { a = 1 }": ("load = 0.5", "workload.load: expected a number, got a table"),
-    "flows = 99999999999999999999": ("flows = 20", "line 14, .* below 2.63, got 9999"),
+    "flows = 99999999999999999999": ("flows = 20", "line 14, .* below 2.64, got 9999"),
     "flows = -3": ("flows = 20", "line 14, column 9: workload.flows: .* got -3"),
     "flows = 20.0": ("flows = 20", "line 14, column 9: workload.flows: .* got 20.0"),
     "flows = 20\nflows = 3": ("flows = 20", "line 15, .* expected each key once, got flows twice"),

@@ -211,7 +211,9 @@ def fast_slowdown(transport: str, pairs: list[tuple[int, int]], file: Path) -> f
     file.write_text("\n".join(rows) + "\n")
     trace = {"pattern": "trace", "file": str(file)}
     done = networks.run(networks.links(N_SLOW + 2, 1, ends), transport, trace)
-    is_warned = any("one flow at a time" in warning for warning in done.summary["warnings"])
+    is_warned = any(
+        "one outgoing and one incoming flow" in warning for warning in done.summary["warnings"]
+    )
     assert is_warned == (transport in ONE_FLOW)
     fast = done.flows.filter(np.equal(done.flows["src"].to_numpy(), N_SLOW))
     fast = fast.filter(np.equal(fast["dst"].to_numpy(), N_SLOW + 1))

@@ -13,7 +13,7 @@ def test_names_presets_and_keys() -> None:
     assert transports("dcpim, phost:reference,pfabric:window-initial=60, window-max=75") == [
         TransportChoice("dcpim"),
         TransportChoice("phost", "reference"),
-        TransportChoice("pfabric", None, {"window": 60, "window-max": 75}),
+        TransportChoice("pfabric", None, {"window-initial": 60, "window-max": 75}),
     ]
 
 
@@ -60,7 +60,7 @@ def test_a_plan_keeps_the_keys_of_its_transport() -> None:
     plan = rm.Plan(SMALL).with_(("transport.beta", 1.5))
     [same, other] = transports("dcpim:matching-rounds=3,pfabric:window-initial=60")
     assert same.of(plan).get("transport") == {"name": "dcpim", "beta": 1.5, "matching-rounds": 3}
-    assert other.of(plan).get("transport") == {"name": "pfabric", "window": 60}
+    assert other.of(plan).get("transport") == {"name": "pfabric", "window-initial": 60}
 
 
 def test_the_ideal_has_no_files_of_packets() -> None:

@@ -127,7 +127,7 @@ def test_the_command_prints_pauses(tmp_path: Path) -> None:
     arguments = ["run", str(tmp_path / "plan.toml"), "--quiet", "--out", str(tmp_path / "r")]
     shown = call(*arguments)
     assert shown.exit_code == 3
-    assert "deadlock by priority flow control: since " in shown.output
+    assert "fabric.pfc: deadlock: since " in shown.output
     assert "paused" in shown.output
 
 

@@ -391,7 +391,7 @@ class TestSettingsOfPHost:
             transport = plan["transport"]
             if transport["name"] == "pfabric":
                 window, timeout = self.PFABRIC[port]
-                assert derived["transport.window-packets"] == window, name
+                assert derived["transport.window-initial-packets"] == window, name
                 assert derived["transport.window-max-packets"] == window + 3, name
                 assert derived["transport.timeout-us"] == pytest.approx(timeout, abs=0.1), name
             if transport["name"] == "fastpass":

@@ -131,7 +131,7 @@ def test_recorded_timeouts_are_warned_about_if_packets_are_lost(transport: str) 
             workload=load,
             faults={"loss": loss},
         )
-        warnings = [one for one in plan.warnings if "repeats lost packets after" in one]
+        warnings = [one for one in plan.warnings if "retransmits lost packets after" in one]
         assert len(warnings) == n_warnings, warnings
 
 

@@ -94,7 +94,7 @@ class TestDataset:
         row = rows_of(done)[-1]
         assert (row["transport"], row["seed"], row[LOAD]) == ("pfabric:window-initial=60", 2, 0.6)
         plan = rm.Plan.load("plan.toml").with_(
-            ("transport", {"name": "pfabric", "window": 60}),
+            ("transport", {"name": "pfabric", "window-initial": 60}),
             (LOAD, row[LOAD]),
             ("workload.sizes", {"fixed": 1460}),
         )

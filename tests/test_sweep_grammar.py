@@ -241,7 +241,7 @@ class TestTransports:
         assert [(c.name, c.preset, dict(c.settings)) for c in choices] == [
             ("dcpim", None, {}),
             ("phost", "reference", {}),
-            ("pfabric", None, {"window": 60, "window-max": 60}),
+            ("pfabric", None, {"window-initial": 60, "window-max": 60}),
             ("dcpim", "paper", {"beta": 1.5}),
             ("ideal", None, {}),
         ]
@@ -271,7 +271,7 @@ class TestTransports:
     def test_tables_and_classes_are_equivalent(self) -> None:
         table: dict[str, TomlValue] = {
             "name": "pfabric",
-            "window": 60,
+            "window-initial": 60,
             "fabric": {"buffer-bytes": 9000},
             "label": "w60",
         }
@@ -280,7 +280,7 @@ class TestTransports:
         assert (one.label, one.text) == ("w60", text)
         assert two.label == "dcpim:reference,matching-rounds=3"
         plan = one.of(rm.Plan(SMALL))
-        assert plan.get("transport") == {"name": "pfabric", "window": 60}
+        assert plan.get("transport") == {"name": "pfabric", "window-initial": 60}
         assert plan.get("fabric.buffer-bytes") == 9000
         assert len(transports("all")) >= 6
 

@@ -106,7 +106,7 @@ def test_the_second_key_has_a_panel_for_each_value_with_a_common_axis() -> None:
 def test_axes_and_legends_have_the_names_of_papers() -> None:
     figure = sweep(["dcpim", "homa-aeolus", "pfabric:window-initial=60"]).metric()
     assert panels(figure)[0].get_ylabel() == "Mean slowdown"
-    assert legend(figure)[:3] == ["dcPIM", "Homa Aeolus", "pFabric, window = 60"]
+    assert legend(figure)[:3] == ["dcPIM", "Homa Aeolus", "pFabric, window-initial = 60"]
     assert setting_name("topology.access-gbps", 100.0) == "Access 100 Gbit/s"
     assert transport_name("mine") == "mine"
     assert all(

@@ -48,9 +48,9 @@ def test_columns_that_do_not_fit_continue_below_with_row_names() -> None:
 
 
 def test_long_names_continue_in_another_line() -> None:
-    text = printed(wide(2, "pfabric:window-initial=60,window-max=75"))
+    text = printed(wide(2, "pfabric:rto-us=60,window-max=75"))
     names = [line.split()[0] for line in text.splitlines() if line.strip()[:1].isalpha()]
-    assert names == ["Title", "column", "pfabric:window-initial=60,", "window-max=75", "A"]
+    assert names == ["Title", "column", "pfabric:rto-us=60,", "window-max=75", "A"]
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])

@@ -155,7 +155,7 @@ def test_a_run_without_flows_is_warned_of(tmp_path: Path) -> None:
         quiet=True,
     )
     assert done.flows.num_rows == 0
-    expected = "no flow was submitted: the workload ends before its first arrival"
+    expected = "workload: no flow was submitted, as it ends before its first arrival"
     assert expected in done.summary["warnings"]
 
 

@@ -94,7 +94,7 @@ def test_a_warning_names_the_end_of_the_run(tmp_path: Path) -> None:
     done = result(plan(tmp_path, "hpcc", rows, "drain-us = 1000"), tmp_path)
     assert done.summary["flows"]["unfinished"] > 0
     [line] = [line for line in done.summary["warnings"] if "run.drain-us" in line]
-    assert line.startswith("run.drain-us ended the run 0.001 s after the last arrival")
+    assert line.startswith("run.drain-us: ended the run 0.001 s after the last arrival")
 
 
 class TestRates:
@@ -179,7 +179,7 @@ flows = 2000
             assert groups["overall"]["p99_ci"] is None
         [line] = [line for line in cautions_of(failing) if line.code == ONE_SAMPLE]
         reason = "links or nodes fail or change during the run"
-        assert line.startswith(f"{reason}, so the run is one sample")
+        assert line.startswith(f"workload: {reason}, so the run is one sample")
         assert not any("interval: " in line for line in failing["warnings"])
         # Arrivals are as steady as before, and so is the window.
         arrivals = failing["counters"]["last_arrival_ps"]

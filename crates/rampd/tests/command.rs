@@ -71,7 +71,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("clock", "coalesce-us = 20000\nclock", "node.coalesce-us: expected a number from 0 to 10000"),
     ("clock", "message-max-bytes = 0\nclock", "node.message-max-bytes: expected a number from 1"),
     ("clock", "datapath = \"xdp\"\nclock", "node.interface: expected the interface"),
-    ("clock", "interface = \"eth0\"\nclock", "node.interface: expected datapath = \"xdp\""),
+    ("clock", "interface = \"eth0\"\nclock", "node.interface: expected node.datapath = \"xdp\""),
     ("clock", "connect-timeout-ms = 0\nclock", "node.connect-timeout-ms"),
     ("[node]", "[programs]\nattached-max = 0\n[node]", "programs.attached-max: expected 1 or"),
     (

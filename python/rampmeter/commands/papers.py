@@ -117,14 +117,13 @@ def papers(
 
     Without a figure, list all figures with their costs. An interrupted figure continues at its
     missing runs. A reduced figure is compared with values recorded from the same number of flows.
-    Without such values the verdict is "fewer flows". With --all
-    the report of all figures is results/papers/report.html, as `rampmeter report` writes it.
+    Without such values the verdict is "fewer flows". With --all the report of all figures is
+    results/papers/report.html, as `rampmeter report` writes it.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
-    of pilot runs with at most 10 % of the flows. --status judges its entries: without a full
-    run "pilot match" or "pilot miss", without a current entry "not run". --fill runs all that is
-    missing. --from-ledger draws and judges a figure from its entries, and with --all every figure;
-    parts without entries are omitted.
+    of pilot runs with at most 10 % of the flows. --status judges its entries: without a full run
+    "pilot match" or "pilot miss", without a current entry "not run". --fill runs all that is
+    missing. --from-ledger draws and judges a figure from its entries, and with --all every figure.
 
     \b
     Example: dcPIM's figure 3 in a few minutes, in full, and all figures of all papers
@@ -143,11 +142,11 @@ def papers(
     if dry_run:
         _show_costs(root, paper, figure, mode, seeds)
         return
-    if everything and from_ledger:
-        _draw_all(root, paper, out or PAPERS, jobs, output)
-        return
     if everything:
-        _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
+        if from_ledger:
+            _draw_all(root, paper, out or PAPERS, jobs, output)
+        else:
+            _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
         return
     if paper is None or figure is None:
         _list_figures(root, paper, output)

@@ -46,7 +46,8 @@ class PlanTable:
         """Raises `PlanError` for the former name of a key, with the present one."""
         names = {field.name for field in fields(cls) if field.init}
         for name in arguments.keys() - names:
-            if error := former_name_error(cls.__name__, cls.TAG, name, arguments[name], names):
+            value = arguments[name]
+            if error := former_name_error(cls.__name__, _tag(cls), name, value, names):
                 raise error
         return super().__new__(cls)
 
@@ -68,6 +69,12 @@ class PlanTable:
                 key = field.name.replace("_", "-")
                 table[key] = plain_value(_whole(value, field.type), argument)
         return table
+
+
+def _tag(cls: type[PlanTable]) -> tuple[str, str] | None:
+    """Returns the key and the value that select the form of a table, if its class has them."""
+    name = next((one.default for one in fields(cls) if one.name == "name" and not one.init), None)
+    return ("name", name) if isinstance(name, str) else cls.TAG
 
 
 def _whole(value: object, kind: object) -> object:

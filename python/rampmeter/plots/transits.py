@@ -111,7 +111,7 @@ def time_spaces(
             all_axes = [axes]
         else:
             figure, all_axes = new_panels(
-                len(panels), 0.5 + ROW * n_rows, column_min=2.6, is_exact=True
+                len(panels), 0.5 + ROW * n_rows, column_min=2.0, is_exact=True
             )
         n_columns = 1
         if spec := all_axes[0].get_subplotspec():

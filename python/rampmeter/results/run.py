@@ -12,12 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from rampmeter import plots
 from rampmeter._core import PlanError
 from rampmeter.animation import Animation
-from rampmeter.on_demand import np, pa, pc, pq
+from rampmeter.on_demand import np, pa, pq
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
 from rampmeter.results.chains import RELEASES, checked_releases
+from rampmeter.results.former import (
+    FORMER_COLUMNS,
+    FORMER_KEYS,
+    FORMER_STATUSES,
+    with_present_status,
+)
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
@@ -52,25 +58,10 @@ COUNTERS = "transport.parquet"
 TIMELINE_MAX = 20_000_000
 """Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
 
-KEYS: Final = {SUMMARY: ("flows",), MANIFEST: ("plan",)}
+KEYS: Final = {SUMMARY: ("flows",), MANIFEST: ()}
 """Keys without which the files of a run are of no run."""
 COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
-FORMER_STATUSES = {"censored": "timed-out"}
-"""Present names of statuses in results of earlier versions."""
-FORMER_COLUMNS = {
-    "fate_ps": "outcome_ps",
-    "bound_ps": "delay_bound_ps",
-    "known_ps": "notified_ps",
-    "what": "element",
-}
-"""Present names of columns in tables of earlier versions."""
-FORMER_KEYS = {
-    "bound_ps": "lower_bound_ps",
-    "bound_mean_ps": "lower_bound_mean_ps",
-    "over_bound": "lower_bound_ratio",
-}
-"""Present names of keys of collectives and calls in summaries of earlier versions."""
 
 IDEALS = {
     "delivered": ("fct_ps", "ideal_ps"),
@@ -333,15 +324,6 @@ class Run:
             raise
         except (OSError, ValueError) as error:
             raise Location(file).result_error(expected="a Parquet table", got=error) from None
-
-
-def with_present_status(table: "pa.Table") -> "pa.Table":
-    """Returns a table in which flows that earlier versions called finished are delivered."""
-    index = table.schema.get_field_index("status")
-    if index < 0:
-        return table
-    status = pc.replace_substring_regex(table["status"], "^finished$", "delivered")
-    return table.set_column(index, "status", status)
 
 
 def opened_run(folder: Path, kinds: str = "a run") -> Run:

@@ -85,7 +85,8 @@ fn a_mix_of_changing_load_has_no_warm_up_and_no_intervals() {
     };
     let (changing, _) = results(&plan("dctcp", &mix("load = 0.3\nstart-us = 2000")));
     let (steady, _) = results(&plan("dctcp", &mix("load = 0.3")));
-    let reason = "parts of the workload begin or end at different times, so the run is one sample";
+    let reason =
+        "workload: parts of the workload begin or end at different times, so the run is one sample";
     let is_told = |summary: &Summary| summary.warnings.iter().any(|w| w.starts_with(reason));
     assert_eq!((changing.warmup.rule, changing.warmup.flows), ("none", 0));
     assert_eq!(steady.warmup.rule, "mser-5");
@@ -101,7 +102,7 @@ fn a_mix_of_changing_load_has_no_warm_up_and_no_intervals() {
 fn latencies_of_calls_are_those_of_their_flows() {
     let workload = "pattern = \"rpc\"\nrequests = { fixed = 300 }\nresponses = \"homa-w2\"\n\
                     calls = 40\nclients = [0, 5]\nfan = 2\nthink-us = 3\nservice-us = 2\n\
-                    times = \"exponential\"\n";
+                    time-distribution = \"exponential\"\n";
     let (summary, flows) = results(&plan("homa", workload));
     let [calls] = &summary.rpcs[..] else { panic!("{:?}", summary.rpcs) };
     assert_eq!((calls.calls, calls.completed), (80, 80));

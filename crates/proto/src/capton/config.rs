@@ -54,8 +54,8 @@ pub struct CaptonConfig {
     #[serde(rename = "compute-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is retransmitted, in microseconds; default: four
-    /// round trips and the controller's time.
+    /// Time after which a request without an answer is retransmitted, in microseconds; default:
+    /// four round trips and the controller's time.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;

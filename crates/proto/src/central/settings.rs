@@ -18,8 +18,8 @@ use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
 pub struct TimeoutSettings {
     /// Time that a controller takes for an order; default: 10 in 86 of a round trip.
     pub compute: Option<Span>,
-    /// Time after which a request without an answer is retransmitted, in microseconds; default: four
-    /// round trips and the controller's time.
+    /// Time after which a request without an answer is retransmitted, in microseconds; default:
+    /// four round trips and the controller's time.
     pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;
     /// default: 16 times `retransmit_us`.

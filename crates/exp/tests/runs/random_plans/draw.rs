@@ -335,7 +335,7 @@ impl Draw<'_> {
         table.insert("on-us".into(), self.num(0.1, 1_000.0).into());
         table.insert("off-us".into(), self.num(0.1, 1_000.0).into());
         self.maybe(table, "off-load", |d| d.num(0.0, 0.1).into());
-        self.maybe(table, "periods", |d| d.pick(&["exponential", "fixed"]).into());
+        self.maybe(table, "period-distribution", |d| d.pick(&["exponential", "fixed"]).into());
     }
 
     fn fan(&mut self, table: &mut Table, hosts: u64) {
