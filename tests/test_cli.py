@@ -386,7 +386,7 @@ class TestOtherCommands:
         topology = 'topology={ kind = "dumbbell", hosts-per-side = 4 }'
         result = call("run", plan_file, "--set", topology, "--quiet")
         assert "the capacity of the core" in result.stdout
-        assert "more than 0.438" in result.stdout
+        assert "exceeds 0.438" in result.stdout
 
     def test_plots_of_comparisons_and_of_several_runs(self, plan_file: Path) -> None:
         ok("compare", plan_file, "--transports", "dcpim,ideal", "--out", "c", "--quiet")

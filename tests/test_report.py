@@ -438,7 +438,7 @@ def test_reports_list_each_distinct_warning_once_with_its_runs(here: Path) -> No
     ):
         ok("report", folder, "--out", f"{folder}.html")
         warnings = warnings_in(here / f"{folder}.html")
-        few = [one for one in warnings if "too few flows" in one]
+        few = [one for one in warnings if "are too few for an interval" in one]
         assert len(few) == 1, warnings
         assert concerned in few[0]
         assert len({one.partition(" (")[0] for one in warnings}) == len(warnings)

@@ -50,7 +50,7 @@ class TransportChoice:
     def text(self) -> str:
         """The choice in the command line's notation.
 
-        >>> TransportChoice("pfabric", settings={"window": 60, "window-max": 60}).text
+        >>> TransportChoice("pfabric", settings={"window-initial": 60, "window-max": 60}).text
         'pfabric:window-initial=60,window-max=60'
         """
         parts = [self.preset] if self.preset else []

@@ -61,7 +61,7 @@ def transport_table(value: object, where: Location) -> Table:
     """Returns the table of one transport; raises `PlanError` for several, and for none.
 
     >>> transport_table("pfabric:window-initial=60", Location(key="transport"))
-    {'name': 'pfabric', 'window': 60}
+    {'name': 'pfabric', 'window-initial': 60}
     """
     if isinstance(value, str):
         return _table_of_text(value, where)

@@ -51,7 +51,7 @@ def transport_name(label: str) -> str:
     """Returns a transport's label as papers write it; other labels stay as they are.
 
     >>> transport_name("dcpim"), transport_name("pfabric:window-initial=60"), transport_name("mine")
-    ('dcPIM', 'pFabric, window = 60', 'mine')
+    ('dcPIM', 'pFabric, window-initial = 60', 'mine')
     """
     name, colon, rest = label.partition(":")
     if name not in schema.names():
