@@ -51,16 +51,16 @@ fn error_of(text: &str) -> String {
 
 /// Replacements in [`GOOD`] that make it invalid, and a part of the error of each.
 const BROKEN: &[(&str, &str, &str)] = &[
-    ("[node]", "[nod]", "n.toml: line 2, column 2: nod: unknown field `nod`"),
+    ("[node]", "[nod]", "n.toml: line 2, column 2: nod: expected one of "),
     (
         "id = 0\nclock",
         "id = -1\nclock",
         "line 3, column 6: node.id: expected a whole number from 0 to 4294967295, got -1",
     ),
-    ("id = 0\nclock", "clock", "missing field `id`"),
+    ("id = 0\nclock", "clock", "expected the key id, got none"),
     ("id = 0\nclock", "id = 9\nclock", "node.id: expected the id of one of the peers, got 9"),
-    ("\"monotonic\"", "\"sundial\"", "node.clock: unknown variant `sundial`"),
-    ("clock", "speed = 1\nclock", "node.speed: unknown field `speed`"),
+    ("\"monotonic\"", "\"sundial\"", "node.clock: expected one of "),
+    ("clock", "speed = 1\nclock", "node.speed: expected one of "),
     ("id = 1", "id = \"one\"", "peer[1].id: expected a whole number, got \"one\""),
     ("clock", "pacing-spin-us = -1\nclock", "node.pacing-spin-us: expected a number from 0"),
     (
@@ -118,7 +118,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("clock", "metrics-address = \"here\"\nclock", "invalid socket address syntax"),
     ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
     ("rate-mbps = 100", "rate-mbps = \"fast\"", "rate-mbps: expected a number, got \"fast\""),
-    ("rate-mbps = 100\n", "", "missing field `rate-mbps`"),
+    ("rate-mbps = 100\n", "", "expected the key rate-mbps, got none"),
     ("rate-mbps = 100", "rate-mbps = 100\nmtu = 100", "network.mtu: expected a number from 576"),
     ("rate-mbps = 100", "rate-mbps = 1\nspray-ports = 0", "spray-ports: expected a number from 1"),
     (
@@ -206,11 +206,7 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "key-log = \"keys.log\"\nclock",
         "node.key-log: expected network.security = \"encrypted\" in the file, got keys.log",
     ),
-    (
-        "security = \"none\"",
-        "security = \"some\"",
-        "unknown variant `some`, expected `encrypted` or `none`",
-    ),
+    ("security = \"none\"", "security = \"some\"", "expected one of encrypted, none, got some"),
     (
         "0.1:7631\"",
         "0.1:7631\"\npublic-key = \"AAAA\"",

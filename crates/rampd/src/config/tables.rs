@@ -344,7 +344,7 @@ fn syntax_message(text: &str, error: &toml::de::Error) -> String {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
     let message = match TypeError::parse(&message) {
         Some(TypeError { expected, got }) => format!("expected {expected}, got {got}"),
-        None => renamed_message(&message).unwrap_or(message),
+        None => renamed_message(&message).or_else(|| name_message(&message)).unwrap_or(message),
     };
     match error.span() {
         None => message,
@@ -367,6 +367,20 @@ fn renamed_message(message: &str) -> Option<String> {
         |key: &&RenamedTableKey| key.old == old && known.contains(&format!("`{}`", key.new));
     let (expected, got) = RENAMED_NODE_KEYS.iter().find(is_former)?.expected_and_got();
     Some(format!("expected {expected}, got {got}"))
+}
+
+/// Returns the message about a name that is unknown, or about a key that is missing.
+fn name_message(message: &str) -> Option<String> {
+    if let Some(key) = message.strip_prefix("missing field `") {
+        return Some(format!("expected the key {}, got none", key.trim_end_matches('`')));
+    }
+    let rest =
+        ["unknown field `", "unknown variant `"].iter().find_map(|it| message.strip_prefix(it))?;
+    let (name, rest) = rest.split_once("`, ")?;
+    // Every second part between quotes is a name.
+    let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let expected = if names.len() > 1 { "one of " } else { "" };
+    Some(format!("expected {expected}{}, got {name}", names.join(", ")))
 }
 
 /// Returns the path of the innermost key whose name or value includes an offset of the text.
