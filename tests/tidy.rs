@@ -12,6 +12,8 @@ use std::{env, fs};
 
 #[path = "tidy/commits.rs"]
 mod commits;
+#[path = "tidy/first_sentences.rs"]
+mod first_sentences;
 #[path = "tidy/literals.rs"]
 mod literals;
 #[path = "tidy/names.rs"]
@@ -192,6 +194,9 @@ fn all_breaches(root: &Path, files: &[String]) -> Breaches {
         }
         for (number, fault) in names::bad_names(file, &lines) {
             add("test-name", number, fault);
+        }
+        for (number, n) in first_sentences::long_first_sentences(file, &lines) {
+            add("first-sentence", number, format!("{n} words"));
         }
         for (number, name) in names::bad_parameters(file, &lines) {
             add("parameter-name", number, name);

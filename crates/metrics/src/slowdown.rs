@@ -39,7 +39,7 @@ pub struct Stats {
     pub p999: f64,
     /// Maximum of the values.
     pub max: f64,
-    /// Half the width of the 95 % confidence interval of the mean, by batch means; `None` if there
+    /// Half the width of the 95 % confidence interval of the mean, by batch means. `None` if there
     /// are too few values, or their order has no meaning.
     #[serde(default)]
     pub mean_ci: Option<f64>,

@@ -214,8 +214,8 @@ impl Setup {
 /// Beginning of each line of a key log.
 const KEY_LINE: &[u8] = b"RAMPMETER_KEY ";
 
-/// Returns the expected and the actual value of a property for which an open file must not contain
-/// secrets: another user can read or change the file. Root and the node's own user may.
+/// Returns the expected and the actual value of a property that makes an open file unsafe for
+/// secrets. Another user can then read or change the file; root and the node's own user may.
 fn unsafe_file(about: &Metadata, expected_kind: &str) -> Option<(&'static str, String, String)> {
     if !about.is_file() {
         let got = kind_of(about.file_type()).to_owned();

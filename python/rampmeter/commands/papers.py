@@ -118,7 +118,7 @@ def papers(
     Without a figure, list all figures with their costs. An interrupted figure continues at its
     missing runs. A reduced figure is compared with values recorded from the same number of flows.
     Without such values the verdict is "fewer flows". With --all the report of all figures is
-    results/papers/report.html, as `rampmeter report` writes it.
+    results/papers/report.html.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
     of pilot runs with at most 10 % of the flows. --status judges its entries: without a full run
@@ -132,8 +132,7 @@ def papers(
       rampmeter papers --all
     """
     root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
-    chosen = seeds_of(seeds_text)
-    seeds = None if chosen is None else listed(chosen, 1)
+    seeds = listed(chosen, 1) if (chosen := seeds_of(seeds_text)) is not None else None
     if status or output.is_json or fill is not None:
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return

@@ -89,8 +89,8 @@ pub struct RunSpec {
     pub timeline_switches: Option<Vec<NodeName>>,
     /// Writes the paths of the data packets of each flow, in `paths.parquet`.
     pub paths: bool,
-    /// Writes the causes of the time of each flow, in `blame.parquet` and `blockers.parquet`, and
-    /// those of the starts of flows that wait for others, in `releases.parquet`.
+    /// Writes the causes of the time of each flow, in `blame.parquet` and `blockers.parquet`. Those
+    /// of the starts of flows that wait for others are in `releases.parquet`.
     #[serde(skip_serializing_if = "is_false")]
     pub blame: bool,
     /// Threads among which the network is divided; results are the same. By default a long run uses

@@ -149,8 +149,8 @@ impl Migration<'_> {
         }
     }
 
-    /// Returns the former name, the present name and the divisor of values of a key at `path`,
-    /// whose last part may be a path itself, as in the grid of a sweep. Without the name of its
+    /// Returns the former name, the present name and the divisor of values of a key. The last part
+    /// of its `path` may be a path itself, as in the grid of a sweep. Without the name of its
     /// transport, the key is one of all transports of the text.
     fn renamed(
         &self,

@@ -76,8 +76,8 @@ pub struct FastpodConfig {
     /// they may not send more by it (§3.4).
     #[schemars(range(min = 1, max = 1_000_000))]
     pub core_queue_cells: u32,
-    /// Cells for all pods together that a core switch holds before arbiters of other pods are
-    /// notified that they may not send more by it (§3.4).
+    /// Cells of all pods together that a core switch holds before it notifies arbiters not to send
+    /// more by it (§3.4).
     #[schemars(range(min = 1, max = 16_000_000))]
     pub core_buffer_cells: u32,
     /// Unanswered repetitions after which a flow is reported as failed.

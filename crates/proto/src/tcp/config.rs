@@ -118,8 +118,8 @@ pub struct TcpConfig {
     /// Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms at most.
     #[schemars(range(min = 1, max = 60_000_000))]
     pub rto_min_us: Option<u64>,
-    /// Maximum retransmission timeout in microseconds, a round trip or more; default: 256 times the
-    /// smallest or a round trip, whichever is longer, one minute at most.
+    /// Maximum retransmission timeout in microseconds, a round trip or more. Default: 256 times the
+    /// minimum or a round trip, whichever is longer, one minute at most.
     #[schemars(range(min = 1, max = 120_000_000))]
     pub rto_max_us: Option<u64>,
     /// Retransmission timeout before there is a sample, in microseconds; default: 64 round trips, 1

@@ -41,17 +41,17 @@ pub fn control_bytes(own: Option<u32>, header: Bytes) -> u16 {
     own.unwrap_or(header.get() as u32) as u16
 }
 
-/// Interval after which a sender without a packet from its receiver probes whether it still has a
-/// flow: 64 control round trips, or 64 packets of `packet` bytes at the host's share of the core.
+/// Returns the time without a packet of its receiver after which a sender probes for its flow. It
+/// is 64 control round trips, or 64 packets of `packet` bytes at the host's share of the core.
 /// Answers wait while those of all hosts cross a slow core.
 pub fn keepalive(facts: &FabricFacts, packet: Bytes) -> Span {
     let of_packet = facts.core_rate.map_or(Span::ZERO, |core| core.tx_time(packet));
     facts.control_rtt.max(of_packet) * 64
 }
 
-/// Returns a timeout of `round_trips` control round trips, or of as many full packets of `packet`
-/// bytes if the host's link or its share of the core takes longer for one. Several messages share
-/// these, and slow ones are busy with their packets for many round trips of control packets.
+/// Returns a timeout of `round_trips` control round trips, or of as many packets of `packet` bytes.
+/// The latter holds if the host's link or its share of the core takes longer for one. Several
+/// messages share these, and slow ones are busy for many round trips of control packets.
 pub fn timeout_of(facts: &FabricFacts, round_trips: u32, packet: Bytes) -> Span {
     facts.control_rtt.max(facts.min_rate().tx_time(packet)) * u64::from(round_trips)
 }

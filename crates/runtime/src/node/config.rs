@@ -47,8 +47,8 @@ pub struct NodeConfig {
 }
 
 impl NodeConfig {
-    /// Recommended [`NodeConfig::coalescing`]: less than half of the round trip between hosts that
-    /// sleep when idle, and several times as long as falling asleep and waking take.
+    /// Recommended [`NodeConfig::coalescing`]. It is less than half of the round trip between hosts
+    /// that sleep when idle, and several times as long as falling asleep and waking take.
     pub const COALESCING: Span = Span::from_us(60);
     /// Maximum length of a message of any node.
     pub const MESSAGE_MAX: u32 = 1 << 30;

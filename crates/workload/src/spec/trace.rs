@@ -27,8 +27,8 @@ pub struct TraceSpec {
     /// of the file are then left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, String>,
-    /// The vector of an MSCCL algorithm, whose file has no sizes: all that a host has at the start
-    /// or at the end, the larger of the two.
+    /// The vector of an MSCCL algorithm, whose file has no sizes. It is all that a host has at the
+    /// start or at the end, the larger of the two.
     pub vector_bytes: Option<u64>,
     /// The file with the groups of ranks that a Chakra trace names: lists of ranks by name in JSON,
     /// the format of ASTRA-sim. Default: `comm_group.json` next to the trace, if there is one.
