@@ -377,8 +377,9 @@ mod tests {
         let head = format!("[{table}]\n");
         let error = load(&text.replace(&head, &format!("{head}unknown = 1\n"))).unwrap_err();
         let error = error.to_string();
-        let names = error.split_once("expected one of").unwrap().1;
-        names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        let names = error.split_once("expected one of ").unwrap().1;
+        let names = names.split_once(", got unknown").unwrap().0;
+        names.split(", ").map(str::to_owned).collect()
     }
 
     /// Every key is either applied by a reload, or named in its refusal.

@@ -72,7 +72,7 @@ fn lines_that_outsiders_cause_are_limited() {
     }
     assert_eq!(bed.stop(0), Some(0));
     let log = bed.log(0);
-    let n = log.lines().filter(|line| line.contains("refused to attach of a program")).count();
+    let n = log.lines().filter(|line| line.contains("refused to attach a program")).count();
     assert!((100..110).contains(&n), "{n} lines");
     assert!(!log.contains('\x1b'));
 }
