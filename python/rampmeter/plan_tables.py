@@ -231,7 +231,7 @@ class RunOptions(PlanTable):
     """The `run` table: when a run ends, and what it records.
 
     - `blame`: Writes the causes of the time of each flow, in `blame.parquet` and
-      `blockers.parquet`, and those of the starts of flows that wait for others, in
+      `blockers.parquet`. Those of the starts of flows that wait for others are in
       `releases.parquet`. Default: false.
     - `capture`: Name of a file in the folder of results for captured packets, such as `run.pcapng`.
       Default: none.
@@ -1179,8 +1179,8 @@ class Trace(PlanTable):
     - `sort`: Sort flows that are not in arrival order instead of rejecting the file. Default:
       false.
     - `until_us`: Stop before this instant. Unit: µs.
-    - `vector_bytes`: The vector of an MSCCL algorithm, whose file has no sizes: all that a host has
-      at the start or at the end, the larger of the two. Unit: bytes.
+    - `vector_bytes`: The vector of an MSCCL algorithm, whose file has no sizes. It is all that a
+      host has at the start or at the end, the larger of the two. Unit: bytes.
 
     Details: docs/plans/workload.md.
     """

@@ -400,8 +400,8 @@ class Tcp(Transport):
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
       at most. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno), 5000
       (reference).
-    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
-      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more. Default:
+      256 times the minimum or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (cubic), derived (new-reno), 1000000 (reference).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
       64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived (cubic),
@@ -528,8 +528,8 @@ class Dctcp(Transport):
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
       at most. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000 (reference), 200000
       (ns-2).
-    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
-      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more. Default:
+      256 times the minimum or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (rfc8257), 1000000 (reference), 1000000 (ns-2).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
       64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived (rfc8257), 5000
@@ -668,8 +668,8 @@ class Pias(Transport):
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
       at most. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
       (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 200000 (reference).
-    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more; default:
-      256 times the smallest or a round trip, whichever is longer, one minute at most. Unit: µs;
+    - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more. Default:
+      256 times the minimum or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (web-search-0.5), derived (web-search-0.8), derived
       (data-mining-0.5), derived (data-mining-0.8), 1000000 (reference).
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
@@ -940,9 +940,8 @@ class Fastpod(Transport):
       64.
     - `core_queue_cells`: Cells for one pod that a core switch holds before arbiters of other pods
       are notified that they may not send more by it (§3.4). Values: 1 to 1000000; default: 512.
-    - `core_buffer_cells`: Cells for all pods together that a core switch holds before arbiters of
-      other pods are notified that they may not send more by it (§3.4). Values: 1 to 16000000;
-      default: 2048.
+    - `core_buffer_cells`: Cells of all pods together that a core switch holds before it notifies
+      arbiters not to send more by it (§3.4). Values: 1 to 16000000; default: 2048.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
