@@ -336,6 +336,17 @@ def test_escaped_keys_are_renamed_whole(tmp_path: Path) -> None:
     assert migrated(tmp_path, former) == present
 
 
+@pytest.mark.parametrize(
+    ("transport", "key"), [("tcp", "window"), ("ndp", "network"), ("pfabric", "switch-ports")]
+)
+def test_a_key_that_a_transport_never_had_is_unknown(transport: str, key: str) -> None:
+    text = f'[topology]\nkind = "star"\nhosts = 4\n[transport]\nname = "{transport}"\n{key} = 1\n'
+    text += '[workload]\npattern = "all-to-all"\nsizes = "imc10"\nload = 0.4\nflows = 9\n'
+    with pytest.raises(PlanError) as caught:
+        _core.check(text, ".")
+    assert str(caught.value.expected).startswith("one of preset, ")
+
+
 def test_two_former_names_of_one_key_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="expected one of the keys"):
         migrated(tmp_path, "transport = { timeout-min-ns = 3000, timeout-min-us = 4 }\n")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rampmeter import plots
 from rampmeter._core import PlanError
@@ -58,8 +58,6 @@ COUNTERS = "transport.parquet"
 TIMELINE_MAX = 20_000_000
 """Maximum bytes of a timeline that `rampmeter plot` draws without `--kind`."""
 
-KEYS: Final = {SUMMARY: ("flows",), MANIFEST: ()}
-"""Keys without which the files of a run are of no run."""
 COMPLETE = frozenset({"finished", "incomplete", "timed-out"})
 """The statuses of runs that reached the end of their plan."""
 
@@ -104,7 +102,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
-        summary = self._object(SUMMARY)
+        summary = self._object(SUMMARY, "flows")
         for part in ("collectives", "rpcs"):
             if part in summary:
                 rows: list[dict[str, Any]] = summary[part]
@@ -296,11 +294,11 @@ class Run:
         """Plots of this run."""
         return Plots(self)
 
-    def _object(self, name: str) -> dict[str, Any]:
+    def _object(self, name: str, *keys: str) -> dict[str, Any]:
         """Reads a JSON file; raises `ResultError` that names another folder if there is no run."""
         if not (self.path / name).is_file():
             raise missing_run(self.path)
-        return read_json(self.path / name, KEYS[name])
+        return read_json(self.path / name, keys)
 
     def _optional(self, name: str) -> "pa.Table | None":
         if not (self.path / MANIFEST).is_file():

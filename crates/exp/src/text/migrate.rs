@@ -160,9 +160,8 @@ impl Migration<'_> {
         let (table, name) = table_and_key(path)?;
         if matches!(table, "transport" | "transports" | "best-effort") {
             let had_it = |key: &RenamedKey| match transport {
-                _ if key.transports.is_empty() => true,
-                Some(transport) => key.transports.contains(&transport),
-                None => self.transports.iter().all(|name| key.transports.contains(&&**name)),
+                Some(transport) => key.is_of(transport),
+                None => self.transports.iter().all(|name| key.is_of(name)),
             };
             let of_transport = |key: &&RenamedKey| key.old == name && had_it(key);
             let &RenamedKey { old, new, parts, .. } = RENAMED_KEYS.iter().find(of_transport)?;

@@ -13,6 +13,13 @@ pub struct RenamedKey {
     pub parts: u32,
 }
 
+impl RenamedKey {
+    /// Returns true if a transport had this key.
+    pub fn is_of(&self, transport: &str) -> bool {
+        self.transports.is_empty() || self.transports.contains(&transport)
+    }
+}
+
 const fn renamed(old: &'static str, new: &'static str, parts: u32) -> RenamedKey {
     RenamedKey { transports: &[], old, new, parts }
 }
@@ -51,7 +58,7 @@ pub const RENAMED_KEYS: [RenamedKey; 57] = [
     renamed("order", "message-order", 1),
     renamed("pace-percent", "credit-rate", 100),
     renamed("phases", "phase-stages", 1),
-    renamed("ports", "fabric-model", 1),
+    renamed_of(&["ndp"], "ports", "fabric-model"),
     renamed("probe-rank", "probe-priority", 1),
     renamed("queue", "switch-queue-packets", 1),
     renamed("rack-quarters", "reordering-window-rtts", 4),

@@ -90,7 +90,7 @@ impl TransportTable {
     /// An unknown preset or key, or a value outside of its range.
     pub fn keys<K: Keys>(&self) -> Result<K, BadKey> {
         let preset = preset::<K>(self.preset.as_deref())?;
-        check(&self.keys, &key_infos::<K>())?;
+        check(&self.name, &self.keys, &key_infos::<K>())?;
         let mut all = values(&preset());
         all.extend(self.keys.clone());
         all.try_into().map_err(|e: toml::de::Error| {
@@ -121,11 +121,13 @@ fn preset<K: Keys>(name: Option<&str>) -> Result<fn() -> K, BadKey> {
     })
 }
 
-fn check(given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
+fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey> {
     for (key, value) in given {
         let Some(info) = infos.iter().find(|info| info.name == *key) else {
             let is_former = |renamed: &&RenamedKey| {
-                renamed.old == key && infos.iter().any(|info| info.name == renamed.new)
+                renamed.old == key
+                    && renamed.is_of(transport)
+                    && infos.iter().any(|info| info.name == renamed.new)
             };
             if let Some(RenamedKey { new, parts, .. }) = RENAMED_KEYS.iter().find(is_former) {
                 let divided = match parts {
