@@ -156,7 +156,9 @@ def test_links_remain_and_their_files_are_replaced(here: Path) -> None:
 def test_a_replaced_file_keeps_its_mode(here: Path) -> None:
     file = here / "private.toml"
     file.touch(0o600)
-    write_text(file, "text")
+    with replacing(file) as partial:
+        partial.write_text("text")
+        assert stat.S_IMODE(partial.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 

@@ -20,7 +20,7 @@ from rich.table import Column
 from rich.text import Text
 
 from rampmeter.running.runner import Job, JobOutcome, JobWatcher, SilentWatcher
-from rampmeter.text.numbers import duration
+from rampmeter.text.numbers import elapsed_and_left
 
 if TYPE_CHECKING:
     from rampmeter import _core
@@ -56,10 +56,7 @@ class TimesColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Returns both times; the elapsed one alone while there is no estimate."""
-        left = task.time_remaining
-        words = "" if left is None else f", about {duration(left)} left"
-        minutes, seconds = divmod(int(task.elapsed or 0), 60)
-        return Text(f"{minutes}:{seconds:02} elapsed{words}")
+        return Text(elapsed_and_left(task.elapsed or 0.0, task.time_remaining))
 
 
 @contextmanager

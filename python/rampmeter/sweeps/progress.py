@@ -16,7 +16,7 @@ from rampmeter.sweeps.estimate import CostEstimate
 from rampmeter.sweeps.resources import Allotment
 from rampmeter.sweeps.spec import Point
 from rampmeter.sweeps.task import TaskResult
-from rampmeter.text.numbers import duration
+from rampmeter.text.numbers import elapsed_and_left
 
 FAILURES_SHOWN: Final = 5
 """Maximum number of failed runs that are shown as they happen."""
@@ -140,15 +140,7 @@ class TimesColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Returns both times."""
-        return Text(times(self._time))
-
-
-def times(time: RemainingTime) -> str:
-    """Formats the elapsed and the remaining time of a sweep."""
-    left = time.left
-    words = "" if left is None else f", about {duration(left)} left"
-    minutes, seconds = divmod(int(time.elapsed), 60)
-    return f"{minutes}:{seconds:02} elapsed{words}"
+        return Text(elapsed_and_left(self._time.elapsed, self._time.left))
 
 
 class SilentWatcher:
@@ -211,7 +203,8 @@ class LineWatcher:
         if self._time.elapsed - self._last < LINE_SECONDS:
             return
         self._last = self._time.elapsed
-        self._print(f"[{self._n_done}/{self._total}] {times(self._time)}")
+        times = elapsed_and_left(self._time.elapsed, self._time.left)
+        self._print(f"[{self._n_done}/{self._total}] {times}")
 
     def _print(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -37,6 +37,9 @@ def replacing(path: Path) -> Iterator[Path]:
         target = path.resolve()
         partial = target.with_name(f"{target.stem}.{token_hex(4)}.partial{target.suffix}")
         try:
+            if target.exists():
+                # Others must not read a private file while it is written.
+                partial.touch(0o600)
             yield partial
             if target.exists():
                 shutil.copymode(target, partial)

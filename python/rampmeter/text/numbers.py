@@ -82,3 +82,14 @@ def duration(seconds: float) -> str:
     if seconds < 100:
         return f"{max(1.0, seconds):.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def elapsed_and_left(elapsed: float, left: float | None) -> str:
+    """Formats the elapsed and, if it is known, the remaining time of a command in seconds.
+
+    >>> elapsed_and_left(75, 300), elapsed_and_left(5, None)
+    ('1:15 elapsed, about 5 min left', '0:05 elapsed')
+    """
+    words = "" if left is None else f", about {duration(left)} left"
+    minutes, seconds = divmod(int(elapsed), 60)
+    return f"{minutes}:{seconds:02} elapsed{words}"
