@@ -254,7 +254,8 @@ docs: $(BUILT) ## Build the documentation site in target/site; needs no network
 	@echo "docs: target/site/index.html"
 
 .PHONY: generate
-generate: $(BUILT) ## Renew the classes of plans and transports, and tables of docs/plans/transport.md and README.md
+generate: $(BUILT) ## Renew classes of plans and transports, tables of documents, and the dissector
+	RAMPMETER_BLESS=1 cargo test --quiet $(TESTED) --test generated
 	$(BIN)/python -m tools.generate
 
 .PHONY: build

@@ -1,6 +1,6 @@
 //! The tables of `docs/results.md`, which are made from the definitions of results.
 //!
-//!     RAMPMETER_BLESS=1 cargo test -p rampmeter-exp --test generated
+//!     make generate
 //!
 //! renews them.
 
@@ -19,7 +19,7 @@ use rampmeter_metrics::{ColumnInfo, FlowRow, Row};
 use schemars::SchemaGenerator;
 use serde_json::Value;
 
-const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-exp --test generated";
+const RENEW: &str = "make generate";
 const BEGIN: &str = "<!-- results -->\n";
 const END: &str = "<!-- /results -->\n";
 
@@ -104,7 +104,7 @@ fn inner(root: &Value, property: &Value) -> (Value, &'static str) {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace("`None`", "null").replace("None of", "Null of").replace('|', "\\|")
+    line.replace(". `None`", ". Null").replace("`None`", "null").replace("None of", "Null of").replace('|', "\\|")
 }
 
 /// Compares the text between the markers of the page, or writes it.

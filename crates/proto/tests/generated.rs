@@ -1,7 +1,7 @@
 //! Files generated from the transports' packets: the table of the Wireshark dissector, and the
 //! tables of `docs/protocols`.
 //!
-//!     RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated
+//!     make generate
 //!
 //! renews them.
 
@@ -13,7 +13,7 @@ use rampmeter_types::wire::{
     Bound, FieldEncoding, FieldInfo, FieldLimit, Format, NumberBase, Rule, WireFormat,
 };
 
-const RENEW: &str = "RAMPMETER_BLESS=1 cargo test -p rampmeter-proto --test generated";
+const RENEW: &str = "make generate";
 /// Columns of a line of Lua.
 const COLUMNS: usize = 100;
 
