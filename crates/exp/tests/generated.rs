@@ -104,7 +104,10 @@ fn inner(root: &Value, property: &Value) -> (Value, &'static str) {
 
 fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace(". `None`", ". Null").replace("`None`", "null").replace("None of", "Null of").replace('|', "\\|")
+    line.replace(". `None`", ". Null")
+        .replace("`None`", "null")
+        .replace("None of", "Null of")
+        .replace('|', "\\|")
 }
 
 /// Compares the text between the markers of the page, or writes it.

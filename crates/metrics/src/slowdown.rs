@@ -62,7 +62,7 @@ impl Stats {
         let max = *values.last()?;
         // Summed in ascending order, so that the order of the input does not matter.
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let [p50, p99, p999] = QUANTILES.map(|p| quantile(values, p));
+        let [p50, p99, p999] = QUANTILES.map(|(p, q)| quantile(values, p, q));
         let count = values.len() as u64;
         let (mean_ci, p50_ci, p99_ci, p999_ci) = (None, None, None, None);
         Some(Self { count, mean, p50, p99, p999, max, mean_ci, p50_ci, p99_ci, p999_ci })
@@ -97,10 +97,10 @@ impl SampleOrder {
     }
 }
 
-/// Returns the nearest-rank quantile `p.0 / p.1` of ascending values, of which there is at least
-/// one. The rank is computed in integers: 0.99 x 100 is 99.00000000000001 in floating point.
-fn quantile(sorted: &[f64], p: (usize, usize)) -> f64 {
-    let rank = (sorted.len() * p.0).div_ceil(p.1);
+/// Returns the nearest-rank quantile `p / q` of ascending values, of which there is at least one.
+/// The rank is computed in integers: 0.99 x 100 is 99.00000000000001 in floating point.
+fn quantile(sorted: &[f64], p: usize, q: usize) -> f64 {
+    let rank = (sorted.len() * p).div_ceil(q);
     sorted[rank.max(1) - 1]
 }
 

@@ -90,15 +90,15 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
     let context = WorkloadContext {
         n_hosts: topology.n_hosts(),
         access_rate: Rate::from_gbps(100),
-        payload: config.payload,
-        wire: config.payload + config.header,
+        payload: config.packet.payload,
+        wire: config.packet.wire(),
         hosts_per_rack: None,
         hosts_per_pod: None,
         base_dir: ".".into(),
     };
     let workload = spec.validate(&context).expect("a valid workload");
     let arrivals = workload.flows(1).map(|f| Arrival::new(f.arrival, f.src, f.dst, f.size));
-    let facts = topology.facts(config.payload + config.header, Bytes::new(40));
+    let facts = topology.facts(config.packet.wire(), Bytes::new(40));
     let dcpim = Arc::new(config.derive(&facts).expect("valid parameters"));
     let spec = SimSpec {
         topology: topology.clone(),

@@ -12,7 +12,7 @@ use rampmeter_types::{
     Transport, Wiring,
 };
 
-use crate::keys::{BadKey, Keys};
+use crate::keys::{BadKey, Keys, PacketSizes};
 
 /// A transport: a [`Transport`] with a name in plans, results and documents.
 ///
@@ -291,13 +291,9 @@ pub struct Site {
 pub enum Deployment {
     /// A simulated network.
     Network(Network),
-    /// Real hosts, whose packets have this payload and carry `header` bytes more.
-    Hosts {
-        /// Payload of a full packet.
-        payload: Bytes,
-        /// All other bytes of the link that a packet takes.
-        header: Bytes,
-    },
+    /// Real hosts, whose packets have this payload. Their headers are all other bytes of the link
+    /// that a packet takes.
+    Hosts(PacketSizes),
 }
 
 /// Properties of a simulated network.
@@ -361,7 +357,7 @@ impl Site {
     pub fn wiring(&self) -> Option<&Wiring> {
         match &self.deployment {
             Deployment::Network(network) => Some(&network.wiring),
-            Deployment::Hosts { .. } => None,
+            Deployment::Hosts(_) => None,
         }
     }
 
@@ -376,7 +372,7 @@ impl Site {
             Deployment::Network(Network { slot_rate, .. }) => {
                 self.facts.access_rate.min(*slot_rate)
             }
-            Deployment::Hosts { .. } => self.facts.access_rate,
+            Deployment::Hosts(_) => self.facts.access_rate,
         };
         FabricFacts { access_rate: rate, ..self.facts }
     }
@@ -388,7 +384,7 @@ impl Site {
             Deployment::Network(Network { pairs, .. }) => {
                 DuplexRates { tx: pairs.tx_rate(host), rx: pairs.rx_rate(host) }
             }
-            Deployment::Hosts { .. } => DuplexRates::equal(self.facts.access_rate),
+            Deployment::Hosts(_) => DuplexRates::equal(self.facts.access_rate),
         }
     }
 
@@ -396,17 +392,16 @@ impl Site {
     pub fn shortest_data_rtt(&self) -> Span {
         let shortest = match &self.deployment {
             Deployment::Network(Network { pairs, .. }) => pairs.min_round_trip(),
-            Deployment::Hosts { .. } => None,
+            Deployment::Hosts(_) => None,
         };
         shortest.map_or(self.facts.data_rtt, |shortest| shortest.data)
     }
 
-    /// Returns the payload and header of packets: `own`, those of the parameters, but those of real
-    /// hosts.
-    pub fn packet(&self, own: (Bytes, Bytes)) -> (Bytes, Bytes) {
+    /// Returns the lengths of packets: `own`, those of the parameters, but those of real hosts.
+    pub fn packet(&self, own: PacketSizes) -> PacketSizes {
         match self.deployment {
             Deployment::Network(_) => own,
-            Deployment::Hosts { payload, header } => (payload, header),
+            Deployment::Hosts(packet) => packet,
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use rampmeter_proto::catalogue::{Action, Catalogue, by_name};
 use rampmeter_proto::coexistence::{CoexistingConfig, combine_wire_ids, prefix_lower_key};
-use rampmeter_proto::keys::{BadKey, TransportTable};
+use rampmeter_proto::keys::{BadKey, PacketSizes, TransportTable};
 use rampmeter_proto::registered::{Deployment, DerivedValue, RegisteredTransport, Site};
+use rampmeter_types::FabricFacts;
 use rampmeter_types::envelope::TransportId;
 use rampmeter_types::fabric::{Need, Spray};
-use rampmeter_types::{Bytes, FabricFacts};
 use toml::Table;
 
 /// The transport of a node.
@@ -29,23 +29,21 @@ pub(crate) struct HostTransport {
 }
 
 impl HostTransport {
-    /// Reads a `transport` table for hosts whose packets have `payload` bytes of payload and
-    /// `header` bytes more.
+    /// Reads a `transport` table for hosts with such packets.
     ///
     /// # Errors
     /// An unknown name or key, or a value that is invalid on hosts.
     pub(crate) fn read<C: Catalogue>(
         table: &Table,
         facts: &FabricFacts,
-        payload: Bytes,
-        header: Bytes,
+        packet: PacketSizes,
     ) -> Result<Self, BadKey> {
         let table = take_apart(table)?;
         let lower =
             table.best_effort.as_ref().map(|table| take_apart(table).map_err(prefix_lower_key));
         let lower = lower.transpose()?;
         let facts = table.with_round_trips(facts);
-        let deployment = Deployment::Hosts { payload, header };
+        let deployment = Deployment::Hosts(packet);
         let site = Site { facts, deployment, lower: None };
         let (name, lower_name) = (table.name.clone(), lower.as_ref().map(|l| l.name.clone()));
         let configure = Configure { table, lower, site };

@@ -28,7 +28,7 @@ fn the_bound_survives_the_handshake() {
     let dir = tempfile::tempdir().unwrap();
     let bed = Testbed::of::<CosyTransport>(dir.path(), &config());
     let (port, cosy) = (attach(&bed, 0), config().protocol::<CosyTransport>());
-    let payload = cosy.config.payload.get() as usize;
+    let payload = cosy.config.packet.payload.get() as usize;
     let near = |n: usize| [n.saturating_sub(1), n, n + 1];
     let sizes = (0..3_000).chain((0..30).flat_map(|bits| near(1 << bits)));
     for size in sizes.chain((1..2_000).flat_map(|n| near(n * payload))) {

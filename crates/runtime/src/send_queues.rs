@@ -70,6 +70,13 @@ impl QueueKey {
     }
 }
 
+/// Limits of what a queue may have submitted.
+#[derive(Clone, Copy, Debug)]
+struct WindowLimit {
+    messages: u32,
+    bytes: u64,
+}
+
 #[derive(Debug)]
 struct SendQueue {
     /// Number of messages that the endpoint has, and their bytes.
@@ -110,12 +117,12 @@ impl SendQueues {
         self.bytes_max = rate.bytes_floor(TIME_MAX).get();
     }
 
-    /// Limits of a queue's window, in messages and bytes.
-    fn window(&self) -> (u32, u64) {
+    /// Returns the limits of a queue's window.
+    fn window(&self) -> WindowLimit {
         let n = self.queues.len().max(1) as u64;
         let messages = u64::from(MESSAGES_SHARED) / n;
         let messages = messages.clamp(MESSAGES_MIN.into(), MESSAGES_MAX.into()) as u32;
-        (messages, (self.bytes_max * FULL_SHARES / n).min(self.bytes_max))
+        WindowLimit { messages, bytes: (self.bytes_max * FULL_SHARES / n).min(self.bytes_max) }
     }
 
     /// Adds a message. Returns true if the endpoint may have it now.
@@ -212,9 +219,10 @@ impl SendQueues {
 }
 
 impl SendQueue {
-    fn has_capacity(&self, (messages, bytes): (u32, u64)) -> bool {
-        let messages = messages.min(self.window);
-        self.submitted < MESSAGES_MIN || self.submitted < messages && self.submitted_bytes < bytes
+    fn has_capacity(&self, limit: WindowLimit) -> bool {
+        let messages = limit.messages.min(self.window);
+        self.submitted < MESSAGES_MIN
+            || self.submitted < messages && self.submitted_bytes < limit.bytes
     }
 
     /// Adapts the window to the completion time of a message.

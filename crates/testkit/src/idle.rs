@@ -1,5 +1,7 @@
 //! Times at which hosts neither send nor receive data while a message waits.
 
+use std::ops::Range;
+
 use rampmeter_sim::Direction;
 use rampmeter_types::{NodeId, Span, Time};
 
@@ -32,17 +34,13 @@ impl IdleTimes {
     }
 
     /// Returns the longest time between two instants for which both ends of a message were idle.
-    pub(crate) fn longest_wait(
-        &self,
-        (src, dst): (NodeId, NodeId),
-        (begin, end): (Time, Time),
-    ) -> Span {
+    pub(crate) fn longest_wait(&self, src: NodeId, dst: NodeId, times: Range<Time>) -> Span {
         let sends = &self.idle[src.idx()][0];
         let receives = &self.idle[dst.idx()][1];
         let mut longest = Span::ZERO;
-        let first = sends.partition_point(|&(_, until)| until <= begin);
-        for &(from, until) in sends[first..].iter().take_while(|&&(from, _)| from < end) {
-            let (from, until) = (from.max(begin), until.min(end));
+        let first = sends.partition_point(|&(_, until)| until <= times.start);
+        for &(from, until) in sends[first..].iter().take_while(|&&(from, _)| from < times.end) {
+            let (from, until) = (from.max(times.start), until.min(times.end));
             let first = receives.partition_point(|&(_, until)| until <= from);
             for &(a, b) in receives[first..].iter().take_while(|&&(a, _)| a < until) {
                 longest = longest.max(b.min(until).saturating_since(a.max(from)));

@@ -328,7 +328,7 @@ impl IdleRun {
     /// Returns the longest time for which both ends of a message were idle before it was delivered.
     fn longest_wait(&self, record: &FlowRecord) -> Span {
         let end = record.delivered.unwrap_or(Time::NEVER);
-        self.times.longest_wait((record.src, record.dst), (record.arrival, end))
+        self.times.longest_wait(record.src, record.dst, record.arrival..end)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::registered::{self, Assumptions, Network, Site, SlowerLink};
 use rampmeter_sim::{FabricConfig, NetworkShape, Switching, Topology, TopologySpec, topologies};
 use rampmeter_types::fabric::{FabricNeeds, Forwarding, Need};
@@ -137,14 +138,13 @@ pub fn n_arbiters<T: RegisteredTransport>(keys: &T::Keys, facts: &FabricFacts) -
     T::needs(keys, facts).arbiters.len() as u32
 }
 
-/// Returns a transport configured for real hosts whose packets have this payload and header.
+/// Returns a transport configured for real hosts with such packets.
 pub fn on_hosts<T: RegisteredTransport>(
     keys: &T::Keys,
     facts: &FabricFacts,
-    payload: Bytes,
-    header: Bytes,
+    packet: PacketSizes,
 ) -> T::Config {
-    let deployment = registered::Deployment::Hosts { payload, header };
+    let deployment = registered::Deployment::Hosts(packet);
     let site = Site { facts: *facts, deployment, lower: None };
     T::configure(keys.clone(), &site).expect("presets fit the hosts of tests")
 }

@@ -183,8 +183,8 @@ fn shuffled<T: RegisteredTransport>(on_wire: &(Arc<<T as Transport>::Config>, u3
     let longest = rtt * (round_trips + LATE_ROUNDS * LATE_MAX);
     for (msg, src, dst, size, submitted) in messages {
         let Some(&delivered) = net.delivered.get(&msg) else { continue };
-        let ends = (NodeId::new(src), NodeId::new(dst));
-        let wait = net.idle.longest_wait(ends, (submitted, delivered));
+        let (from, to) = (NodeId::new(src), NodeId::new(dst));
+        let wait = net.idle.longest_wait(from, to, submitted..delivered);
         assert!(
             wait <= longest,
             "{size} bytes from {src} to {dst}: idle for {wait}, at most {longest} ({reason})"

@@ -1,15 +1,15 @@
 //! Parameters, and the values derived from them on one network.
 
-use rampmeter_proto::keys::{Preset, check_ranges};
+use rampmeter_proto::keys::{PacketSizes, Preset, check_ranges};
 use rampmeter_proto::toolkit::{AttemptLimit, Padding, forget_after};
 use rampmeter_proto::{BadKey, Keys, Segmentation};
-use rampmeter_types::{Bytes, FabricFacts, Span};
+use rampmeter_types::{FabricFacts, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The keys of the `transport` table. Names, ranges and documentation are the attributes of fields.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct SawKeys {
     /// Retransmission timeout in microseconds; default: four round trips.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -17,20 +17,14 @@ pub struct SawKeys {
     /// Timeouts of one packet after which its message fails.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of an acknowledgement.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets. An acknowledgement is as long as headers.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
 }
 
 impl Default for SawKeys {
     fn default() -> Self {
-        let (payload, header) = (Bytes::new(1460), Bytes::new(40));
-        Self { timeout_us: None, attempts_max: 200, payload, header }
+        Self { timeout_us: None, attempts_max: 200, packet: PacketSizes::default() }
     }
 }
 
@@ -66,6 +60,6 @@ impl SawKeys {
 
     /// Returns the segmentation of messages into packets.
     pub fn segmentation(&self) -> Segmentation {
-        Segmentation::new(self.payload, self.header, Padding::Exact)
+        self.packet.segmentation(Padding::Exact)
     }
 }

@@ -73,7 +73,7 @@ impl Protocol for SawHost {
             sending: OutgoingFlows::new(node),
             waiting: VecDeque::new(),
             receiver: AckReceiver::default(),
-            out: Output::new(node, saw.keys.header.get() as u16),
+            out: Output::new(node, saw.keys.packet.header.get() as u16),
             repeats: 0,
             saw,
         }

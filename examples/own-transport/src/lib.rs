@@ -53,8 +53,7 @@ impl RegisteredTransport for StopAndWait {
     }
 
     fn configure(keys: SawKeys, site: &Site) -> Result<Saw, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        SawKeys { payload, header, ..keys }.derive(&site.facts)
+        SawKeys { packet: site.packet(keys.packet), ..keys }.derive(&site.facts)
     }
 
     fn describe(saw: &Saw) -> Vec<DerivedValue> {

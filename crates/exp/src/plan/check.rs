@@ -13,10 +13,11 @@ use super::context::PlanOrigin;
 use super::fabric::{check_buffer, check_scheduling, resolve, works_without_memory};
 use super::faults::{faults, with_losses};
 use super::network::PlanNetwork;
+use super::pfc::{self, PfcSite};
 use super::tables::{ClocksSpec, LoadSpec};
 use super::valid::ValidPlan;
 use super::warnings::{self, PlanFacts};
-use super::{capture, pfc, timeline};
+use super::{capture, timeline};
 use crate::error::PlanError;
 use crate::simulation::status::ThreadCount;
 use crate::traffic::deadlines::DeadlinesSpec;
@@ -125,9 +126,10 @@ impl Plan {
         self.faults = with_losses(&self.faults, &imported.losses, topology, &imported.names);
         let faults = faults(&self.faults, topology, &imported.names, cx)?;
         let fullest = topology.clone().with_fullest_links(&faults.changes);
-        let on = (&fullest, segmentations[0].full_wire_bytes(), express);
+        let packet = segmentations[0].full_wire_bytes();
+        let site = PfcSite { topology: &fullest, packet, express };
         let long_links =
-            pfc::resolve(&mut self.fabric, &mut fabric, needs, on, is_memory_written, cx)?;
+            pfc::resolve(&mut self.fabric, &mut fabric, needs, site, is_memory_written, cx)?;
         let transport = network.configure(&self.transport, &fabric, spray);
         let transport = transport.map_err(|bad| cx.bad_transport(bad))?;
         by_port::check(&fabric, topology, cx)?;

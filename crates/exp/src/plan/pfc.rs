@@ -14,9 +14,19 @@ use crate::warning::{Warning, warning};
 /// Share of free shared memory that the packets of one ingress may take (HPCC §5.1: 11 %).
 const ALPHA: f64 = 0.11;
 
-/// Completes `fabric` by priority flow control, and `spec` by every omitted value. `packet` is the
-/// longest packet, and `express` the plan's value for express packets. Memory that the transport
-/// prefers grows by the headroom of long links if it cannot hold it; a warning reports this.
+/// Network and packets on which the headroom of priority flow control depends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PfcSite<'a> {
+    pub(crate) topology: &'a Topology,
+    /// The longest packet.
+    pub(crate) packet: Bytes,
+    /// The plan's value for express packets, in bytes.
+    pub(crate) express: Option<u64>,
+}
+
+/// Completes `fabric` by priority flow control, and `spec` by every omitted value. Memory that the
+/// transport prefers grows by the headroom of long links if it cannot hold it; a warning reports
+/// this.
 ///
 /// # Errors
 /// A value out of range, memory that ports do not share, or too little of it.
@@ -24,10 +34,11 @@ pub(crate) fn resolve(
     spec: &mut FabricSpec,
     fabric: &mut FabricConfig,
     needs: &FabricNeeds,
-    (topology, packet, express): (&Topology, Bytes, Option<u64>),
+    site: PfcSite<'_>,
     is_memory_written: bool,
     cx: &PlanOrigin<'_>,
 ) -> Result<Option<Warning>, PlanError> {
+    let PfcSite { topology, packet, express } = site;
     let requested = spec.pfc.clone().unwrap_or_default();
     let threshold = threshold(&requested, spec.pfc.is_some(), needs, &fabric.buffer, cx)?;
     let Some(threshold) = threshold else {
@@ -233,8 +244,8 @@ mod tests {
         let text = |error: PlanError| error.to_string();
         let mut fabric = crate::plan::fabric::resolve(&mut spec, needs, &Default::default(), &cx)
             .map_err(text)?;
-        let on = (&star(), Bytes::new(1_500), express);
-        resolve(&mut spec, &mut fabric, needs, on, is_memory_written, &cx).map_err(text)?;
+        let site = PfcSite { topology: &star(), packet: Bytes::new(1_500), express };
+        resolve(&mut spec, &mut fabric, needs, site, is_memory_written, &cx).map_err(text)?;
         Ok((spec, fabric))
     }
 

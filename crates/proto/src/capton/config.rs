@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use rampmeter_types::fabric::{Racks, RegularPaths};
-use rampmeter_types::{Bytes, FabricFacts, Rate, Span};
+use rampmeter_types::{FabricFacts, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::network::{CAPACITY_MAX, LevelMember, NarrowCorePolicy, Network};
 use super::sharing::SharingPolicy;
 use super::split::MinShare;
-use crate::central::{Settings, TimeoutSettings};
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::central::{ControllerKeys, Settings};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, check_ranges};
 use crate::registered::{Deployment, Peers, Site};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{LossDetection, PeerStarts, RTO_DOUBLED, Timeout};
@@ -31,7 +31,7 @@ pub enum LinkSharing {
 
 /// CAPTON's parameters. [`CaptonConfig::paper`] is the preset.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct CaptonConfig {
     /// Maximum length of messages that are sent at once, without a request, in segments (§IV.E).
     #[schemars(range(min = 0, max = 1_000_000))]
@@ -46,26 +46,9 @@ pub struct CaptonConfig {
     #[serde(rename = "share-min", with = "crate::keys::milli")]
     #[schemars(with = "f64", range(min = 0.001, max = 1.0))]
     pub share_min_milli: u32,
-    /// Number of controllers: hosts use the second if the first is unresponsive.
-    #[schemars(range(min = 1, max = 2))]
-    pub controllers: u32,
-    /// Time that a controller takes for an order. Default: 10 in 86 of a round trip, which is 10 us
-    /// in the paper's network (§V.C).
-    #[serde(rename = "compute-us", with = "crate::keys::micros")]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
-    pub compute: Option<Span>,
-    /// Time after which a request without an answer is retransmitted, in microseconds; default:
-    /// four round trips and the controller's time.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub retransmit_us: Option<u64>,
-    /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `retransmit-us`.
-    #[schemars(range(min = 1, max = 60_000_000))]
-    pub fallback_us: Option<u64>,
-    /// Time without a message after which the controller forgets a host, in microseconds; default:
-    /// four times `fallback-us`.
-    #[schemars(range(min = 100, max = 60_000_000))]
-    pub lease_us: Option<u64>,
+    /// The controllers.
+    #[serde(flatten)]
+    pub controller: ControllerKeys,
     /// Capacity of all uplinks of a rack together, in Gbit/s; default: that of the network.
     #[schemars(range(min = 0.001, max = 1e5))]
     pub uplinks_gbps: Option<f64>,
@@ -87,14 +70,9 @@ pub struct CaptonConfig {
     pub switch_queue_packets: Option<u32>,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Timeouts in a row after which a message is reported as failed.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
@@ -119,19 +97,14 @@ impl CaptonConfig {
             window_granted: None,
             link_sharing: LinkSharing::Serial,
             share_min_milli: 100,
-            controllers: 1,
-            compute: None,
-            retransmit_us: None,
-            fallback_us: None,
-            lease_us: None,
+            controller: ControllerKeys::default(),
             uplinks_gbps: None,
             rack_hosts: None,
             rto_min_us: None,
             rack_quarters: 16,
             switch_queue_packets: None,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 15,
         }
     }
@@ -141,7 +114,7 @@ impl CaptonConfig {
         let shortest = facts.data_rtt * RTO_DOUBLED;
         let rto_max =
             |rto_min_us: u64| (4 * rto_min_us).max(shortest.div_floor(Span::from_us(1)) + 1);
-        let &Self { rto_min_us, rack_quarters, padding, payload, header, attempts_max, .. } = self;
+        let &Self { rto_min_us, rack_quarters, padding, packet, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::Cubic,
             loss_detection: LossDetection::RackTlp,
@@ -152,8 +125,7 @@ impl CaptonConfig {
             rto_initial_us: rto_min_us,
             rto_max_us: rto_min_us.map(|us| rto_max(us).min(120_000_000)),
             padding,
-            payload,
-            header,
+            packet,
             attempts_max,
             ..TcpConfig::cubic()
         }
@@ -181,24 +153,17 @@ impl CaptonConfig {
     pub fn derive(self, site: &Site) -> Result<Capton, BadKey> {
         check_ranges(&self)?;
         let facts = &site.facts;
-        let (payload, header) = site.packet((self.payload, self.header));
-        let config = Self { payload, header, ..self };
+        let packet = site.packet(self.packet);
+        let config = Self { packet, ..self };
         let mut tcp = config.tcp(facts).derive(facts, Vec::new())?;
         tcp.start.granted = config.granted_window(facts);
         let tcp = Arc::new(tcp);
         let network = config.network(site)?;
-        let waits = TimeoutSettings {
-            compute: config.compute,
-            retransmit_us: config.retransmit_us,
-            fallback_us: config.fallback_us,
-            lease_us: config.lease_us,
-        };
         let settings = Settings::new(
             tcp,
-            config.payload * u64::from(config.short_flow_packets),
+            config.packet.payload * u64::from(config.short_flow_packets),
             Some(facts.access_rate),
-            config.controllers,
-            waits,
+            &config.controller,
             facts,
             site.shortest_data_rtt(),
         )?;
@@ -212,10 +177,9 @@ impl CaptonConfig {
 
     /// Returns the limit of bytes in flight of a granted flow.
     fn granted_window(&self, facts: &FabricFacts) -> u64 {
-        let window = self
-            .window_granted
-            .unwrap_or_else(|| 2 * facts.bdp_packets(self.payload + self.header));
-        u64::from(window) * self.payload.get()
+        let window =
+            self.window_granted.unwrap_or_else(|| 2 * facts.bdp_packets(self.packet.wire()));
+        u64::from(window) * self.packet.payload.get()
     }
 
     /// Returns the parameters of a host among hosts of other rates. Windows follow from the rate of
@@ -237,7 +201,7 @@ impl CaptonConfig {
         let bad = |error| BadKey::new("uplinks-gbps", "capacities of a network", error);
         let core = self.uplinks_gbps.and_then(|gbps| Rate::from_bps((gbps * 1e9).round() as u64));
         let (paths, link) = match &site.deployment {
-            Deployment::Hosts { .. } => (None, site.facts.access_rate),
+            Deployment::Hosts(_) => (None, site.facts.access_rate),
             Deployment::Network(network) => (network.paths.as_ref(), network.core),
         };
         let host = |host: u32, group| {
@@ -266,7 +230,7 @@ impl CaptonConfig {
                 Deployment::Network(network) => {
                     irregular_levels(racks_of(&network.racks.rack_of), &network.racks, core)
                 }
-                Deployment::Hosts { .. } => vec![(0..n).map(|h| host(h, 0)).collect()],
+                Deployment::Hosts(_) => vec![(0..n).map(|h| host(h, 0)).collect()],
             };
             return Network::new(&levels, NarrowCorePolicy::Shrink).map_err(bad);
         };

@@ -75,16 +75,15 @@ impl RegisteredTransport for CaptonTransport {
     };
 
     fn segmentation(keys: &CaptonConfig) -> Segmentation {
-        let &CaptonConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// Switches without priorities or marks whose ports hold two bandwidth-delay products (§V), and
     /// at least as many packets as in the paper.
     /// They choose paths in turn, regardless of `spray`.
     fn needs(keys: &CaptonConfig, facts: &FabricFacts) -> FabricNeeds {
-        let packet = keys.payload + keys.header;
-        needs(packet, keys.switch_queue_packets, keys.controllers, facts)
+        let packet = keys.packet.wire();
+        needs(packet, keys.switch_queue_packets, keys.controller.controllers, facts)
     }
 
     fn configure(keys: CaptonConfig, site: &Site) -> Result<Capton, BadKey> {

@@ -75,7 +75,7 @@ impl<C: CentralScheme> CentralAgent<C> {
     /// Returns the bytes on the wire of `bytes` of payload.
     fn on_wire(&self, bytes: Bytes) -> u64 {
         let tcp = &self.settings().tcp.config;
-        bytes.get() + bytes.packets_ceil(tcp.payload) * tcp.header.get()
+        bytes.get() + bytes.packets_ceil(tcp.packet.payload) * tcp.packet.header.get()
     }
 
     fn settings(&self) -> &Settings {

@@ -48,7 +48,7 @@ impl<C: CentralScheme> Protocol for CentralArbiter<C> {
         let settings = C::settings(&config);
         Self {
             controller: Controller::new(C::schedule(&config), settings.controller),
-            out: Output::new(node, settings.tcp.config.header.get() as u16),
+            out: Output::new(node, settings.tcp.config.packet.header.get() as u16),
             computed: VecDeque::new(),
             compute: settings.compute,
         }

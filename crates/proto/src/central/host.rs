@@ -65,8 +65,8 @@ impl<C: CentralScheme> CentralHost<C> {
             false => flow.message.size.get(),
         };
         let tcp = &self.settings().tcp.config;
-        let packets = Bytes::new(bytes).packets_ceil(tcp.payload);
-        bytes + packets * tcp.header.get()
+        let packets = Bytes::new(bytes).packets_ceil(tcp.packet.payload);
+        bytes + packets * tcp.packet.header.get()
     }
 
     /// Sends a flow's request.

@@ -39,6 +39,6 @@ pub use host::CentralHost;
 pub(crate) use host::STAGES;
 pub use remaining::RemainingSize;
 pub use scheme::CentralScheme;
-pub use settings::{Settings, TimeoutSettings};
+pub use settings::{ControllerKeys, Settings};
 pub use stats::HostStats;
 pub use wire::{CentralHeader, Control, Orders};

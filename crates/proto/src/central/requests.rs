@@ -58,7 +58,7 @@ impl<C: CentralScheme, F> RequestingFlows<C, F> {
     pub(super) fn new(config: Arc<C::Config>, node: NodeId) -> Self {
         Self {
             flows: BTreeMap::new(),
-            out: Output::new(node, C::settings(&config).tcp.config.header.get() as u16),
+            out: Output::new(node, C::settings(&config).tcp.config.packet.header.get() as u16),
             timers: Timers::default(),
             controller: 0,
             unanswered: None,

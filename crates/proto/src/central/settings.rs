@@ -6,6 +6,8 @@ use rampmeter_types::fabric::{
     ArbiterNeed, ArbiterPlace, ArbiterRate, Buffer, FabricNeeds, Interface, Need, Overflow,
 };
 use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::controller::ControllerConfig;
 use crate::keys::BadKey;
@@ -13,20 +15,43 @@ use crate::registered::DerivedValue;
 use crate::tcp::Tcp;
 use crate::toolkit::{CAPTON_PORT_PACKETS, two_bdps};
 
-/// Times as plans give them; `None` for those that follow from the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimeoutSettings {
-    /// Time that a controller takes for an order; default: 10 in 86 of a round trip.
+/// Keys of controllers, of which configurations have one flattened copy. Omitted times follow from
+/// the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ControllerKeys {
+    /// Number of controllers: hosts use the second if the first is unresponsive.
+    #[schemars(range(min = 1, max = 2))]
+    pub controllers: u32,
+    /// Time that a controller takes for an order. Default: 10 in 86 of a round trip, which is 10 us
+    /// in the paper's network (§V.C).
+    #[serde(rename = "compute-us", with = "crate::keys::micros")]
+    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
     pub compute: Option<Span>,
     /// Time after which a request without an answer is retransmitted, in microseconds; default:
     /// four round trips and the controller's time.
+    #[schemars(range(min = 1, max = 10_000_000))]
     pub retransmit_us: Option<u64>,
     /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `retransmit_us`.
+    /// default: 16 times `retransmit-us`.
+    #[schemars(range(min = 1, max = 60_000_000))]
     pub fallback_us: Option<u64>,
     /// Time without a message after which the controller forgets a host, in microseconds; default:
-    /// four times `fallback_us`.
+    /// four times `fallback-us`.
+    #[schemars(range(min = 100, max = 60_000_000))]
     pub lease_us: Option<u64>,
+}
+
+impl Default for ControllerKeys {
+    fn default() -> Self {
+        Self {
+            controllers: 1,
+            compute: None,
+            retransmit_us: None,
+            fallback_us: None,
+            lease_us: None,
+        }
+    }
 }
 
 /// Settings shared by hosts and controllers.
@@ -57,9 +82,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the settings for `controllers` controllers on a network. Messages up to `threshold`
-    /// are sent without a request, at the rate `unscheduled`. Computing takes a controller a share
-    /// of the round trip `near`, between near hosts.
+    /// Returns the settings for controllers on a network. Messages up to `threshold` are sent
+    /// without a request, at the rate `unscheduled`. Computing takes a controller a share of the
+    /// round trip `near`, between near hosts.
     ///
     /// # Errors
     /// A fallback that is too short.
@@ -67,18 +92,17 @@ impl Settings {
         tcp: Arc<Tcp>,
         threshold: Bytes,
         unscheduled: Option<Rate>,
-        controllers: u32,
-        waits: TimeoutSettings,
+        keys: &ControllerKeys,
         facts: &FabricFacts,
         near: Span,
     ) -> Result<Self, BadKey> {
         let derived = || near.scale_floor(10, 86);
-        let compute = waits.compute.unwrap_or_else(derived);
+        let compute = keys.compute.unwrap_or_else(derived);
         let retransmit_after =
-            waits.retransmit_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
+            keys.retransmit_us.map_or(facts.data_rtt * 4 + compute, Span::from_us);
         let least = retransmit_after * 2;
-        let fallback = waits.fallback_us.map_or(retransmit_after * 16, Span::from_us);
-        let lease = waits.lease_us.map_or(fallback * 4, Span::from_us);
+        let fallback = keys.fallback_us.map_or(retransmit_after * 16, Span::from_us);
+        let lease = keys.lease_us.map_or(fallback * 4, Span::from_us);
         if fallback < least {
             let expected =
                 format!("at least {} (twice retransmit-us)", least.as_ps().div_ceil(1_000_000));
@@ -90,7 +114,7 @@ impl Settings {
             scheduled_class: Priority::HIGHEST,
             threshold,
             first_controller: NodeId::new(facts.n_hosts),
-            controllers,
+            controllers: keys.controllers,
             compute,
             retransmit_after,
             fallback,
@@ -106,7 +130,7 @@ impl Settings {
 
     /// Derives further values from the parameters.
     pub(crate) fn describe(&self) -> Vec<DerivedValue> {
-        let window = self.tcp.start.granted / self.tcp.config.payload.get();
+        let window = self.tcp.start.granted / self.tcp.config.packet.payload.get();
         let mut derived = vec![
             DerivedValue::packets("window-granted", window as u32),
             DerivedValue::time("repeat", self.retransmit_after),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rampmeter_types::wire::{Reader, Writer};
 use rampmeter_types::{FabricFacts, Header, Packet, Priority, WireError};
 
-use crate::keys::BadKey;
+use crate::keys::{BadKey, PacketSizes};
 use crate::registered::{RegisteredTransport, Site};
 use crate::toolkit::Segmentation;
 
@@ -41,8 +41,8 @@ impl<A, B> CoexistingConfig<A, B> {
         L: RegisteredTransport<Config = B>,
     {
         let Segmentation { payload, header, .. } = L::segmentation(&lower);
-        let (payload, header) = site.packet((payload, header));
-        let above = Site { lower: Some(payload + header), ..site.clone() };
+        let packet = site.packet(PacketSizes { payload, header });
+        let above = Site { lower: Some(packet.wire()), ..site.clone() };
         let upper = U::configure(upper, &above)?;
         let site = Site { facts: lower_facts, ..site.clone() };
         let lower = L::configure(lower, &site).map_err(prefix_lower_key)?;

@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::analysis;
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, check_ranges};
 use crate::toolkit::{Padding, Segmentation, check_range};
 
 /// cosy's parameters. [`CosyConfig::paper`] and [`CosyConfig::rsvp`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct CosyConfig {
     /// Virtual links of a link, and slots of a host each way (K, §3.3).
     #[schemars(range(min = 1, max = 256))]
@@ -44,14 +44,9 @@ pub struct CosyConfig {
     pub message_max: Bytes,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
 }
 
 impl Default for CosyConfig {
@@ -78,8 +73,7 @@ impl CosyConfig {
             best_effort: None,
             message_max: Bytes::new(1 << 30),
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
         }
     }
 
@@ -158,12 +152,13 @@ impl CosyConfig {
         if paths.ports > 65_535 {
             return Err(unusable(&format!("a transport for switches of {} ports", paths.ports)));
         }
-        let packet = self.payload + self.header;
+        let packet = self.packet.wire();
         let packet_time = facts.access_rate.tx_time(packet);
         let tick = packet_time.scale_floor(1_000, (1_000 - self.control_milli).into());
         let frame = tick * u64::from(self.slots);
-        let hold =
-            self.hold.unwrap_or_else(|| frame * Bytes::new(128_000).packets_ceil(self.payload));
+        let hold = self
+            .hold
+            .unwrap_or_else(|| frame * Bytes::new(128_000).packets_ceil(self.packet.payload));
         let (slots, ratio) = (self.slots, paths.ratio);
         let queueing =
             analysis::queueing_bound(paths.switches, slots, ratio, packet, facts.access_rate);
@@ -194,8 +189,7 @@ impl CosyConfig {
 impl Cosy {
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let CosyConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 
     /// Returns the time of a message of this many packets in a single slot.
@@ -208,7 +202,7 @@ impl Cosy {
     /// the slack.
     pub fn latency_bound(&self) -> LatencyBound {
         let fixed = self.facts.data_rtt * 2 + self.hold + self.queueing + self.slack * 2;
-        let payload = self.config.payload;
+        let payload = self.config.packet.payload;
         LatencyBound { fixed, per_packet: self.sending_time(1), payload, tenant: None }
     }
 

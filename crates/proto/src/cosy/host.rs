@@ -64,7 +64,7 @@ impl Protocol for CosyHost {
         Self {
             sender: Sender::new(node, slots),
             receiver: Receiver::new(slots, rng),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             stats: CosyStats::default(),
             cosy: config,
         }
@@ -162,7 +162,7 @@ impl HostPolicy for CosyHost {
 
     fn is_duplicate(&mut self, packet: &Packet<CosyHeader>) -> bool {
         let CosyHeader::Data { seq, number, rx_slot, .. } = packet.header else { return true };
-        !self.receiver.is_expected(packet, seq, number, rx_slot, self.cosy.config.payload)
+        !self.receiver.is_expected(packet, seq, number, rx_slot, self.cosy.config.packet.payload)
     }
 
     fn abandon(&mut self, _now: Time, src: NodeId, msg: MsgId) {

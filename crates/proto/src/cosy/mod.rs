@@ -80,8 +80,7 @@ impl RegisteredTransport for CosyTransport {
     };
 
     fn segmentation(keys: &CosyConfig) -> Segmentation {
-        let &CosyConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     fn reply_bytes(_keys: &CosyConfig) -> Bytes {
@@ -115,10 +114,10 @@ impl RegisteredTransport for CosyTransport {
             &Deployment::Network(Network { switches, rate_ratio, ports, .. }) => {
                 keys.derive(&site.facts, PathFacts { switches, ratio: rate_ratio, ports })
             }
-            &Deployment::Hosts { payload, header } => {
+            &Deployment::Hosts(packet) => {
                 let slack = Some(site.facts.control_rtt);
                 let paths = PathFacts { switches: 3, ratio: 1, ports: 1 };
-                CosyConfig { payload, header, slack, ..keys }.derive(&site.facts, paths)
+                CosyConfig { packet, slack, ..keys }.derive(&site.facts, paths)
             }
         }
     }
@@ -126,9 +125,9 @@ impl RegisteredTransport for CosyTransport {
     /// Returns the longest queue of data (lemma 3.3, appendix A), and one more packet at each
     /// switch for a control packet ahead of it.
     fn buffer_min(config: &Cosy) -> Bytes {
-        let CosyConfig { slots, payload, header, .. } = config.config;
+        let CosyConfig { slots, packet, .. } = config.config;
         let PathFacts { switches, ratio, .. } = config.paths;
-        analysis::queue_bound(switches, slots.saturating_mul(ratio) + 1, payload + header)
+        analysis::queue_bound(switches, slots.saturating_mul(ratio) + 1, packet.wire())
     }
 
     fn assumptions(_config: &Self::Config, _site: &Site) -> Assumptions {

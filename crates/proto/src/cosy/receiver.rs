@@ -265,7 +265,7 @@ impl Receiver {
         if number < slot.received {
             return Receipt::Duplicate;
         }
-        let payload = cx.cosy.config.payload.get();
+        let payload = cx.cosy.config.packet.payload.get();
         let (place, beyond) = (packet.payload.offset / payload, packet.payload.offset % payload);
         let place =
             u32::try_from(place).ok().filter(|&p| p < flow.announcement.packets && beyond == 0);

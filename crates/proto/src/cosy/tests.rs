@@ -11,6 +11,7 @@ use super::config::PathFacts;
 use super::wire::{CosyHeader, ReleaseReason, Route};
 use super::{CosyConfig, CosyHost, CosyTransport};
 use crate::coexistence::CoexistingConfig;
+use crate::keys::PacketSizes;
 use crate::phost::{PhostConfig, PhostTransport};
 use crate::registered::{Deployment, RegisteredTransport, Site};
 
@@ -77,7 +78,7 @@ fn packets_of_a_slot_keep_their_order_on_ordinary_networks() {
 #[test]
 fn best_effort_traffic_between_hosts_is_granted_its_packets() {
     let facts = facts(1, [60, 50]);
-    let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+    let deployment = Deployment::Hosts(PacketSizes::new(1_400, 134));
     let site = Site { facts, deployment, lower: None };
     let alone = CosyTransport::configure(CosyConfig::paper(), &site).unwrap();
     let keys = (CosyConfig::paper(), PhostConfig::paper());

@@ -1,10 +1,10 @@
 //! dcPIM's parameters (§3.6) and what they imply for one fabric.
 
-use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
+use rampmeter_types::{FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
@@ -116,7 +116,7 @@ pub enum ShortFlowPacing {
 
 /// dcPIM's parameters. [`DcpimConfig::paper`] and [`DcpimConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct DcpimConfig {
     /// Matching rounds, r.
     #[schemars(range(min = 1, max = 32))]
@@ -162,14 +162,9 @@ pub struct DcpimConfig {
     /// packet times per channel of a host.
     #[schemars(range(min = 0, max = 1000))]
     pub grace_packets: u32,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Unanswered repetitions after which a flow is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -209,8 +204,7 @@ impl DcpimConfig {
             token_order: TokenOrder::Rank,
             short_flow_pacing: ShortFlowPacing::Ignore,
             grace_packets: 0,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 24,
         }
     }
@@ -327,8 +321,8 @@ impl DcpimConfig {
     /// unless as many packets of data take less. Where these do not fit, matching starves.
     pub(super) fn stage(&self, facts: &FabricFacts) -> Span {
         let packets = u64::from(self.channels) * u64::from(self.channel_packets_min);
-        let data = |rate: Rate| rate.tx_time(self.payload + self.header) * packets;
-        let control = self.header * (CONTROL_PACKETS_A_PEER * u64::from(facts.n_hosts));
+        let data = |rate: Rate| rate.tx_time(self.packet.wire()) * packets;
+        let control = self.packet.header * (CONTROL_PACKETS_A_PEER * u64::from(facts.n_hosts));
         let in_core = |core: Rate| core.tx_time(control).min(data(core));
         let phase = data(facts.access_rate).max(facts.core_rate.map_or(Span::ZERO, in_core));
         let shortest = Span::from_ps(phase.as_ps().div_ceil(self.stages().into()));
@@ -342,14 +336,14 @@ impl DcpimConfig {
     pub fn derive(self, facts: &FabricFacts) -> Result<Dcpim, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
-        let bdp = facts.bdp_packets(self.payload + self.header);
+        let mtu_time = facts.access_rate.tx_time(self.packet.wire());
+        let bdp = facts.bdp_packets(self.packet.wire());
         let stage = self.stage(facts);
         let stages = self.stages();
         let channel_time = stage * u64::from(stages) / u64::from(self.channels);
         let grace_packets = u64::from(self.grace_packets) * u64::from(self.channels);
         let grace = facts.control_rtt / 2 + mtu_time * grace_packets;
-        let keepalive = keepalive(facts, self.payload + self.header);
+        let keepalive = keepalive(facts, self.packet.wire());
         let retry = match self.notification {
             Notification::Explicit => facts.data_rtt,
             Notification::Implicit => keepalive,
@@ -413,7 +407,7 @@ impl Dcpim {
     /// Returns the parameters at the rate of `facts`, or at the host's own.
     fn pair(&self, facts: Option<FabricFacts>) -> Pair {
         let Some(facts) = facts else { return self.own_pair() };
-        let packet = self.config.payload + self.config.header;
+        let packet = self.config.packet.wire();
         // A longer flow waits for a phase, whose length follows from the network's round trip. That
         // of the pair is longer if its packets take longer than those at this host's own rate.
         let data_rtt = facts.data_rtt.max(self.data_rtt);
@@ -472,7 +466,6 @@ impl Dcpim {
 
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let DcpimConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 }

@@ -126,7 +126,7 @@ impl Protocol for DcpimHost {
             schedule,
             idle_phases: 0,
             receiver: Receiver::new(&config),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             stats: DcpimStats::default(),
             dcpim: config,
             rng,
@@ -186,7 +186,7 @@ impl Protocol for DcpimHost {
             DcpimHeader::Match(fields) => self.on_match(src, fields),
             DcpimHeader::Finish { flow, tx_slot, packets } => {
                 let announcement = Announcement { src, msg, flow, tx_slot, packets };
-                let size = self.dcpim.config.payload * u64::from(packets);
+                let size = self.dcpim.config.packet.payload * u64::from(packets);
                 let flow = SizedFlow { announcement, size };
                 self.receiver.on_finish(now, flow, &self.dcpim, &mut self.out);
             }

@@ -76,8 +76,7 @@ impl RegisteredTransport for DcpimTransport {
     };
 
     fn segmentation(keys: &DcpimConfig) -> Segmentation {
-        let &DcpimConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// With strict rounds, hosts ignore messages of another stage than their own. They may never
@@ -98,10 +97,10 @@ impl RegisteredTransport for DcpimTransport {
     }
 
     fn configure(keys: DcpimConfig, site: &Site) -> Result<Dcpim, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let dcpim = DcpimConfig { payload, header, ..keys }.derive(&site.facts)?;
+        let packet = site.packet(keys.packet);
+        let dcpim = DcpimConfig { packet, ..keys }.derive(&site.facts)?;
         let (may_sleep, may_delay_data) = match &site.deployment {
-            Deployment::Hosts { .. } => (true, true),
+            Deployment::Hosts(_) => (true, true),
             Deployment::Network(network) => (false, network.is_narrow),
         };
         Ok(Dcpim { may_sleep, may_delay_data, ..dcpim })

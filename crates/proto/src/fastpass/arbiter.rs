@@ -262,7 +262,7 @@ impl Protocol for FastpassArbiter {
             }
             AllocationUnit::Epochs => Role::Epochs(EpochArbiter::new(now, &config)),
         };
-        let out = Output::new(node, config.config.header.get() as u16);
+        let out = Output::new(node, config.config.packet.header.get() as u16);
         Self { out, role, fastpass: config }
     }
 

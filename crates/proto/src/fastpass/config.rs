@@ -1,12 +1,12 @@
 //! Fastpass's parameters and what they imply for one fabric.
 
 use rampmeter_types::fabric::RegularPaths;
-use rampmeter_types::{Bytes, FabricFacts, Header, Span};
+use rampmeter_types::{FabricFacts, Header, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::wire::FastpassHeader;
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, keepalive, paused_probe_interval, retransmit_gap,
 };
@@ -26,7 +26,7 @@ pub enum AllocationUnit {
 /// Fastpass's parameters. [`FastpassConfig::paper`] and [`FastpassConfig::reference`] are the
 /// presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct FastpassConfig {
     /// Unit of the allocation of links.
     pub allocation_unit: AllocationUnit,
@@ -54,14 +54,9 @@ pub struct FastpassConfig {
     pub epoch_milli: u32,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Unanswered repetitions after which a flow is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -92,8 +87,7 @@ impl FastpassConfig {
             epoch_packets: 8,
             epoch_milli: 8_500,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 24,
         }
     }
@@ -164,7 +158,7 @@ impl FastpassConfig {
     ) -> Result<Fastpass, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
+        let mtu_time = facts.access_rate.tx_time(self.packet.wire());
         let slot = mtu_time.scale_floor(self.slot_milli.into(), 1_000);
         let batch = slot * u64::from(self.batch);
         let full_epoch = u64::from(self.epoch_packets) * 1_000;
@@ -196,10 +190,7 @@ impl FastpassConfig {
             watchdog: retry,
             forget_timeout: attempt_limit.forget_timeout(FORGET),
             attempt_limit,
-            paused_probe_interval: paused_probe_interval(keepalive(
-                facts,
-                self.payload + self.header,
-            )),
+            paused_probe_interval: paused_probe_interval(keepalive(facts, self.packet.wire())),
             probe_gap: retransmit_gap(facts) * 4,
             config: self,
         })
@@ -210,7 +201,7 @@ impl Fastpass {
     /// Returns a control packet on the wire. Those of the epoch model have the length of its
     /// headers regardless of their content, as in the study's simulator.
     pub(super) fn control_bytes(&self, header: &FastpassHeader) -> u16 {
-        let fixed = self.config.header.get() as u16;
+        let fixed = self.config.packet.header.get() as u16;
         match self.config.allocation_unit {
             AllocationUnit::Slots => fixed + header.wire_len() as u16,
             AllocationUnit::Epochs => fixed,
@@ -219,7 +210,6 @@ impl Fastpass {
 
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let FastpassConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 }

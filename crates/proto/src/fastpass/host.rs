@@ -134,7 +134,7 @@ impl Protocol for FastpassHost {
             },
             due: VecDeque::new(),
             receiver: AckReceiver::default(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             unsent: 0,
             stats: FastpassStats::default(),
             fastpass: config,

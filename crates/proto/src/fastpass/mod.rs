@@ -57,11 +57,12 @@ use config::AllocationUnit;
 fn arbiter_rate(keys: &FastpassConfig, facts: &FabricFacts) -> ArbiterRate {
     match keys.allocation_unit {
         AllocationUnit::Slots => {
-            let slot = facts.access_rate.tx_time(keys.payload + keys.header);
+            let slot = facts.access_rate.tx_time(keys.packet.wire());
             let slot = slot.scale_floor(keys.slot_milli.into(), 1_000);
             let most = (slot * u64::from(keys.batch)).scale_floor(9, 10).as_ps().max(1);
             let bits =
-                u128::from(allocation_bytes(facts.n_hosts, keys.header, keys.batch).get()) * 8;
+                u128::from(allocation_bytes(facts.n_hosts, keys.packet.header, keys.batch).get())
+                    * 8;
             let bps = (bits * 1_000_000_000_000).div_ceil(most.into());
             ArbiterRate::AtLeast(u64::try_from(bps).unwrap_or(u64::MAX))
         }
@@ -101,8 +102,7 @@ impl RegisteredTransport for FastpassTransport {
     };
 
     fn segmentation(keys: &FastpassConfig) -> Segmentation {
-        let &FastpassConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// Returns the ports of the pHost study, 36 KB at 10 Gbit/s. The paper's arbiter may have to
@@ -112,7 +112,7 @@ impl RegisteredTransport for FastpassTransport {
         let (rate, place) = (arbiter_rate(keys, facts), ArbiterPlace::FirstRack);
         let arbiter = ArbiterNeed { rate, place };
         FabricNeeds {
-            buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
+            buffer: Need::Prefer(phost_study_buffer(keys.packet.wire(), facts)),
             control_class: true,
             priorities: 2,
             arbiters: vec![arbiter; keys.arbiters as usize],
@@ -123,10 +123,10 @@ impl RegisteredTransport for FastpassTransport {
     /// Arbiters between real hosts are as fast as hosts, and choose no paths. Arbiters grant
     /// the time of hosts' links, so that links between switches must not be slower.
     fn configure(keys: FastpassConfig, site: &Site) -> Result<Fastpass, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let keys = FastpassConfig { payload, header, ..keys };
+        let packet = site.packet(keys.packet);
+        let keys = FastpassConfig { packet, ..keys };
         let (rate, paths) = match &site.deployment {
-            Deployment::Hosts { .. } => (site.facts.access_rate, None),
+            Deployment::Hosts(_) => (site.facts.access_rate, None),
             Deployment::Network(Network { slow_link: Some(slower), .. }) => {
                 return Err(slower.refusal(Self::NAME));
             }
@@ -142,7 +142,8 @@ impl RegisteredTransport for FastpassTransport {
                 (arbiter_rate(&keys, &site.facts).resolve(*slowest, *fastest), paths.clone())
             }
         };
-        let time = rate.tx_time(allocation_bytes(site.facts.n_hosts, header, keys.batch));
+        let time =
+            rate.tx_time(allocation_bytes(site.facts.n_hosts, keys.packet.header, keys.batch));
         keys.derive(&site.slot_facts(), paths, time)
     }
 

@@ -10,7 +10,7 @@ use super::slots::Slots;
 use super::timing::{Instant, Timing, instant};
 use super::topology::{Pod, Pods};
 use super::wire::{POD_FLAG, REPORT_SLOTS};
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, check_ranges};
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
     retransmit_gap,
@@ -28,7 +28,7 @@ pub enum MessageOrder {
 
 /// Fastpod's parameters. [`FastpodConfig::paper`] is the preset.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct FastpodConfig {
     /// Arbiters: one, or one and its standby.
     #[schemars(range(min = 1, max = 2))]
@@ -60,14 +60,9 @@ pub struct FastpodConfig {
     /// True if short packets to one destination share a scheduled cell, in the order of the queue
     /// (§3.2). Last packets are then charged their length, at least `control-bytes`.
     pub packing: bool,
-    /// Payload of a full cell.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each cell.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Bytes charged to an RTS or SCHD.
     #[serde(rename = "control-bytes")]
     #[schemars(with = "u64", range(min = 46, max = 1_000))]
@@ -110,8 +105,7 @@ impl FastpodConfig {
             timestamp_error_ns: 0,
             padding: Padding::Full,
             packing: false,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             control: Bytes::new(64),
             core_queue_cells: 512,
             core_buffer_cells: 2_048,
@@ -159,7 +153,7 @@ impl FastpodConfig {
         // Hosts report their epoch at least once per beacon interval.
         let listen_slots = ((lead_slots + 2) * TAKEOVER).max(2 * u64::from(self.beacon_slots));
         let listen_time = slot * listen_slots + answer_time * 4;
-        let keepalive = keepalive(facts, self.payload + self.header);
+        let keepalive = keepalive(facts, self.packet.wire());
         Ok(Fastpod {
             n_hosts: facts.n_hosts,
             rate,
@@ -214,8 +208,7 @@ impl FastpodConfig {
 
     /// Returns the segmentation of messages.
     pub(super) fn segmentation(&self) -> Segmentation {
-        let &Self { payload, header, padding, packing, .. } = self;
-        Segmentation::new(payload, header, if packing { Padding::Exact } else { padding })
+        self.packet.segmentation(if self.packing { Padding::Exact } else { self.padding })
     }
 
     /// Cells between which control packets with their guard bands find no place.
@@ -226,14 +219,14 @@ impl FastpodConfig {
         let control = ns(slots.control_slot());
         let why = format!("as a control packet and its guard bands take {control} ns");
         let expected = format!("cells of {} ns or more, {why}", ns(least));
-        let (payload, header) = (self.payload.get(), self.header.get());
+        let (payload, header) = (self.packet.payload.get(), self.packet.header.get());
         let got = format!("{payload} and {header} of header: {} ns", ns(slots.cell));
         BadKey::new("payload-bytes", expected, got)
     }
 
     /// Returns the slots of racks of this many hosts, if clocks agree.
     pub(super) fn slots(&self, rate: Rate, hosts: u16) -> Slots {
-        let cell = rate.tx_time(self.payload + self.header);
+        let cell = rate.tx_time(self.packet.wire());
         Slots { hosts, cell, control: rate.tx_time(self.control), error: Span::ZERO }
     }
 

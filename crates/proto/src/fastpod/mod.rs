@@ -111,7 +111,7 @@ impl RegisteredTransport for FastpodTransport {
         let bits = u128::from(keys.control.get()) * 8 * u128::from(facts.n_hosts);
         let bps = (bits * 1_000_000_000_000).div_ceil(slot.as_ps().max(1).into());
         let rate = ArbiterRate::AtLeast(u64::try_from(bps * 10 / 9).unwrap_or(u64::MAX));
-        let cell = keys.payload + keys.header;
+        let cell = keys.packet.wire();
         FabricNeeds {
             drop_unscheduled: Need::Prefer(Some(cell * DROP_ABOVE_CELLS)),
             arbiters: arbiters(keys, rate, ArbiterPlace::FirstRack),
@@ -143,7 +143,7 @@ impl RegisteredTransport for FastpodTransport {
     /// Arbiters grant the time of hosts' links there, so that links between switches must not be
     /// slower.
     fn configure(keys: FastpodConfig, site: &Site) -> Result<Fastpod, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
+        let packet = site.packet(keys.packet);
         let mut pods = None;
         if let Deployment::Network(network) = &site.deployment {
             let recognise = |header| Pods::from_wiring(&network.wiring, header);
@@ -152,12 +152,12 @@ impl RegisteredTransport for FastpodTransport {
                 return Err(slower.refusal(Self::NAME));
             }
         }
-        FastpodConfig { payload, header, ..keys }.derive(&site.slot_facts(), pods)
+        FastpodConfig { packet, ..keys }.derive(&site.slot_facts(), pods)
     }
 
     /// Only pods work without memory: elsewhere cells of several senders meet at a receiver.
     fn buffer_min(config: &Fastpod) -> Bytes {
-        let cell = config.config.payload + config.config.header;
+        let cell = config.config.packet.wire();
         if config.is_exact() { Bytes::ZERO } else { cell * 16 }
     }
 

@@ -16,6 +16,7 @@ use super::{Fastpod, FastpodConfig, FastpodStats, MessageOrder};
 use pod::{CABLE, HEADER, HOST, RATE, Run, SWITCH, fastpod, pod};
 
 use crate::fastpod::topology::Pod;
+use crate::keys::PacketSizes;
 
 const ONE_MS: Time = Time::from_ps(1_000_000_000);
 
@@ -385,8 +386,8 @@ fn plans_that_no_arbiter_can_schedule_are_refused() {
     few.ports_to_rack.pop();
     assert_eq!(bad(config(), &few), "name");
     assert_eq!(bad(FastpodConfig { arbiters: 2, ..config() }, &of), "arbiters");
-    let payload = rampmeter_types::Bytes::new(80);
-    assert_eq!(bad(FastpodConfig { payload, ..config() }, &of), "payload-bytes");
+    let packet = PacketSizes::new(80, 40);
+    assert_eq!(bad(FastpodConfig { packet, ..config() }, &of), "payload-bytes");
     let drifts = FastpodConfig { clock_ppb: 1_000_000, beacon_slots: 65_536, ..config() };
     assert_eq!(bad(drifts, &of), "clock-drift-ppm");
     let padding = crate::toolkit::Padding::Exact;

@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::registered::Peers;
-use crate::toolkit::{
-    Padding, Recovery, Segmentation, check_range, control_bytes, unscheduled_payload,
-};
+use crate::toolkit::{CreditPackets, Padding, Recovery, Segmentation, check_range};
 
 /// Amount of data that a grant allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -48,7 +46,7 @@ pub type Cutoffs = [u64; Priority::COUNT - 1];
 
 /// Homa's parameters. [`HomaConfig::paper`] and [`HomaConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct HomaConfig {
     /// Bytes of a message that may be in flight: those sent without a grant, and those granted that
     /// have not arrived. A bandwidth-delay product if left out.
@@ -85,25 +83,9 @@ pub struct HomaConfig {
     /// then requests missing packets, and a sender without a response probes.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long on the wire as others; default:
-    /// `payload-bytes`.
-    #[serde(rename = "unscheduled-payload-bytes")]
-    #[schemars(range(min = 1, max = 9_000))]
-    pub unscheduled_payload: Option<u32>,
-    /// Length of a grant; default: the length of headers.
-    #[schemars(range(min = 1, max = 1_500))]
-    pub grant_bytes: Option<u32>,
-    /// Length of an acknowledgement; default: the length of headers.
-    #[schemars(range(min = 1, max = 1_500))]
-    pub ack_bytes: Option<u32>,
+    /// Lengths of packets.
+    #[serde(flatten)]
+    pub packet: CreditPackets,
     /// Unanswered repetitions after which a message is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -141,11 +123,7 @@ impl HomaConfig {
             // §3.7 has a few milliseconds: packets of the lowest priorities may be queued for long,
             // and are not lost.
             timeout_rtts: 64,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
-            unscheduled_payload: None,
-            grant_bytes: None,
-            ack_bytes: None,
+            packet: CreditPackets::default(),
             attempts_max: 24,
         }
     }
@@ -158,12 +136,7 @@ impl HomaConfig {
             grants: Grants::Packet,
             incast_messages: 0,
             timeout_rtts: 4_096,
-            payload: Bytes::new(1456),
-            header: Bytes::new(82),
-            unscheduled_payload: Some(1442),
-            grant_bytes: Some(84),
-            // A message of 20 bytes.
-            ack_bytes: Some(116),
+            packet: CreditPackets::NS2,
             ..Self::paper()
         }
     }
@@ -179,7 +152,7 @@ impl HomaConfig {
     }
 
     pub(crate) fn segmentation(&self) -> Segmentation {
-        Segmentation::new(self.payload, self.header, Padding::Exact)
+        self.packet.full.segmentation(Padding::Exact)
     }
 }
 
@@ -226,8 +199,8 @@ impl HomaConfig {
             1..=u64::from(priorities) - 1,
             "fewer than priorities",
         )?;
-        let full = self.payload + self.header;
-        let first = unscheduled_payload(self.unscheduled_payload, self.payload, self.header)?;
+        let full = self.packet.full.wire();
+        let first = self.packet.unscheduled_payload()?;
         let bdp = facts.bdp_packets(full).max(1);
         let (bytes, window) = match self.rtt_bytes {
             Some(bytes) => (u64::from(bytes), u64::from(bytes)),
@@ -304,13 +277,5 @@ impl Homa {
     #[inline]
     pub(super) fn is_droppable(&self) -> bool {
         self.config.unscheduled_treatment == UnscheduledTreatment::Droppable
-    }
-
-    pub(super) fn grant_bytes(&self) -> u16 {
-        control_bytes(self.config.grant_bytes, self.config.header)
-    }
-
-    pub(super) fn ack_bytes(&self) -> u16 {
-        control_bytes(self.config.ack_bytes, self.config.header)
     }
 }

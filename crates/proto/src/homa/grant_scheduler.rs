@@ -195,7 +195,7 @@ impl GrantScheduler {
                 flow.announcement.src,
                 flow.announcement.msg,
                 grant,
-                by.homa.grant_bytes(),
+                by.homa.config.packet.grant(),
             );
             let key = flow.key(by.homa);
             let place = self.change(number, slot, key);

@@ -59,7 +59,7 @@ impl HomaHost {
     fn acknowledge(&mut self, announcement: &Announcement) {
         let (tx_slot, incast) = (announcement.tx_slot, self.has_incast());
         let ack = HomaHeader::Ack { tx_slot, incast };
-        self.out.send_sized(announcement.src, announcement.msg, ack, self.homa.ack_bytes());
+        self.out.send_sized(announcement.src, announcement.msg, ack, self.homa.config.packet.ack());
     }
 
     fn on_data(&mut self, now: Time, packet: &Packet<HomaHeader>, slot: u32, seq: u32) -> Receipt {
@@ -150,7 +150,7 @@ impl Protocol for HomaHost {
             sender: Sender::new(node),
             receiver: Receiver::new(config.rate),
             requests: Requests::default(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.full.header.get() as u16),
             stats: HomaStats::default(),
             homa: config,
         }

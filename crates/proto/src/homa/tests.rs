@@ -9,6 +9,7 @@ use rampmeter_types::{
 
 use super::wire::HomaHeader;
 use super::{AeolusConfig, Homa, HomaAeolusTransport, HomaConfig, HomaHost};
+use crate::keys::PacketSizes;
 use crate::registered::{Deployment, RegisteredTransport, Site};
 use crate::test_packet::make_control;
 
@@ -416,7 +417,7 @@ mod between_hosts {
 
     #[test]
     fn homa_aeolus_is_refused_between_real_hosts() {
-        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts(PacketSizes::new(1_400, 134));
         let site = Site { facts: facts(), deployment, lower: None };
         let error = HomaAeolusTransport::configure(AeolusConfig::default(), &site).unwrap_err();
         let expected = "name: expected a transport that runs without selective dropping, got \

@@ -70,16 +70,6 @@ impl HomaConfig {
             ..FabricNeeds::default()
         }
     }
-
-    /// Returns these parameters with the packets of the site.
-    fn with_site_packets(self, site: &Site) -> Self {
-        let (payload, header) = site.packet((self.payload, self.header));
-        let unscheduled_payload = match site.deployment {
-            Deployment::Network(_) => self.unscheduled_payload,
-            Deployment::Hosts { .. } => None,
-        };
-        Self { payload, header, unscheduled_payload, ..self }
-    }
 }
 
 impl Homa {
@@ -135,7 +125,7 @@ impl RegisteredTransport for HomaTransport {
     }
 
     fn configure(keys: HomaConfig, site: &Site) -> Result<Homa, BadKey> {
-        keys.with_site_packets(site).derive(&site.facts)
+        HomaConfig { packet: keys.packet.at(site), ..keys }.derive(&site.facts)
     }
 
     fn adapt_to_peers(own: Homa, network: &Homa, peers: &Peers) -> Homa {
@@ -176,18 +166,18 @@ impl RegisteredTransport for HomaAeolusTransport {
             drop_unscheduled: Need::Prefer(Some(
                 keys.0.segmentation().full_wire_bytes() * DROP_ABOVE_PACKETS,
             )),
-            express_max: Need::Prefer(keys.0.header.get() as u16),
+            express_max: Need::Prefer(keys.0.packet.full.header.get() as u16),
             ..keys.0.needs()
         }
     }
 
     /// Switches between real hosts do not drop unscheduled packets alone, and Aeolus needs that.
     fn configure(keys: AeolusConfig, site: &Site) -> Result<Homa, BadKey> {
-        if let Deployment::Hosts { .. } = site.deployment {
+        if let Deployment::Hosts(_) = site.deployment {
             let expected = "a transport that runs without selective dropping";
             return Err(BadKey::new("name", expected, Self::NAME));
         }
-        keys.0.with_site_packets(site).derive(&site.facts)
+        HomaConfig { packet: keys.0.packet.at(site), ..keys.0 }.derive(&site.facts)
     }
 
     fn adapt_to_peers(own: Homa, network: &Homa, peers: &Peers) -> Homa {

@@ -4,7 +4,7 @@ use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{AttemptLimit, Padding, RttEstimator, Segmentation, forget_after};
 
@@ -21,7 +21,7 @@ pub enum Recovery {
 
 /// HPCC's parameters. [`HpccConfig::paper`] and [`HpccConfig::dcpim_study`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct HpccConfig {
     /// The share of the fullest link that windows aim at: eta.
     #[schemars(range(min = 0.1, max = 1.0))]
@@ -50,14 +50,9 @@ pub struct HpccConfig {
     #[serde(rename = "rto-max-us", with = "crate::keys::micros")]
     #[schemars(with = "Option<f64>", range(min = 0.1, max = 1e6))]
     pub timeout_max: Option<Span>,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet without telemetry.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Bytes of telemetry charged to each packet in addition, on its whole path.
     #[serde(rename = "int-bytes")]
     #[schemars(with = "u64", range(min = 0, max = 1_000))]
@@ -94,8 +89,7 @@ impl HpccConfig {
             recovery: Recovery::GoBackN,
             timeout_min: None,
             timeout_max: None,
-            payload: Bytes::new(1_000),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1_000, 40),
             int: Bytes::new(42),
             attempts_max: 24,
         }
@@ -104,13 +98,17 @@ impl HpccConfig {
     /// The parameters of the dcPIM paper's figures. The base round trip is 12 us at 100 Gbit/s, and
     /// packets are as long as those of the other transports there.
     pub fn dcpim_study() -> Self {
-        Self { base_rtt: Some(Span::from_us(12)), payload: Bytes::new(1_460), ..Self::paper() }
+        Self {
+            base_rtt: Some(Span::from_us(12)),
+            packet: PacketSizes::new(1_460, 40),
+            ..Self::paper()
+        }
     }
 
     /// Segmentation of messages: telemetry takes its bytes of every packet, regardless of its path.
     pub(super) fn segmentation(&self) -> Segmentation {
-        let header = self.header + self.int;
-        Segmentation::new(self.payload, header, Padding::Exact)
+        let header = self.packet.header + self.int;
+        PacketSizes { header, ..self.packet }.segmentation(Padding::Exact)
     }
 }
 

@@ -97,7 +97,7 @@ impl RegisteredTransport for HpccTransport {
 
     /// Switches between real hosts write no telemetry, and HPCC without it is not HPCC.
     fn configure(keys: HpccConfig, site: &Site) -> Result<Hpcc, BadKey> {
-        if let Deployment::Hosts { .. } = site.deployment {
+        if let Deployment::Hosts(_) = site.deployment {
             let expected = "a transport that works without telemetry of switches, between hosts";
             return Err(BadKey::new("name", expected, Self::NAME));
         }

@@ -7,6 +7,7 @@ use rampmeter_types::{Bytes, FabricFacts, Rate, Span, Time};
 use super::config::{Hpcc, HpccConfig};
 use super::control::{AckTelemetry, Control};
 use super::int::{Record, Records};
+use crate::keys::PacketSizes;
 
 /// 100 Gbit/s and a round trip of 8 us: 100 000 bytes.
 fn hpcc() -> Hpcc {
@@ -93,7 +94,7 @@ mod hosts {
             control_rtt: Span::from_us(50),
             abort_timeout_min: Span::ZERO,
         };
-        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts(PacketSizes::new(1_400, 134));
         let site = Site { facts, deployment, lower: None };
         let error = HpccTransport::configure(HpccConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that works without telemetry of switches, \

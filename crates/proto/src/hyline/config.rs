@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::paths::Paths;
-use crate::central::{Settings, TimeoutSettings};
-use crate::keys::{BadKey, Keys, Preset, check_ranges};
+use crate::central::{ControllerKeys, Settings};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, check_ranges};
 use crate::registered::{Deployment, Peers, Site};
 use crate::tcp::TcpConfig;
 use crate::tcp::config::{LossDetection, PeerStarts};
@@ -18,7 +18,7 @@ use crate::toolkit::Padding;
 
 /// Hyline's parameters. [`HylineConfig::paper`] is the preset.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct HylineConfig {
     /// Maximum length of messages that are sent at once, without a request, in bytes.
     #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
@@ -37,26 +37,9 @@ pub struct HylineConfig {
     /// Priorities of data packets. With 2, scheduled messages have the lower one.
     #[schemars(range(min = 1, max = 2))]
     pub priorities: u8,
-    /// Number of controllers: hosts use the second if the first is unresponsive.
-    #[schemars(range(min = 1, max = 2))]
-    pub controllers: u32,
-    /// Time that a controller takes for an order. Default: 10 in 86 of a round trip, which is 10 us
-    /// in the paper's network (§V.C).
-    #[serde(rename = "compute-us", with = "crate::keys::micros")]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 1e4))]
-    pub compute: Option<Span>,
-    /// Time after which a request without an answer is retransmitted, in microseconds; default:
-    /// four round trips and the controller's time.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub retransmit_us: Option<u64>,
-    /// Time without any answer after which a host sends without the controller, in microseconds;
-    /// default: 16 times `retransmit-us`.
-    #[schemars(range(min = 1, max = 60_000_000))]
-    pub fallback_us: Option<u64>,
-    /// Time without a message after which the controller forgets a host, in microseconds; default:
-    /// four times `fallback-us`.
-    #[schemars(range(min = 100, max = 60_000_000))]
-    pub lease_us: Option<u64>,
+    /// The controllers.
+    #[serde(flatten)]
+    pub controller: ControllerKeys,
     /// Minimum retransmission timeout in microseconds; default: that of TCP. The CAPTON paper's
     /// study has 4000 (table 3).
     #[schemars(range(min = 1, max = 60_000_000))]
@@ -67,14 +50,9 @@ pub struct HylineConfig {
     pub switch_queue_packets: Option<u32>,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Timeouts in a row after which a message is reported as failed.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
@@ -100,16 +78,11 @@ impl HylineConfig {
             window_max: None,
             window_granted: None,
             priorities: 1,
-            controllers: 1,
-            compute: None,
-            retransmit_us: None,
-            fallback_us: None,
-            lease_us: None,
+            controller: ControllerKeys::default(),
             rto_min_us: None,
             switch_queue_packets: None,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 15,
         }
     }
@@ -118,7 +91,7 @@ impl HylineConfig {
     /// that overtake others indicate losses.
     fn tcp(&self, window_initial: u32, window_max: u32, facts: &FabricFacts) -> TcpConfig {
         let least = facts.data_rtt.div_floor(Span::from_us(1)) + 1;
-        let &Self { rto_min_us, padding, payload, header, attempts_max, .. } = self;
+        let &Self { rto_min_us, padding, packet, attempts_max, .. } = self;
         TcpConfig {
             congestion_control: Algorithm::NewReno,
             loss_detection: LossDetection::DupAck,
@@ -129,8 +102,7 @@ impl HylineConfig {
             rto_initial_us: rto_min_us,
             rto_max_us: rto_min_us.map(|us| us.max(1_000_000).max(least)),
             padding,
-            payload,
-            header,
+            packet,
             attempts_max,
             ..TcpConfig::new_reno()
         }
@@ -161,23 +133,16 @@ impl HylineConfig {
     pub fn derive(self, site: &Site) -> Result<Hyline, BadKey> {
         check_ranges(&self)?;
         let facts = &site.facts;
-        let (payload, header) = site.packet((self.payload, self.header));
-        let config = Self { payload, header, ..self };
+        let packet = site.packet(self.packet);
+        let config = Self { packet, ..self };
         let windows = config.windows(facts);
         let mut tcp = config.tcp(windows.initial, windows.max, facts).derive(facts, Vec::new())?;
-        tcp.start.granted = u64::from(windows.granted) * config.payload.get();
-        let waits = TimeoutSettings {
-            compute: config.compute,
-            retransmit_us: config.retransmit_us,
-            fallback_us: config.fallback_us,
-            lease_us: config.lease_us,
-        };
+        tcp.start.granted = u64::from(windows.granted) * config.packet.payload.get();
         let mut settings = Settings::new(
             Arc::new(tcp),
             Bytes::new(config.short_flow_bytes),
             None,
-            config.controllers,
-            waits,
+            &config.controller,
             facts,
             site.shortest_data_rtt(),
         )?;
@@ -185,7 +150,7 @@ impl HylineConfig {
         // Links are a flow's until it is done; the host of a late one is queried.
         settings.controller.grace = settings.retransmit_after;
         let (plan, core) = match &site.deployment {
-            Deployment::Hosts { .. } => (None, facts.access_rate),
+            Deployment::Hosts(_) => (None, facts.access_rate),
             Deployment::Network(network) => (network.paths.clone(), network.core),
         };
         let hosts: Vec<_> = (0..facts.n_hosts).map(|host| site.host_rates(host)).collect();
@@ -213,7 +178,7 @@ impl HylineConfig {
 
     /// Returns the windows of a host whose links have the rate `facts.access_rate`.
     fn windows(&self, facts: &FabricFacts) -> Windows {
-        let bdp = u64::from(facts.bdp_packets(self.payload + self.header));
+        let bdp = u64::from(facts.bdp_packets(self.packet.wire()));
         let initial = (bdp * 25).div_ceil(STUDY_BDP).min(100_000) as u32;
         let initial = self.window_initial.unwrap_or(initial);
         let max = self.window_max.unwrap_or((bdp + 1).min(100_000) as u32).max(initial);
@@ -224,7 +189,7 @@ impl HylineConfig {
     /// `facts.access_rate`. It is a window a round trip, one way as data and the other as
     /// acknowledgements.
     fn pace(&self, facts: &FabricFacts) -> Rate {
-        let window = (self.payload + self.header) * u64::from(self.windows(facts).granted);
+        let window = self.packet.wire() * u64::from(self.windows(facts).granted);
         let round_trip = (facts.data_rtt + facts.control_rtt) / 2;
         let bps = u128::from(window.get()) * 8 * u128::from(PS_PER_SECOND);
         let bps = bps / u128::from(round_trip.as_ps().max(1));

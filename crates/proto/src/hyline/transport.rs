@@ -72,15 +72,14 @@ impl RegisteredTransport for HylineTransport {
     };
 
     fn segmentation(keys: &HylineConfig) -> Segmentation {
-        let &HylineConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// Switches without marks whose ports hold two bandwidth-delay products (CAPTON §V), and that
     /// give each message one path unless it has been chosen.
     fn needs(keys: &HylineConfig, facts: &FabricFacts) -> FabricNeeds {
-        let packet = keys.payload + keys.header;
-        let needs = needs(packet, keys.switch_queue_packets, keys.controllers, facts);
+        let packet = keys.packet.wire();
+        let needs = needs(packet, keys.switch_queue_packets, keys.controller.controllers, facts);
         FabricNeeds { spray: Need::Prefer(Spray::Ecmp), priorities: keys.priorities, ..needs }
     }
 

@@ -5,12 +5,14 @@
 //! the documentation and classes of the Python package follow from that.
 
 mod info;
+mod packet_sizes;
 mod renamed;
 mod table;
 
 use serde_json::Value;
 
 pub use info::{BadKey, Choice, KeyInfo, KeyKind, Keys, Preset, Setting, key_infos};
+pub use packet_sizes::PacketSizes;
 pub use renamed::{
     RENAMED_KEYS, RENAMED_NODE_KEYS, RENAMED_PLAN_KEYS, RenamedKey, RenamedTableKey, table_and_key,
 };

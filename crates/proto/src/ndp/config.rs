@@ -5,7 +5,7 @@ use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{AttemptLimit, Padding, Segmentation, forget_after, timeout_of};
 
@@ -62,7 +62,7 @@ impl FabricModel {
 
 /// NDP's parameters. [`NdpConfig::paper`] and [`NdpConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct NdpConfig {
     /// Packets that a flow sends without a pull; default: one bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -83,14 +83,9 @@ pub struct NdpConfig {
     pub rto: Option<Span>,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each data packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Length of acknowledgements, refusals and pulls.
     #[serde(rename = "control-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
@@ -133,8 +128,7 @@ impl NdpConfig {
             fabric_model: FabricModel::Paper,
             rto: None,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             control: Bytes::new(64),
             attempts_max: 24,
         }
@@ -151,7 +145,7 @@ impl NdpConfig {
             fabric_model: FabricModel::Reference,
             rto: Some(Span::from_us(50_000)),
             padding: Padding::Full,
-            header: Bytes::new(104),
+            packet: PacketSizes::new(1_460, 104),
             ..Self::paper()
         }
     }
@@ -164,11 +158,11 @@ impl NdpConfig {
     pub fn derive(self, facts: &FabricFacts, paths: u16) -> Result<Ndp, BadKey> {
         check_ranges(&self)?;
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
-        let pull = self.pull_bytes.map_or(self.payload + self.header, Bytes::new);
+        let pull = self.pull_bytes.map_or(self.packet.wire(), Bytes::new);
         let rto = match self.rto {
             Some(rto) => rto,
             None => {
-                let timeout = timeout_of(facts, RTO_ROUND_TRIPS, self.payload + self.header);
+                let timeout = timeout_of(facts, RTO_ROUND_TRIPS, self.packet.wire());
                 timeout.max(facts.data_rtt)
             }
         };
@@ -187,7 +181,7 @@ impl NdpConfig {
 
     /// Returns the number of packets that a flow between hosts of one rate sends without a pull.
     fn window(&self, facts: &FabricFacts) -> u32 {
-        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
+        let bdp = || facts.bdp_packets(self.packet.wire()).clamp(1, 1_000_000);
         self.window_initial.unwrap_or_else(bdp)
     }
 }
@@ -226,7 +220,7 @@ impl Ndp {
     pub(super) fn timeout_to(&self, dst: NodeId, attempts: u32) -> Span {
         let rto = match &self.peers {
             Some(peers) if self.config.rto.is_none() => {
-                let full = self.config.payload + self.config.header;
+                let full = self.config.packet.wire();
                 peers.scale_timeout(self.rto, RTO_ROUND_TRIPS, full, dst)
             }
             _ => self.rto,
@@ -236,7 +230,6 @@ impl Ndp {
 
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let NdpConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 }

@@ -69,14 +69,13 @@ impl RegisteredTransport for NdpTransport {
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &NdpConfig) -> Segmentation {
-        let &NdpConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// An acknowledgement carries the pull that is due. If pulls are further apart than packets,
     /// each is late for its acknowledgement and a separate packet.
     fn reply_bytes(keys: &NdpConfig) -> Bytes {
-        let full = (keys.payload + keys.header).get();
+        let full = keys.packet.wire().get();
         match keys.pull_bytes {
             Some(bytes) if bytes > full => keys.control * 2,
             _ => keys.control,
@@ -86,7 +85,7 @@ impl RegisteredTransport for NdpTransport {
     /// Returns the ports with a data queue of eight packets and a header queue of as many bytes
     /// (section 3).
     fn needs(keys: &NdpConfig, _facts: &FabricFacts) -> FabricNeeds {
-        let (data, trim) = keys.fabric_model.memory(keys.payload + keys.header);
+        let (data, trim) = keys.fabric_model.memory(keys.packet.wire());
         FabricNeeds {
             buffer: Need::Prefer(Buffer::PerPort(data)),
             overflow: Need::Prefer(Overflow::TailDrop),

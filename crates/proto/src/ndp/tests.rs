@@ -8,6 +8,7 @@ use rampmeter_types::*;
 use super::config::{Ndp, NdpConfig, PathPenalty, PullOrder};
 use super::wire::NdpHeader;
 use super::{NdpHost, NdpStats, NdpTransport};
+use crate::keys::PacketSizes;
 use crate::registered::{Deployment, RegisteredTransport, Site};
 
 const FACTS: FabricFacts = FabricFacts {
@@ -302,7 +303,7 @@ mod between_hosts {
 
     #[test]
     fn ndp_is_refused_between_real_hosts() {
-        let deployment = Deployment::Hosts { payload: Bytes::new(1_400), header: Bytes::new(134) };
+        let deployment = Deployment::Hosts(PacketSizes::new(1_400, 134));
         let site = Site { facts: FACTS, deployment, lower: None };
         let error = NdpTransport::configure(NdpConfig::paper(), &site).unwrap_err();
         let expected = "name: expected a transport that runs without switches that trim, got ndp";

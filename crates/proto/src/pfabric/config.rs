@@ -1,10 +1,10 @@
 //! pFabric's parameters and what they imply for one fabric.
 
-use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_types::{FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, check_range, keepalive, paused_probe_interval,
@@ -45,7 +45,7 @@ pub enum FabricModel {
 
 /// pFabric's parameters. [`PfabricConfig::paper`] and [`PfabricConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct PfabricConfig {
     /// First window in packets; default: one bandwidth-delay product.
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -72,14 +72,9 @@ pub struct PfabricConfig {
     pub fabric_model: FabricModel,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Timeouts in a row after which a flow is reported as failed.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
@@ -115,8 +110,7 @@ impl PfabricConfig {
             probe_priority: ProbePriority::First,
             fabric_model: FabricModel::Paper,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 400,
         }
     }
@@ -193,8 +187,7 @@ impl PfabricConfig {
         let attempt_limit = AttemptLimit::new(self.attempts_max, facts);
         let by_attempts = rto * (u64::from(attempt_limit.attempts) + 2) + facts.data_rtt;
         let forget_timeout = attempt_limit.forget_timeout(by_attempts);
-        let paused_probe_interval =
-            paused_probe_interval(keepalive(facts, self.payload + self.header));
+        let paused_probe_interval = paused_probe_interval(keepalive(facts, self.packet.wire()));
         let retransmit_gap = retransmit_gap(facts);
         Ok(Pfabric {
             window,
@@ -213,7 +206,7 @@ impl PfabricConfig {
 impl PfabricConfig {
     /// Returns the first and the largest window, in packets, between hosts of one rate.
     fn windows(&self, facts: &FabricFacts) -> Windows {
-        let bdp = || facts.bdp_packets(self.payload + self.header).clamp(1, 1_000_000);
+        let bdp = || facts.bdp_packets(self.packet.wire()).clamp(1, 1_000_000);
         let window = self.window_initial.unwrap_or_else(bdp);
         let max = self.window_max.unwrap_or((window * 5 / 4).clamp(window, 1_000_000));
         Windows { first: window, max }
@@ -250,7 +243,6 @@ impl Pfabric {
 
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let PfabricConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 }

@@ -40,7 +40,7 @@ impl Protocol for PfabricHost {
         Self {
             sender: Sender::new(node),
             receiver: AckReceiver::default(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             stats: PfabricStats::default(),
             pfabric: config,
         }

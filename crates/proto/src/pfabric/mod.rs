@@ -65,14 +65,13 @@ impl RegisteredTransport for PfabricTransport {
     };
 
     fn segmentation(keys: &PfabricConfig) -> Segmentation {
-        let &PfabricConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// Returns the ports that hold two bandwidth-delay products (§5.1: 36 KB). The simulators of
     /// both studies hand the whole window to the interface of a host, which drops like a port.
     fn needs(keys: &PfabricConfig, facts: &FabricFacts) -> FabricNeeds {
-        let packet = keys.payload + keys.header;
+        let packet = keys.packet.wire();
         let (buffer, interface, spray) = match keys.fabric_model {
             FabricModel::Paper => (two_bdps(packet, facts), Interface::Pull, Need::Any),
             FabricModel::Phost => (two_bdps(packet, facts), Interface::Queue, Need::Any),
@@ -91,8 +90,8 @@ impl RegisteredTransport for PfabricTransport {
     }
 
     fn configure(keys: PfabricConfig, site: &Site) -> Result<Pfabric, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let config = PfabricConfig { payload, header, ..keys }.derive(&site.facts)?;
+        let packet = site.packet(keys.packet);
+        let config = PfabricConfig { packet, ..keys }.derive(&site.facts)?;
         let rtt = site.facts.data_rtt;
         if matches!(site.deployment, Deployment::Network(_)) && config.rto < rtt {
             let expected = format!("at least a round trip, {} us", rtt.as_us_f64());

@@ -1,10 +1,10 @@
 //! pHost's parameters and what they imply for one fabric.
 
-use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
+use rampmeter_types::{FabricFacts, NodeId, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{
     AttemptLimit, Padding, Segmentation, forget_after, keepalive, retransmit_gap,
@@ -106,7 +106,7 @@ pub enum WakeEvent {
 
 /// pHost's parameters. [`PhostConfig::paper`] and [`PhostConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct PhostConfig {
     /// Free tokens of a flow; default: one more than a bandwidth-delay product has.
     #[schemars(range(min = 0, max = 1_000_000))]
@@ -146,14 +146,9 @@ pub struct PhostConfig {
     pub wake_event: WakeEvent,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Unanswered repetitions after which a flow is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -193,8 +188,7 @@ impl PhostConfig {
             token_suppression: TokenSuppression::UntilData,
             wake_event: WakeEvent::OnData,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 24,
         }
     }
@@ -283,7 +277,7 @@ impl PhostConfig {
             token_lifetime,
             rtt,
         } = self.pair(facts);
-        let keepalive = keepalive(facts, self.payload + self.header);
+        let keepalive = keepalive(facts, self.packet.wire());
         Ok(Phost {
             mtu_time,
             free_tokens,
@@ -304,8 +298,8 @@ impl PhostConfig {
 
     /// Derives the parameters of two hosts of which the slower has the rate of `facts`.
     fn pair(&self, facts: &FabricFacts) -> Pair {
-        let mtu_time = facts.access_rate.tx_time(self.payload + self.header);
-        let bdp = facts.bdp_packets(self.payload + self.header);
+        let mtu_time = facts.access_rate.tx_time(self.packet.wire());
+        let bdp = facts.bdp_packets(self.packet.wire());
         let free_tokens = self.free_tokens.unwrap_or(bdp + 1);
         let downgrade = self.downgrade_packets.unwrap_or(3 * free_tokens + 1);
         let resend = self.retransmit_packets.unwrap_or(free_tokens + 1);
@@ -325,8 +319,7 @@ impl PhostConfig {
 impl Phost {
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let PhostConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 
     /// Returns the parameters of flows to `dst`.

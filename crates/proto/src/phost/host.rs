@@ -65,7 +65,7 @@ impl Protocol for PhostHost {
         Self {
             sender: Sender::new(node),
             receiver: Receiver::new(&config),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             stats: PhostStats::default(),
             phost: config,
         }

@@ -73,14 +73,13 @@ impl RegisteredTransport for PhostTransport {
     };
 
     fn segmentation(keys: &PhostConfig) -> Segmentation {
-        let &PhostConfig { payload, header, padding, .. } = keys;
-        Segmentation::new(payload, header, padding)
+        keys.packet.segmentation(keys.padding)
     }
 
     /// Returns the ports of 36 KB at 10 Gbit/s (§4.1).
     fn needs(keys: &PhostConfig, facts: &FabricFacts) -> FabricNeeds {
         FabricNeeds {
-            buffer: Need::Prefer(phost_study_buffer(keys.payload + keys.header, facts)),
+            buffer: Need::Prefer(phost_study_buffer(keys.packet.wire(), facts)),
             control_class: true,
             priorities: 3,
             ..FabricNeeds::default()
@@ -88,18 +87,16 @@ impl RegisteredTransport for PhostTransport {
     }
 
     fn configure(keys: PhostConfig, site: &Site) -> Result<Phost, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let mut keys = PhostConfig { payload, header, ..keys };
-        if matches!(site.deployment, Deployment::Hosts { .. }) {
+        let packet = site.packet(keys.packet);
+        let mut keys = PhostConfig { packet, ..keys };
+        if matches!(site.deployment, Deployment::Hosts(_)) {
             // Free packets of many messages would be sent to a program that does not read.
             keys.free_token_expiry.get_or_insert(FreeTokenExpiry::Pace);
         }
-        if matches!(site.deployment, Deployment::Hosts { .. })
-            && keys.token_lifetime_milli.is_none()
-        {
+        if matches!(site.deployment, Deployment::Hosts(_)) && keys.token_lifetime_milli.is_none() {
             // A host that was not on its processor when tokens arrived must find some that are
             // valid.
-            let packet = site.facts.access_rate.tx_time(payload + header).as_ps();
+            let packet = site.facts.access_rate.tx_time(packet.wire()).as_ps();
             let rtt = site.facts.control_rtt.as_ps().saturating_mul(1_000) / packet;
             let rtt = u32::try_from(rtt).unwrap_or(u32::MAX).min(10_000_000);
             keys.token_lifetime_milli = Some(TOKEN_LIFETIME_MILLI.max(rtt));

@@ -1,9 +1,9 @@
 //! The table of keys, and the meaning of thresholds.
 
-use rampmeter_types::{Bytes, FabricFacts, Priority, Rate, Span};
+use rampmeter_types::{FabricFacts, Priority, Rate, Span};
 
 use super::PiasConfig;
-use crate::keys::{KeyKind, Keys, check_ranges, key_infos};
+use crate::keys::{KeyKind, Keys, PacketSizes, check_ranges, key_infos};
 use crate::tcp::TcpConfig;
 
 fn facts() -> FabricFacts {
@@ -52,7 +52,7 @@ fn a_flow_above_a_threshold_is_demoted() {
         assert_eq!(class(sent), Priority::new(priority), "{sent} bytes");
     }
     let long = PiasConfig {
-        tcp: TcpConfig { payload: Bytes::new(8_960), ..TcpConfig::dctcp() },
+        tcp: TcpConfig { packet: PacketSizes::new(8_960, 40), ..TcpConfig::dctcp() },
         ..PiasConfig::default()
     };
     let published = PiasConfig::default().derive(&facts()).unwrap();

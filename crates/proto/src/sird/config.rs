@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::control::{LimitConfig, LimitConfigs};
 use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
 use crate::registered::Peers;
-use crate::toolkit::{
-    Padding, Recovery, Segmentation, check_range, control_bytes, unscheduled_payload,
-};
+use crate::toolkit::{CreditPackets, Padding, Recovery, Segmentation, check_range};
 
 /// Choice of the sender that a receiver gives its next credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
@@ -44,7 +42,7 @@ pub enum UnscheduledClass {
 
 /// SIRD's parameters. [`SirdConfig::paper`] and [`SirdConfig::reference`] are the presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct SirdConfig {
     /// Bytes on the wire of all packets for which a receiver has given credit and that have not
     /// arrived. Default: 1.5 bandwidth-delay products.
@@ -89,25 +87,9 @@ pub struct SirdConfig {
     /// then takes credit back, and a sender repeats its request.
     #[schemars(range(min = 2, max = 1_000_000))]
     pub timeout_rtts: u32,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
-    /// Payload of a full unscheduled packet, which is as long on the wire as others; default:
-    /// `payload-bytes`.
-    #[serde(rename = "unscheduled-payload-bytes")]
-    #[schemars(range(min = 1, max = 9_000))]
-    pub unscheduled_payload: Option<u32>,
-    /// Length of a CREDIT; default: the length of headers.
-    #[schemars(range(min = 1, max = 1_500))]
-    pub grant_bytes: Option<u32>,
-    /// Length of an acknowledgement; default: the length of headers.
-    #[schemars(range(min = 1, max = 1_500))]
-    pub ack_bytes: Option<u32>,
+    /// Lengths of packets.
+    #[serde(flatten)]
+    pub packet: CreditPackets,
     /// Unanswered repetitions after which a message is reported as failed.
     #[schemars(range(min = 1, max = 1000))]
     pub attempts_max: u32,
@@ -144,11 +126,7 @@ impl SirdConfig {
             unscheduled_class: UnscheduledClass::Control,
             credit_rate_milli: 990,
             timeout_rtts: 64,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
-            unscheduled_payload: None,
-            grant_bytes: None,
-            ack_bytes: None,
+            packet: CreditPackets::default(),
             attempts_max: 24,
         }
     }
@@ -165,26 +143,21 @@ impl SirdConfig {
             ecn_packets: Some(82),
             credit_rate_milli: 1_000,
             timeout_rtts: 4_096,
-            payload: Bytes::new(1456),
-            header: Bytes::new(82),
-            unscheduled_payload: Some(1442),
-            grant_bytes: Some(84),
-            // A message of 20 bytes.
-            ack_bytes: Some(116),
+            packet: CreditPackets::NS2,
             ..Self::paper()
         }
     }
 
     pub(crate) fn segmentation(&self) -> Segmentation {
-        Segmentation::new(self.payload, self.header, Padding::Exact)
+        self.packet.full.segmentation(Padding::Exact)
     }
 
     fn full(&self) -> u64 {
-        (self.payload + self.header).get()
+        self.packet.full.wire().get()
     }
 
     fn bdp_packets(&self, facts: &FabricFacts) -> u64 {
-        u64::from(facts.bdp_packets(self.payload + self.header).max(1))
+        u64::from(facts.bdp_packets(self.packet.full.wire()).max(1))
     }
 
     /// Queue length from which switches mark data.
@@ -210,7 +183,7 @@ impl SirdConfig {
     pub fn derive(self, facts: &FabricFacts) -> Result<Sird, BadKey> {
         check_ranges(&self)?;
         let (full, bdp) = (self.full(), self.bdp_packets(facts));
-        let first = unscheduled_payload(self.unscheduled_payload, self.payload, self.header)?;
+        let first = self.packet.unscheduled_payload()?;
         let or = |bytes: Option<u32>, derived: u64| bytes.map_or(derived, u64::from);
         let credit = or(self.credit_bytes, bdp * full * 3 / 2);
         let sender_credit = or(self.sender_credit_bytes, bdp * full);
@@ -235,7 +208,8 @@ impl SirdConfig {
             sender_credit,
             unscheduled,
             peers: None,
-            mark_above: self.payload.get() * or(self.sender_mark_packets, bdp.div_ceil(2)),
+            mark_above: self.packet.full.payload.get()
+                * or(self.sender_mark_packets, bdp.div_ceil(2)),
             limits: self.limit_configs(sender_credit),
             credit_interval: Span::from_ps(full_time.div_ceil(u64::from(self.credit_rate_milli))),
             recovery: Recovery::new(facts, self.timeout_rtts, Bytes::new(full), self.attempts_max),
@@ -343,7 +317,7 @@ impl Sird {
     /// Returns true if a message of `size` is sent without credit at the rate of `facts`, or at the
     /// host's own.
     fn is_unscheduled(&self, facts: Option<FabricFacts>, size: u64) -> bool {
-        let bytes = |facts| self.config.bdp_packets(&facts) * self.config.payload.get();
+        let bytes = |facts| self.config.bdp_packets(&facts) * self.config.packet.full.payload.get();
         size <= facts.map_or(self.unscheduled, bytes)
     }
 
@@ -354,13 +328,5 @@ impl Sird {
             return self.credit_interval;
         }
         Span::from_ps((self.credit_interval.as_ps() * wire_bytes).div_ceil(self.full()))
-    }
-
-    pub(super) fn grant_bytes(&self) -> u16 {
-        control_bytes(self.config.grant_bytes, self.config.header)
-    }
-
-    pub(super) fn ack_bytes(&self) -> u16 {
-        control_bytes(self.config.ack_bytes, self.config.header)
     }
 }

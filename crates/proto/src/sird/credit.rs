@@ -236,7 +236,7 @@ impl CreditBucket {
                 flow.announcement.src,
                 flow.announcement.msg,
                 header,
-                sird.grant_bytes(),
+                sird.config.packet.grant(),
             );
             self.update(slot, flow, sird);
         }

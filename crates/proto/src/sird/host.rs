@@ -48,7 +48,7 @@ impl SirdHost {
 
     fn acknowledge(&mut self, announcement: &Announcement) {
         let ack = SirdHeader::Ack { tx_slot: announcement.tx_slot };
-        self.out.send_sized(announcement.src, announcement.msg, ack, self.sird.ack_bytes());
+        self.out.send_sized(announcement.src, announcement.msg, ack, self.sird.config.packet.ack());
     }
 
     #[inline]
@@ -122,7 +122,7 @@ impl Protocol for SirdHost {
         Self {
             sender: Sender::new(node),
             receiver: Receiver::new(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.full.header.get() as u16),
             stats: SirdStats::default(),
             sird: config,
         }

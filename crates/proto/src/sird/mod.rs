@@ -39,9 +39,7 @@ use rampmeter_types::{Bytes, FabricFacts, ForwardOnly, Stage};
 
 use self::config::UnscheduledClass;
 use crate::keys::BadKey;
-use crate::registered::{
-    Deployment, DerivedValue, Peers, Quantity, RegisteredTransport, Site, TransportRules,
-};
+use crate::registered::{DerivedValue, Peers, Quantity, RegisteredTransport, Site, TransportRules};
 use crate::toolkit::{Segmentation, transport};
 
 /// Memory of a port that never fills: the recorded run of the authors' simulator drops nothing.
@@ -92,12 +90,7 @@ impl RegisteredTransport for SirdTransport {
     }
 
     fn configure(keys: SirdConfig, site: &Site) -> Result<Sird, BadKey> {
-        let (payload, header) = site.packet((keys.payload, keys.header));
-        let unscheduled_payload = match site.deployment {
-            Deployment::Network(_) => keys.unscheduled_payload,
-            Deployment::Hosts { .. } => None,
-        };
-        SirdConfig { payload, header, unscheduled_payload, ..keys }.derive(&site.facts)
+        SirdConfig { packet: keys.packet.at(site), ..keys }.derive(&site.facts)
     }
 
     /// Sender and receiver agree on the unscheduled bytes: a bandwidth-delay product of the slower

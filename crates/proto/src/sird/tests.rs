@@ -12,7 +12,9 @@ use rampmeter_types::{
 use super::config::{ReceiverPolicy, SenderPolicy};
 use super::wire::SirdHeader;
 use super::{Sird, SirdConfig, SirdHost};
+use crate::keys::PacketSizes;
 use crate::test_packet::make_control;
+use crate::toolkit::CreditPackets;
 
 fn facts() -> FabricFacts {
     FabricFacts {
@@ -80,11 +82,9 @@ mod presets {
     #[test]
     fn thresholds_of_the_paper_are_those_of_the_reference_at_its_round_trip() {
         let bdp = Bytes::new(1_538) * 65;
-        let paper = SirdConfig {
-            payload: Bytes::new(1_456),
-            header: Bytes::new(82),
-            ..SirdConfig::paper()
-        };
+        let full = PacketSizes::new(1_456, 82);
+        let packet = CreditPackets { full, ..CreditPackets::default() };
+        let paper = SirdConfig { packet, ..SirdConfig::paper() };
         let facts = FabricFacts { data_rtt: Rate::from_gbps(100).tx_time(bdp), ..facts() };
         let ecn = [paper.ecn_bytes(&facts), SirdConfig::reference().ecn_bytes(&facts)];
         assert_eq!(ecn, [Bytes::new(82 * 1_538); 2]);

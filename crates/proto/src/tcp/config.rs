@@ -1,12 +1,12 @@
 //! TCP's parameters and what they imply for one network.
 
 use rampmeter_types::packet::Marks;
-use rampmeter_types::{Bytes, FabricFacts, NodeId, Priority, Span, Time};
+use rampmeter_types::{FabricFacts, NodeId, Priority, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::{Algorithm, ControlParams, SlowStartExit};
-use crate::keys::{BadKey, Keys, Preset, Setting, check_ranges};
+use crate::keys::{BadKey, Keys, PacketSizes, Preset, Setting, check_ranges};
 use crate::registered::Peers;
 use crate::toolkit::{AttemptLimit, Padding, Segmentation};
 
@@ -72,7 +72,7 @@ impl RttResolution {
 /// The parameters of TCP. [`TcpConfig::cubic`], [`TcpConfig::new_reno`], [`TcpConfig::dctcp`] and
 /// the reference settings are presets.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct TcpConfig {
     /// The congestion control.
     pub congestion_control: Algorithm,
@@ -164,14 +164,9 @@ pub struct TcpConfig {
     pub count_packets: bool,
     /// Charged length of last packets.
     pub padding: Padding,
-    /// Payload of a full packet: the largest segment.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    pub header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    pub packet: PacketSizes,
     /// Timeouts in a row after which a connection is aborted.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub attempts_max: u32,
@@ -242,8 +237,7 @@ impl TcpConfig {
             switch_queue_packets: None,
             count_packets: false,
             padding: Padding::Exact,
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::new(1460, 40),
             attempts_max: 15,
         }
     }
@@ -266,8 +260,7 @@ impl TcpConfig {
             rto_initial_us: Some(5_000),
             switch_queue_packets: Some(240),
             idle_restart: false,
-            payload: Bytes::new(1448),
-            header: Bytes::new(54),
+            packet: PacketSizes::new(1448, 54),
             ..Self::cubic()
         }
     }
@@ -328,7 +321,7 @@ impl TcpConfig {
         if self.congestion_control == Algorithm::Dctcp && !self.ecn {
             return Err(BadKey::new("ecn", "true, as DCTCP needs marks", self.ecn));
         }
-        let mss = self.payload.get();
+        let mss = self.packet.payload.get();
         let max = u64::from(self.window_max) * mss;
         let start = ControlParams {
             mss,
@@ -348,7 +341,7 @@ impl TcpConfig {
         };
         let by_attempts = longest * (u64::from(self.attempts_max) + 2) + facts.data_rtt;
         let forget_timeout = attempt_limit.forget_timeout(by_attempts);
-        let packet = self.payload + self.header;
+        let packet = self.packet.wire();
         let window_probe_gap = facts.access_rate.tx_time(packet) * 16;
         let two_bdps = 2 * u64::from(facts.bdp_packets(packet)) * mss;
         let receive_buffer_bytes = two_bdps.clamp(RECEIVE_BUFFER_MIN, RECEIVE_BUFFER_MAX);
@@ -449,8 +442,7 @@ pub struct Tcp {
 impl Tcp {
     #[inline]
     pub(super) fn segmentation(&self) -> Segmentation {
-        let TcpConfig { payload, header, padding, .. } = self.config;
-        Segmentation::new(payload, header, padding)
+        self.config.packet.segmentation(self.config.padding)
     }
 
     /// Returns what congestion control starts with on a connection to `dst`.

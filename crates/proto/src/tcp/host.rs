@@ -57,7 +57,7 @@ impl Protocol for TcpHost {
         Self {
             sender: Sender::new(node, rng),
             receiver: Receiver::default(),
-            out: Output::new(node, config.config.header.get() as u16),
+            out: Output::new(node, config.config.packet.header.get() as u16),
             stats: TcpStats::default(),
             tcp: config,
         }

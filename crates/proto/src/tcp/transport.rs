@@ -67,15 +67,14 @@ const MARK_ABOVE_MIN: u64 = 5;
 
 impl TcpConfig {
     pub(crate) fn segmentation(&self) -> Segmentation {
-        let &Self { payload, header, padding, .. } = self;
-        Segmentation::new(payload, header, padding)
+        self.packet.segmentation(self.padding)
     }
 
     /// Returns the ports of one class with room for `switch-queue-packets`, a path for each message
     /// or, if connections stay, for each pair of hosts. Interfaces request packets, as kernels keep
     /// the queues of their own interfaces short.
     pub(crate) fn needs(&self, facts: &FabricFacts) -> FabricNeeds {
-        let packet = self.payload + self.header;
+        let packet = self.packet.wire();
         let bdp = u64::from(facts.bdp_packets(packet));
         let or = |packets: Option<u32>, derived: u64| packet * packets.map_or(derived, u64::from);
         let mark_above = or(self.ecn_packets, (bdp * 78).div_ceil(100).max(MARK_ABOVE_MIN));
@@ -100,8 +99,8 @@ impl TcpConfig {
 
     /// Returns these parameters with the packets of the site.
     pub(crate) fn with_site_packets(self, site: &Site) -> Self {
-        let (payload, header) = site.packet((self.payload, self.header));
-        Self { payload, header, ..self }
+        let packet = site.packet(self.packet);
+        Self { packet, ..self }
     }
 }
 

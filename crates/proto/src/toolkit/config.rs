@@ -20,27 +20,6 @@ pub fn check_range(
     if range.contains(&got) { Ok(()) } else { Err(BadKey::new(key, expected, got)) }
 }
 
-/// Returns the payload of a full unscheduled packet, which is as long as others. It is `own`, or
-/// `payload` if that is left out.
-///
-/// # Errors
-/// It leaves no byte of a packet for headers.
-pub fn unscheduled_payload(own: Option<u32>, payload: Bytes, header: Bytes) -> Result<u64, BadKey> {
-    let first = u64::from(own.unwrap_or(payload.get() as u32));
-    check_range(
-        "unscheduled-payload-bytes",
-        first,
-        1..=(payload + header).get() - 1,
-        "less than a full packet with its headers",
-    )?;
-    Ok(first)
-}
-
-/// Returns the length of a control packet: `own`, or that of headers if it is left out.
-pub fn control_bytes(own: Option<u32>, header: Bytes) -> u16 {
-    own.unwrap_or(header.get() as u32) as u16
-}
-
 /// Returns the time without a packet of its receiver after which a sender probes for its flow. It
 /// is 64 control round trips, or 64 packets of `packet` bytes at the host's share of the core.
 /// Answers wait while those of all hosts cross a slow core.

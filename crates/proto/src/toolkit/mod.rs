@@ -10,6 +10,7 @@
 //! * [`DataHeader`]: flows of data packets, as their headers name them
 //! * [`Candidates`]: flows of which the most preferred is served next, while others wait
 //! * [`AckReceiver`]: a receiver that answers every packet with an acknowledgement
+//! * [`CreditPackets`]: lengths of packets, if receivers grant all but the first ones
 //! * [`Stream`] and its [`Window`]: a flow sent by windows, with retransmission
 //! * [`TokenCursor`]: which packet a receiver requests next
 //! * [`UnscheduledTime`]: time for which announced packets may wait at the receiver's link
@@ -24,6 +25,7 @@ mod attempt_limit;
 mod candidates;
 mod config;
 mod counters;
+mod credit_packets;
 mod data_header;
 mod message_set;
 mod numbers;
@@ -47,10 +49,11 @@ pub use arriving_flows::{Announcement, ArrivingFlow, ArrivingFlowId, ArrivingFlo
 pub use attempt_limit::AttemptLimit;
 pub use candidates::Candidates;
 pub use config::{
-    CAPTON_PORT_PACKETS, check_range, control_bytes, dcpim_study_buffer, forget_after, keepalive,
-    paused_probe_interval, phost_study_buffer, timeout_of, two_bdps, unscheduled_payload,
+    CAPTON_PORT_PACKETS, check_range, dcpim_study_buffer, forget_after, keepalive,
+    paused_probe_interval, phost_study_buffer, timeout_of, two_bdps,
 };
 pub(crate) use counters::counters;
+pub use credit_packets::CreditPackets;
 pub use data_header::{DataHeader, FlowKey};
 pub use numbers::{FlowNumbers, NextNumber, NumberState};
 pub use outgoing_flows::{OutgoingFlow, OutgoingFlows};

@@ -1,6 +1,7 @@
 //! CAPTON in whole simulations: the cost of scheduling, the order of messages, a dead controller.
 
 use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
+use rampmeter_proto::central::ControllerKeys;
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -25,7 +26,11 @@ fn a_scheduled_message_takes_longer_by_the_scheduling_delay() {
     let size = 100_000;
     let took = |threshold| {
         let compute = Some(Span::from_us(10));
-        let keys = CaptonConfig { short_flow_packets: threshold, compute, ..CaptonConfig::paper() };
+        let keys = CaptonConfig {
+            short_flow_packets: threshold,
+            controller: ControllerKeys { compute, ..ControllerKeys::default() },
+            ..CaptonConfig::paper()
+        };
         delivered(&keys, vec![arrival(0, 0, 4, size)])[0]
     };
     let delay = took(10) - took(1_000);

@@ -2,6 +2,7 @@
 
 use rampmeter_proto::RegisteredTransport;
 use rampmeter_proto::capton::{CaptonConfig, CaptonTransport};
+use rampmeter_proto::central::ControllerKeys;
 use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
 use rampmeter_sim::Target;
 use rampmeter_sim::*;
@@ -34,7 +35,7 @@ fn no_message_is_lost_or_doubled_when_captons_controller_crashes() {
     crash::<CaptonTransport>(
         "no_message_is_lost_or_doubled_when_captons_controller_crashes",
         |controllers| CaptonConfig {
-            controllers,
+            controller: ControllerKeys { controllers, ..ControllerKeys::default() },
             rto_min_us: Some(5_000),
             ..CaptonConfig::paper()
         },
@@ -47,7 +48,7 @@ fn no_message_is_lost_or_doubled_when_hylines_controller_crashes() {
     crash::<HylineTransport>(
         "no_message_is_lost_or_doubled_when_hylines_controller_crashes",
         |controllers| HylineConfig {
-            controllers,
+            controller: ControllerKeys { controllers, ..ControllerKeys::default() },
             short_flow_bytes: 20_000,
             ..HylineConfig::paper()
         },

@@ -136,7 +136,7 @@ mod incast {
     #[test]
     fn the_last_of_equal_messages_completes_when_all_bytes_have_passed() {
         for config in [HomaConfig::paper(), HomaConfig::reference()] {
-            let full = (config.payload + config.header).get();
+            let full = config.packet.full.wire().get();
             let incast = (0..N).map(|n| arrival(0, 1 + n as u32, 0, SIZE)).collect();
             let (took, _) = on_star(config.clone(), incast);
             let (alone, _) = on_star(config, vec![arrival(0, 1, 0, SIZE)]);

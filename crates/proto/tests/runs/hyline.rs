@@ -1,5 +1,6 @@
 //! Hyline in whole simulations: the cost of scheduling, the order of messages, and their paths.
 
+use rampmeter_proto::central::ControllerKeys;
 use rampmeter_proto::hyline::{HylineConfig, HylineTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::*;
@@ -27,7 +28,10 @@ fn all_scheduled() -> HylineConfig {
     HylineConfig {
         short_flow_bytes: 0,
         window_granted: Some(1_000),
-        compute: Some(Span::from_us(10)),
+        controller: ControllerKeys {
+            compute: Some(Span::from_us(10)),
+            ..ControllerKeys::default()
+        },
         ..HylineConfig::paper()
     }
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use rampmeter_proto::keys::{Preset, check_ranges};
+use rampmeter_proto::keys::{PacketSizes, Preset, check_ranges};
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_proto::{BadKey, Keys, Padding, RegisteredTransport, Segmentation};
 use rampmeter_types::envelope::TransportId;
@@ -48,7 +48,7 @@ pub(crate) struct ScriptedTransport;
 
 /// The keys of the `transport` table.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[serde(rename_all = "kebab-case", default)]
 pub(crate) struct ScriptedKeys {
     /// The Python file that has the endpoints' class, relative to the plan.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,14 +61,9 @@ pub(crate) struct ScriptedKeys {
     /// Arguments of the class in addition to its host.
     #[schemars(with = "std::collections::BTreeMap<String, Value>")]
     parameters: Map<String, Value>,
-    /// Payload of a full packet.
-    #[serde(rename = "payload-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 9_000))]
-    payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
-    #[serde(rename = "header-bytes")]
-    #[schemars(with = "u64", range(min = 1, max = 1_000))]
-    header: Bytes,
+    /// Lengths of full packets.
+    #[serde(flatten)]
+    packet: PacketSizes,
 }
 
 impl Default for ScriptedKeys {
@@ -78,20 +73,13 @@ impl Default for ScriptedKeys {
             module: None,
             endpoint: "StopAndWait".to_owned(),
             parameters: Map::new(),
-            payload: Bytes::new(1460),
-            header: Bytes::new(40),
+            packet: PacketSizes::default(),
         }
     }
 }
 
 impl Keys for ScriptedKeys {
     const PRESETS: &'static [Preset<Self>] = &[("stop-and-wait", Self::default)];
-}
-
-impl ScriptedKeys {
-    fn segmentation(&self) -> Segmentation {
-        Segmentation::new(self.payload, self.header, Padding::Exact)
-    }
 }
 
 impl Transport for ScriptedTransport {
@@ -117,7 +105,7 @@ impl RegisteredTransport for ScriptedTransport {
     const ON_HOSTS: bool = false;
 
     fn segmentation(keys: &ScriptedKeys) -> Segmentation {
-        keys.segmentation()
+        keys.packet.segmentation(Padding::Exact)
     }
 
     fn reply_bytes(_keys: &ScriptedKeys) -> Bytes {
@@ -132,7 +120,7 @@ impl RegisteredTransport for ScriptedTransport {
         }
         Ok(ScriptedConfig {
             endpoint: load(&keys)?,
-            segmentation: keys.segmentation(),
+            segmentation: keys.packet.segmentation(Padding::Exact),
             facts: site.facts,
         })
     }

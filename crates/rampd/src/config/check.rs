@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::ifaddrs::getifaddrs;
 use rampmeter_proto::Catalogue;
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::RAILS_MAX;
 use rampmeter_runtime::datapath::udp::UdpConfig;
@@ -85,13 +86,13 @@ impl Check<'_> {
         let keys = self.keys(&node, network.security, &peer)?;
         let protection = if keys.is_some() { Protection::Sealed } else { Protection::Checksum };
         let HostPacket { payload, header } = HostPacket::new(mtu, ip_udp, protection);
-        let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
+        let packet = PacketSizes::new(payload as u64, header as u64);
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
-        let facts = self.facts(&network, n_hosts, payload + header)?;
-        let transport = HostTransport::read::<C>(&transport, &facts, payload, header)
+        let facts = self.facts(&network, n_hosts, packet.wire())?;
+        let transport = HostTransport::read::<C>(&transport, &facts, packet)
             .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
         self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;
-        let wait = self.wait(&node, facts.access_rate.tx_time(payload + header))?;
+        let wait = self.wait(&node, facts.access_rate.tx_time(packet.wire()))?;
         let interface = self.interface(&node, locals, mtu)?;
         let message_max = self.message_max(&node)?;
         let drain_us = node.drain_timeout_ms * 1e3;
@@ -125,7 +126,7 @@ impl Check<'_> {
             drain_timeout,
             connect_timeout,
             message_max,
-            payload,
+            payload: packet.payload,
             keys,
             file: self.file.to_owned(),
             reread: Setup::load::<C>,

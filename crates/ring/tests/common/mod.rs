@@ -12,6 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use ports::addresses;
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::phost::PhostTransport;
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_ring::{AcceptorConfig, Clients, Limits, Services};
@@ -79,8 +80,8 @@ impl TestbedConfig {
             abort_timeout_min: Span::ZERO,
         };
         let HostPacket { payload, header } = HostPacket::new(1_500, IPV4_UDP, Protection::Checksum);
-        let (payload, header) = (Bytes::new(payload as u64), Bytes::new(header as u64));
-        let site = Site { facts, deployment: Deployment::Hosts { payload, header }, lower: None };
+        let packet = PacketSizes::new(payload as u64, header as u64);
+        let site = Site { facts, deployment: Deployment::Hosts(packet), lower: None };
         T::configure(T::Keys::default(), &site).unwrap()
     }
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_runtime::wire::{Incarnation, TransportId};
 use rampmeter_runtime::{Node, NodeConfig, SettingDigests};
@@ -210,7 +211,7 @@ impl Testbed {
         };
         let keys = T::Keys::default();
         let n = n_hosts as usize + T::needs(&keys, &facts).arbiters.len();
-        let deployment = Deployment::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let deployment = Deployment::Hosts(PacketSizes::new(1_360, 100));
         let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config = Arc::new(config.expect("a transport of hosts"));
         let links = Rc::new(RefCell::new(Links::new(n)));

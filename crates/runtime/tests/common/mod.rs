@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rampmeter_proto::RegisteredTransport;
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_runtime::Outcome;
 use rampmeter_runtime::app::{Completion, Hub, HubHandle, Port, PortConfig};
 use rampmeter_runtime::datapath::mem::{Impairments, MemDatapath, MemNet};
@@ -35,7 +36,7 @@ pub(crate) fn protocol<T: RegisteredTransport>(facts: &FabricFacts) -> T::Config
 
 /// Returns the configuration of a transport with any parameters, for hosts.
 pub(crate) fn with_keys<T: RegisteredTransport>(keys: &T::Keys, facts: &FabricFacts) -> T::Config {
-    on_hosts::<T>(keys, facts, Bytes::new(PAYLOAD), Bytes::new(HEADERS))
+    on_hosts::<T>(keys, facts, PacketSizes::new(PAYLOAD, HEADERS))
 }
 
 /// One node in memory, with its application.

@@ -52,6 +52,19 @@ pub enum Cause {
     Switching,
 }
 
+/// Time between two instants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Period {
+    pub(crate) from: Time,
+    pub(crate) until: Time,
+}
+
+impl Period {
+    pub(crate) fn length(self) -> Span {
+        self.until - self.from
+    }
+}
+
 /// Part of the time of a message during which others had a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocker {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rampmeter_types::collections::IdMap;
 use rampmeter_types::{NodeId, Span, Time};
 
+use super::cause::Period;
 use crate::engine::Handle;
 
 /// Number in logs of control packets, which belong to no message here.
@@ -52,7 +53,8 @@ impl LinkLog {
     /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
     /// before.
     #[inline]
-    fn push(&mut self, msg: u32, (from, until): (Time, Time)) {
+    fn push(&mut self, msg: u32, busy: Period) {
+        let Period { from, until } = busy;
         let last = &mut self.last;
         let follows = self.busy_until == from;
         self.busy_until = until;
@@ -102,11 +104,8 @@ impl LinkLogs {
 
     /// Returns the parts of a time in which packets were on the link of a port, in order, with
     /// their messages.
-    fn busy_times(
-        &self,
-        port: u32,
-        (from, until): (Time, Time),
-    ) -> impl Iterator<Item = (Time, Time, u32)> {
+    fn busy_times(&self, port: u32, period: Period) -> impl Iterator<Item = (Time, Time, u32)> {
+        let Period { from, until } = period;
         let LinkLog { earlier, last, .. } = &self.logs[port as usize];
         let start = earlier.partition_point(|one| one.until() <= from);
         let of_window = earlier.range(start..).chain([last]).take_while(move |of| of.from < until);
@@ -120,11 +119,11 @@ impl LinkLogs {
     pub(super) fn for_each_user(
         &self,
         ports: &[u32],
-        window: (Time, Time),
+        period: Period,
         wanted: impl Fn(u32) -> bool,
         mut each: impl FnMut(u32, Span),
     ) {
-        let mut from = window.0;
+        let mut from = period.from;
         let add = |(start, end, msg): (Time, Time, u32)| {
             let start = start.max(from);
             if end > start {
@@ -133,9 +132,9 @@ impl LinkLogs {
             }
         };
         if let [port] = ports {
-            return self.busy_times(*port, window).filter(|one| wanted(one.2)).for_each(add);
+            return self.busy_times(*port, period).filter(|one| wanted(one.2)).for_each(add);
         }
-        let of_ports = ports.iter().flat_map(|&port| self.busy_times(port, window));
+        let of_ports = ports.iter().flat_map(|&port| self.busy_times(port, period));
         let mut times: Vec<(Time, Time, u32)> = of_ports.filter(|one| wanted(one.2)).collect();
         times.sort_unstable();
         times.into_iter().for_each(add);
@@ -152,12 +151,12 @@ impl LinkLogs {
 
 /// Times of a packet at a port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PortTimes {
+pub(crate) struct PortTimes {
     /// Start of the transmission.
-    pub(super) start: Time,
-    pub(super) port: u32,
+    pub(crate) start: Time,
+    pub(crate) port: u32,
     /// Time from the start until the packet is at the next node.
-    pub(super) flight: Span,
+    pub(crate) flight: Span,
 }
 
 /// Exceptional times of a packet at a port.
@@ -319,26 +318,26 @@ impl TransitPaths {
         }
     }
 
-    /// Notes a packet that starts at a port at `times`, and occupies its link in `busy`. `msg` is
-    /// its message if it has data.
+    /// Notes a packet with its times at a port, whose link it occupies in `busy`. `msg` is its
+    /// message if it has data.
     #[inline]
     pub(crate) fn on_start(
         &mut self,
         handle: Handle,
         msg: Option<u32>,
-        (start, port, flight): (Time, u32, Span),
-        (from, until): (Time, Time),
+        times: PortTimes,
+        busy: Period,
     ) {
-        self.last_until = until;
+        self.last_until = busy.until;
         self.n_started += 1;
-        let log = &mut self.links.logs[port as usize];
+        let log = &mut self.links.logs[times.port as usize];
         if msg.is_none() && !self.logs_control {
-            log.busy_until = until;
+            log.busy_until = busy.until;
             return;
         }
-        log.push(msg.unwrap_or(CONTROL), (from, until));
+        log.push(msg.unwrap_or(CONTROL), busy);
         if msg.is_some() {
-            self.push(handle, PortTimes { start, port, flight });
+            self.push(handle, times);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
+use rampmeter_types::Span;
 use rampmeter_types::collections::IdMap;
-use rampmeter_types::{Span, Time};
 
-use super::cause::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, PortFacts};
+use super::cause::{BLOCKERS_MAX, Blocker, Cause, FlowBlame, Period, PortFacts};
 use super::links::{CONTROL, LinkLogs};
 
 /// Parts of a message's time.
@@ -57,13 +57,13 @@ impl TimeParts {
     /// Adds the wait of the completing packet of `msg` at a port.
     pub(super) fn add_wait(
         &mut self,
-        wait: (Time, Time),
+        wait: Period,
         port: u32,
         msg: u32,
         facts: &PortFacts,
         links: &LinkLogs,
     ) {
-        let mut rest = wait.1 - wait.0;
+        let mut rest = wait.length();
         if rest == Span::ZERO {
             return;
         }

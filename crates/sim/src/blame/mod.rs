@@ -38,8 +38,8 @@ use rampmeter_types::collections::IdMap;
 use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Time};
 
 pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
-pub(crate) use cause::{CompletingPacket, PermissionInput, PortFacts};
-pub(crate) use links::{HostPorts, TransitPaths};
+pub(crate) use cause::{CompletingPacket, Period, PermissionInput, PortFacts};
+pub(crate) use links::{HostPorts, PortTimes, TransitPaths};
 use timeline::Timeline;
 
 /// The causes of all messages of a run.

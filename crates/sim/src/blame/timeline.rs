@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Span, Stage, Time};
 
-use super::cause::{Cause, CompletingPacket, LossSignal, PermissionInput, PortFacts};
+use super::cause::{Cause, CompletingPacket, LossSignal, Period, PermissionInput, PortFacts};
 use super::links::{CONTROL, LinkLogs, TransitPaths};
 use super::message::TimeParts;
 
@@ -237,10 +237,10 @@ impl Timeline {
         self.lapse(until);
         while let Some(&(from, state)) = self.states.front() {
             let next = self.states.get(1).map_or(Time::NEVER, |&(next, _)| next);
-            let part = (from.max(self.summed_until), next.min(until));
-            if part.1 > part.0 {
+            let part = Period { from: from.max(self.summed_until), until: next.min(until) };
+            if part.until > part.from {
                 self.add(part, state, links);
-                self.summed_until = part.1;
+                self.summed_until = part.until;
             }
             if next >= until {
                 return;
@@ -249,7 +249,7 @@ impl Timeline {
         }
     }
 
-    fn add(&mut self, part: (Time, Time), state: State, links: &LinkLogs) {
+    fn add(&mut self, part: Period, state: State, links: &LinkLogs) {
         let none: &[u32] = &[];
         let own_ports = &links.of_host(self.src).from;
         let (cause, ports) = match state {
@@ -263,7 +263,7 @@ impl Timeline {
             State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), none),
             State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), none),
         };
-        let (own, mut rest) = (self.msg.get(), part.1 - part.0);
+        let (own, mut rest) = (self.msg.get(), part.length());
         if self.is_queued && !matches!(state, State::Sending | State::Resending) {
             links.for_each_user(
                 own_ports,
@@ -308,7 +308,8 @@ impl Timeline {
             let facts = port(at.port);
             let ready = arrival + exception.tail_wait;
             parts.add(Cause::CutThrough(facts.tier), exception.tail_wait);
-            parts.add_wait((ready, at.start), at.port, self.msg.get(), &facts, &transits.links);
+            let wait = Period { from: ready, until: at.start };
+            parts.add_wait(wait, at.port, self.msg.get(), &facts, &transits.links);
             let flight = at.flight - exception.fault_delay;
             let delay = facts.delay.min(flight);
             let propagation = facts.propagation.min(delay);

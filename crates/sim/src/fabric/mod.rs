@@ -63,6 +63,7 @@ pub use watch::{PortChange, PortEvent};
 
 use std::sync::Arc;
 
+use crate::blame::{Period, PortTimes};
 use crate::engine::event::{ARRIVE, READY, packet_event};
 use crate::engine::{Handle, PacketPool, Wheel, prefetch};
 use crate::topo::{Routes, Topology};
@@ -419,7 +420,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
             let payload = self.pool.get(handle).payload;
             let msg = (payload.len > 0).then_some(payload.msg.get());
             let from = Time::from_ps(until.as_ps() - tx.as_ps());
-            transits.on_start(handle, msg, (now, number, at - now), (from, until));
+            let times = PortTimes { start: now, port: number, flight: at - now };
+            transits.on_start(handle, msg, times, Period { from, until });
         }
         self.record(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());

@@ -30,14 +30,31 @@ pub struct ReturnPath {
     pub n_links: u32,
 }
 
+/// Rates at which some hosts send and receive.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostRates {
+    sends_bps: u64,
+    receives_bps: u64,
+}
+
+impl HostRates {
+    fn of_link(link: &Link, host: u32) -> Self {
+        let host = Node::Host(host);
+        Self { sends_bps: link.rate_from(host).as_bps(), receives_bps: link.rate_to(host).as_bps() }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.sends_bps += other.sends_bps;
+        self.receives_bps += other.receives_bps;
+    }
+}
+
 /// The links around some hosts, in both directions.
 #[derive(Clone, Copy, Debug, Default)]
 struct CutLinks {
     into_bps: u64,
     out_bps: u64,
-    /// The rates at which the hosts send and receive.
-    sends_bps: u64,
-    receives_bps: u64,
+    hosts: HostRates,
     n_links: u32,
     /// The slowest link out of the group, and into it, with the ends that send there.
     slowest_out: Option<(Rate, u32, Node)>,
@@ -61,12 +78,13 @@ impl CutLinks {
 
     /// Returns the data into the group and out of it. `all` are the rates at which all hosts send
     /// and receive.
-    fn return_paths(self, (all_send, all_receive): (u64, u64)) -> impl Iterator<Item = ReturnPath> {
-        let from_others = all_send - self.sends_bps;
-        let to_others = all_receive - self.receives_bps;
+    fn return_paths(self, all: HostRates) -> impl Iterator<Item = ReturnPath> {
+        let HostRates { sends_bps, receives_bps } = self.hosts;
+        let from_others = all.sends_bps - sends_bps;
+        let to_others = all.receives_bps - receives_bps;
         let n_links = self.n_links;
-        let data_in = self.into_bps.min(self.receives_bps).min(from_others);
-        let data_out = self.out_bps.min(self.sends_bps).min(to_others);
+        let data_in = self.into_bps.min(receives_bps).min(from_others);
+        let data_out = self.out_bps.min(sends_bps).min(to_others);
         let of = move |data_bps, back_bps, slowest: Option<(Rate, u32, Node)>| {
             let (_, number, from) = slowest?;
             Some(ReturnPath { data_bps, back_bps, link: (number, from), n_links })
@@ -84,17 +102,12 @@ impl Topology {
         if self.links.iter().all(|link| link.rate == link.rate_back) {
             return Vec::new();
         }
-        let rate = |link: &Link, host: u32| {
-            let host = Node::Host(host);
-            (link.rate_from(host).as_bps(), link.rate_to(host).as_bps())
-        };
-        let mut of_hosts = vec![(0, 0); self.n_hosts() as usize];
-        let mut all = (0, 0);
+        let mut by_host = vec![HostRates::default(); self.n_hosts() as usize];
+        let mut all = HostRates::default();
         for (host, link) in self.access() {
-            let (sends, receives) = rate(&link, host);
-            for sum in [&mut of_hosts[host as usize], &mut all] {
-                *sum = (sum.0 + sends, sum.1 + receives);
-            }
+            let rates = HostRates::of_link(&link, host);
+            by_host[host as usize].add(rates);
+            all.add(rates);
         }
         let planes = self.pairs().planes();
         let mut borders: BTreeMap<(u32, usize), CutLinks> = BTreeMap::new();
@@ -104,28 +117,25 @@ impl Topology {
             let plane = planes.as_ref().and_then(of).unwrap_or(0);
             let border = borders.entry((host, plane)).or_default();
             border.add(number, link, link.a);
-            let (sends, receives) = rate(link, host);
-            border.sends_bps += sends;
-            border.receives_bps += receives;
+            border.hosts.add(HostRates::of_link(link, host));
         }
         let mut found: Vec<ReturnPath> =
             borders.into_values().flat_map(|border| border.return_paths(all)).collect();
         for group in self.host_groups() {
-            let borders = self.borders_of(&group, &of_hosts);
+            let borders = self.borders_of(&group, &by_host);
             found.extend(borders.into_iter().flat_map(|border| border.return_paths(all)));
         }
         found
     }
 
     /// Returns the links around each group of switches that has some of the hosts, and not all.
-    fn borders_of(&self, group: &[u32], of_hosts: &[(u64, u64)]) -> Vec<CutLinks> {
+    fn borders_of(&self, group: &[u32], by_host: &[HostRates]) -> Vec<CutLinks> {
         let mut borders: BTreeMap<u32, (u32, CutLinks)> = BTreeMap::new();
-        for (host, &(sends, receives)) in (0..).zip(of_hosts) {
+        for (host, &rates) in (0..).zip(by_host) {
             let own = group[self.rack(host) as usize];
             let (n_hosts, border) = borders.entry(own).or_default();
             *n_hosts += 1;
-            border.sends_bps += sends;
-            border.receives_bps += receives;
+            border.hosts.add(rates);
         }
         for (number, link) in (0..).zip(&self.links) {
             let (Some(a), Some(b)) = (self.group_of(group, link.a), self.group_of(group, link.b))

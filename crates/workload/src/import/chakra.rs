@@ -232,7 +232,7 @@ impl<'a> ChakraImport<'a> {
 
     fn node(&mut self, rank: usize, place: u64, node: &'a Node) -> Result<Rows, TraceError> {
         let start = self.rows.len();
-        let own = (rank, rank);
+        let own = [rank, rank];
         let ps = node.duration_micros.saturating_mul(1_000_000);
         let kind = node.kind().ok_or_else(|| {
             let what = format!("type: expected a node of the schema, got {}", node.kind);
@@ -254,7 +254,7 @@ impl<'a> ChakraImport<'a> {
             NodeKind::Send => {
                 let dst = self.peer(rank, node, "comm_dst")?;
                 let size = self.size(rank, node)?.max(1);
-                self.rows.push(row(place, (rank, dst), size, Vec::new(), 0));
+                self.rows.push(row(place, [rank, dst], size, Vec::new(), 0));
             }
             NodeKind::Collective => {
                 self.rows.push(row(place, own, 0, Vec::new(), 0));
@@ -415,7 +415,7 @@ impl<'a> ChakraImport<'a> {
             let mut after = vec![parts[step.src].rows.start as u64];
             after.extend(step.after.iter().map(|&at| (base + at) as u64));
             let message = self.rows.len() as u64;
-            let ends = (members[step.src], members[step.dst]);
+            let ends = [members[step.src], members[step.dst]];
             self.rows.push(row(place, ends, step.bytes, after, 0));
             let end = parts[step.dst].rows.end;
             self.rows[end].extra.after.push(message);

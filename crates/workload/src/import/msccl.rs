@@ -240,7 +240,7 @@ fn rows(
         for (number, step) in (0..).zip(&block.steps) {
             let line = Line { file: file.name, number: step.place };
             let at = rows.len() as u64;
-            rows.push(row(step.place, (block.gpu, block.gpu), 0, Vec::new(), 0));
+            rows.push(row(step.place, [block.gpu, block.gpu], 0, Vec::new(), 0));
             if steps.insert((block.gpu, block.id, number), at).is_some() {
                 return Err(line.wrong("id", "each block of a GPU once", &block.id.to_string()));
             }
@@ -248,7 +248,7 @@ fn rows(
                 let Some(peer) = block.send else {
                     return Err(line.wrong("send", "the GPU that the block sends to", "-1"));
                 };
-                let ends = (block.gpu, peer as usize);
+                let ends = [block.gpu, peer as usize];
                 let channel = (block.gpu as u64, peer, block.channel);
                 open.entry(channel).or_default().push_back(Message {
                     row: rows.len() as u64,

@@ -72,7 +72,7 @@ impl Schedule {
     }
 
     fn push(&mut self, src: usize, dst: usize, size: u64, after: Vec<u64>, ps: u64) -> u64 {
-        self.rows.push(row(self.place, (src, dst), size, after, ps));
+        self.rows.push(row(self.place, [src, dst], size, after, ps));
         self.rows.len() as u64 - 1
     }
 }
@@ -81,7 +81,7 @@ impl Schedule {
 /// bytes.
 pub(super) fn row(
     place: u64,
-    (src, dst): (usize, usize),
+    [src, dst]: [usize; 2],
     size_bytes: u64,
     after: Vec<u64>,
     compute_ps: u64,

@@ -30,7 +30,7 @@ fn fastpass_with(config: FastpassConfig) -> Arc<Fastpass> {
         abort_timeout_min: Span::ZERO,
     };
     let config = FastpassConfig { arbiters: 2, ..config };
-    let time = RATE.tx_time(allocation_bytes(2, config.header, config.batch));
+    let time = RATE.tx_time(allocation_bytes(2, config.packet.header, config.batch));
     Arc::new(config.derive(&facts, None, time).unwrap())
 }
 

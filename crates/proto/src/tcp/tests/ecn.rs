@@ -9,7 +9,7 @@ fn ecn() -> TcpConfig {
 fn dctcp() -> TcpConfig {
     TcpConfig {
         loss_detection: LossDetection::DupAck,
-        payload: Bytes::new(MSS),
+        packet: PacketSizes::new(MSS, 40),
         window_initial: 10,
         ..TcpConfig::dctcp()
     }

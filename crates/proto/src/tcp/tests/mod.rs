@@ -26,7 +26,7 @@ use super::config::{LossDetection, TcpConfig};
 use super::seq::wrap;
 use super::wire::{List, SackBlock, TcpHeader};
 use super::{TcpHost, TcpStats};
-use crate::keys::BadKey;
+use crate::keys::{BadKey, PacketSizes};
 
 const MSS: u64 = 1_000;
 const HOST: NodeId = NodeId::new(0);
@@ -39,7 +39,7 @@ fn config() -> TcpConfig {
         rto_min_us: Some(1_000),
         rto_initial_us: Some(3_000),
         rto_max_us: Some(60_000),
-        payload: Bytes::new(MSS),
+        packet: PacketSizes::new(MSS, 40),
         window_initial: 4,
         ..TcpConfig::new_reno()
     }

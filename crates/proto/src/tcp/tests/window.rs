@@ -186,7 +186,8 @@ fn the_numbers_of_a_receiver_pass_zero() {
 #[test]
 fn a_stream_longer_than_the_sequence_space_continues() {
     let size = (1u64 << 32) + 50_000;
-    let keys = TcpConfig { payload: Bytes::new(9_000), window_initial: 60_000, ..config() };
+    let keys =
+        TcpConfig { packet: PacketSizes::new(9_000, 40), window_initial: 60_000, ..config() };
     let keys = TcpConfig { window_max: 60_000, receive_buffer_bytes: Some(1_000_000_000), ..keys };
     let mut sender = Script::open(keys, size);
     let (mut acked, mut expected) = (1, 0);

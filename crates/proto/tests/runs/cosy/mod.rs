@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rampmeter_proto::coexistence::{Coexisting, CoexistingConfig};
 use rampmeter_proto::cosy::config::PathFacts;
 use rampmeter_proto::cosy::{Cosy, CosyConfig, CosyTransport, analysis};
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::phost::{PhostConfig, PhostTransport};
 use rampmeter_sim::*;
 use rampmeter_testkit::suite::each_seed;
@@ -16,7 +17,7 @@ use rampmeter_testkit::{
 use rampmeter_types::{Bytes, Purpose, Rate, Rng, Span, TenantId, Time, Transport};
 
 fn on(config: CosyConfig, topology: &Topology) -> Cosy {
-    let delays = topology.delays(config.payload + config.header, config.header);
+    let delays = topology.delays(config.packet.wire(), config.packet.header);
     let NetworkShape { switches, ratio, ports, .. } = topology.shape(&delays);
     let facts = delays.facts();
     config.derive(&facts, PathFacts { switches, ratio, ports }).unwrap()
@@ -91,7 +92,7 @@ fn check<F: Transport>(
             assert!(part <= 1.0, "{record:?}");
             seen.tightest = seen.tightest.max(part);
             seen.completed += 1;
-            seen.packets += record.size.packets_ceil(cosy.config.payload);
+            seen.packets += record.size.packets_ceil(cosy.config.packet.payload);
         }
         seen.rejected += u64::from(record.rejected.is_some());
         seen.failed += u64::from(record.failed.is_some());
@@ -99,7 +100,7 @@ fn check<F: Transport>(
     if !is_alone {
         return seen;
     }
-    let packet = cosy.config.payload + cosy.config.header;
+    let packet = cosy.config.packet.wire();
     let PathFacts { switches, ratio, .. } = cosy.paths;
     let lemma = analysis::queue_bound(switches, cosy.config.slots * ratio, packet);
     // The lemma counts data alone. A control packet that is in the way makes one more packet wait
@@ -139,8 +140,8 @@ fn assert_promises_kept_beside(
 /// than theirs.
 #[test]
 fn longer_packets_of_best_effort_traffic_reject_no_message() {
-    let (hold, payload) = (Some(Span::ZERO), Bytes::new(360));
-    let config = CosyConfig { hold, payload, ..CosyConfig::paper() };
+    let (hold, packet) = (Some(Span::ZERO), PacketSizes::new(360, 40));
+    let config = CosyConfig { hold, packet, ..CosyConfig::paper() };
     let topology = leaf_spine_of([10.0, 10.0], 4, 2, 2);
     let spec = SimSpec { paranoid: false, ..spec(topology.build().unwrap(), 1) };
     let probes: Vec<Arrival> = (0..2_000).map(|n| arrival(n * 10_000_000, 0, 7, 100)).collect();

@@ -27,6 +27,13 @@ pub(super) struct Headers {
     sum: u32,
 }
 
+/// Addresses of an end of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameAddress {
+    pub(super) mac: Mac,
+    pub(super) ip: Ipv4Addr,
+}
+
 /// Fields that differ between packets to one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct VariableFields {
@@ -39,12 +46,12 @@ pub(super) struct VariableFields {
 }
 
 impl Headers {
-    /// Returns headers of packets from one address to another, whose next hop has the link address
-    /// `mac_to`.
-    pub(super) fn new((mac_from, from): (Mac, Ipv4Addr), (mac_to, to): (Mac, Ipv4Addr)) -> Self {
+    /// Returns headers of packets from one address to another. The link address of `to` is that of
+    /// the next hop.
+    pub(super) fn new(from: FrameAddress, to: FrameAddress) -> Self {
         let mut bytes = [0; HEADERS];
-        bytes[..6].copy_from_slice(&mac_to);
-        bytes[6..12].copy_from_slice(&mac_from);
+        bytes[..6].copy_from_slice(&to.mac);
+        bytes[6..12].copy_from_slice(&from.mac);
         bytes[12..14].copy_from_slice(&[0x08, 0x00]);
         let ip = &mut bytes[ETHERNET..ETHERNET + IPV4];
         // Version 4, five words. The identification is zero, which is allowed for packets that are
@@ -53,8 +60,8 @@ impl Headers {
         ip[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
         ip[8] = TIME_TO_LIVE;
         ip[9] = PROTOCOL_UDP;
-        ip[12..16].copy_from_slice(&from.octets());
-        ip[16..20].copy_from_slice(&to.octets());
+        ip[12..16].copy_from_slice(&from.ip.octets());
+        ip[16..20].copy_from_slice(&to.ip.octets());
         let sum = sum_of_words(ip);
         Self { bytes, sum }
     }
@@ -122,8 +129,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FROM: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 0, 1], Ipv4Addr::new(192, 168, 0, 1));
-    const TO: (Mac, Ipv4Addr) = ([2, 0, 0, 0, 0, 2], Ipv4Addr::new(192, 168, 0, 199));
+    const FROM: FrameAddress =
+        FrameAddress { mac: [2, 0, 0, 0, 0, 1], ip: Ipv4Addr::new(192, 168, 0, 1) };
+    const TO: FrameAddress =
+        FrameAddress { mac: [2, 0, 0, 0, 0, 2], ip: Ipv4Addr::new(192, 168, 0, 199) };
 
     fn frame(varying: VariableFields) -> Vec<u8> {
         let mut frame: Vec<u8> = (0..HEADERS + varying.len).map(|n| n as u8).collect();
@@ -144,8 +153,8 @@ mod tests {
         let varying =
             VariableFields { traffic_class: 0xe0, port_from: 0x1234, port_to: 7321, len: 100 };
         let frame = frame(varying);
-        assert_eq!(frame[..6], TO.0);
-        assert_eq!(frame[6..12], FROM.0);
+        assert_eq!(frame[..6], TO.mac);
+        assert_eq!(frame[6..12], FROM.mac);
         assert_eq!(frame[12..18], [8, 0, 0x45, 0xe0, 0, 128]);
         assert_eq!(frame[18..24], [0, 0, 0x40, 0, 64, 17]);
         assert_eq!(frame[26..34], [192, 168, 0, 1, 192, 168, 0, 199]);
@@ -159,7 +168,7 @@ mod tests {
         let mut padded = frame(varying);
         let datagram = padded[HEADERS..].to_vec();
         padded.resize(60, 0xaa);
-        assert_eq!(parse(&padded), Some((FROM.1, 0, &datagram[..])));
+        assert_eq!(parse(&padded), Some((FROM.ip, 0, &datagram[..])));
     }
 
     proptest! {
@@ -172,7 +181,7 @@ mod tests {
             let (port_from, port_to) = ports;
             let frame = frame(VariableFields { traffic_class, port_from, port_to, len });
             let (from, class, datagram) = parse(&frame).unwrap();
-            prop_assert_eq!((from, class), (FROM.1, traffic_class));
+            prop_assert_eq!((from, class), (FROM.ip, traffic_class));
             prop_assert_eq!(datagram, &frame[HEADERS..]);
         }
 

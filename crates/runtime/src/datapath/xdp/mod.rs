@@ -57,7 +57,7 @@ use rampmeter_types::{Priority, Span, Time};
 use xdp::nic::NicIndex;
 
 pub use self::bpf::{Steering, XdpMode};
-use self::frame::{HEADERS, Headers, Mac, VariableFields};
+use self::frame::{FrameAddress, HEADERS, Headers, Mac, VariableFields};
 use self::neighbour::Neighbours;
 use self::netlink::Netlink;
 use self::queue::Queue;
@@ -289,10 +289,10 @@ impl XdpDatapath {
 
     /// Makes the headers of peers whose link addresses are resolved.
     fn renew(&mut self) {
-        let from = (self.mac, *self.local.ip());
+        let from = FrameAddress { mac: self.mac, ip: *self.local.ip() };
         for (idx, peer) in self.peers.iter_mut().enumerate() {
             let Some(peer) = peer else { continue };
-            let to = self.neighbours.mac(idx).map(|mac| (mac, *peer.addr.ip()));
+            let to = self.neighbours.mac(idx).map(|mac| FrameAddress { mac, ip: *peer.addr.ip() });
             peer.headers = to.map(|to| Headers::new(from, to));
         }
     }

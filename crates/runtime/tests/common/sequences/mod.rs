@@ -27,6 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rampmeter_proto::catalogue::{Catalogue, Visitor};
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::registered::{Deployment, Site};
 use rampmeter_proto::{Builtin, HostCatalogue, RegisteredTransport};
 use rampmeter_runtime::wire::{DatagramKind, Envelope, Incarnation, Protection, TransportId};
@@ -207,7 +208,7 @@ fn protocol<T: RegisteredTransport>(rate: Rate) -> (usize, Arc<T::Config>) {
         };
         let keys = T::Keys::default();
         let n = HOSTS as usize + T::needs(&keys, &facts).arbiters.len();
-        let deployment = Deployment::Hosts { payload: Bytes::new(1_360), header: Bytes::new(100) };
+        let deployment = Deployment::Hosts(PacketSizes::new(1_360, 100));
         let config = T::configure(keys, &Site { facts, deployment, lower: None });
         let config: Rc<dyn Any> = Rc::new(Arc::new(config.expect("a transport of hosts")));
         (n, config)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rampmeter_proto::dcpim::{Dcpim, DcpimConfig};
+use rampmeter_proto::keys::PacketSizes;
 use rampmeter_proto::phost::{Phost, PhostConfig};
 use rampmeter_runtime::app::Admission;
 use rampmeter_runtime::datapath::secure::BadKey;
@@ -45,25 +46,24 @@ pub(crate) fn facts(mbps: u64) -> FabricFacts {
     }
 }
 
-/// Returns payload and header of a full packet.
-fn lengths() -> (Bytes, Bytes) {
+/// Returns the lengths of full packets.
+fn packet_sizes() -> PacketSizes {
     let HostPacket { payload, header } = HostPacket::new(MTU, IPV4_UDP, Protection::Sealed);
-    (Bytes::new(payload as u64), Bytes::new(header as u64))
+    PacketSizes::new(payload as u64, header as u64)
 }
 
 /// Returns dcPIM as the daemon configures it.
 pub(crate) fn dcpim(facts: &FabricFacts) -> Dcpim {
-    let (payload, header) = lengths();
-    let config = DcpimConfig { payload, header, ..DcpimConfig::paper() };
+    let config = DcpimConfig { packet: packet_sizes(), ..DcpimConfig::paper() };
     config.derive(facts).expect("a good configuration")
 }
 
 /// Returns pHost as the daemon configures it: tokens outlive the round trip.
 pub(crate) fn phost(facts: &FabricFacts) -> Phost {
-    let (payload, header) = lengths();
-    let packet = facts.access_rate.tx_time(payload + header);
-    let token_lifetime_milli = Some((RTT.as_ps() * 1_000 / packet.as_ps()) as u32);
-    let config = PhostConfig { payload, header, token_lifetime_milli, ..PhostConfig::paper() };
+    let packet = packet_sizes();
+    let time = facts.access_rate.tx_time(packet.wire());
+    let token_lifetime_milli = Some((RTT.as_ps() * 1_000 / time.as_ps()) as u32);
+    let config = PhostConfig { packet, token_lifetime_milli, ..PhostConfig::paper() };
     config.derive(facts).expect("a good configuration")
 }
 
