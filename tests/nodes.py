@@ -236,11 +236,9 @@ LATE: Final = 0.5
 
 def described(network: Network, node: int) -> dict[str, float]:
     """Returns the numbers that `rampd check` derives, by name."""
-    argv = [RAMPD, "check", str(network.folder / f"{node}.toml")]
-    lines = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
-    derived = [line.strip().removesuffix(" us") for line in lines if line.endswith(" us")]
-    cells = [line.rsplit(maxsplit=1) for line in derived]
-    return {name.strip(): float(value) for name, value in cells}
+    argv = [RAMPD, "--json", "check", str(network.folder / f"{node}.toml")]
+    text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    return json.loads(text)["configurations"][0]["derived"]
 
 
 def arrivals(port: Port) -> list[int]:

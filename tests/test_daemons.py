@@ -297,7 +297,7 @@ def test_bounds_are_those_of_the_state_machine_and_are_met(network_of: Start) ->
     completed = []
     with network.port(0) as a, network.port(1) as b:
         described_bounds = described(network, 0)
-        for size, name in ((1_000, "bound of 1 kb"), (128_000, "bound of 128 kb")):
+        for size, name in ((1_000, "bound-of-1-kb-us"), (128_000, "bound-of-128-kb-us")):
             bound_s = a.bound(size)
             assert bound_s is not None
             assert abs(bound_s * 1e6 - described_bounds[name]) <= 0.1
@@ -326,7 +326,7 @@ def test_promised_and_best_effort_messages_share_a_node(network_of: Start, lower
     with network.port(0) as a, network.port(1) as b:
         bound_s = a.bound(1_000)
         assert bound_s is not None
-        assert abs(bound_s * 1e6 - described(network, 0)["bound of 1 kb"]) <= 0.1
+        assert abs(bound_s * 1e6 - described(network, 0)["bound-of-1-kb-us"]) <= 0.1
         best_effort = [a.send(1, text(n), tenant=1 + n % 3) for n in range(1000, 1030)]
         assert all(ticket.bound is None for ticket in best_effort)
         completed = set()

@@ -15,6 +15,7 @@ PLANS = sorted(
     file for kind in ("plans", "lessons") for file in (ROOT / "examples" / kind).glob("*.toml")
 )
 SMALLER = {
+    "65536": (("topology.k", 4), ("workload.flows", 2000)),
     "131072": (("topology.racks", 4), ("topology.hosts-per-rack", 4), ("topology.spines", 32)),
 }
 """Keys that make a large example small."""

@@ -284,8 +284,8 @@ class Fastpass(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet. Unit: bytes; values: 1 to 1000;
-      default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
+      Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -432,8 +432,8 @@ class Tcp(Transport):
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (cubic), false (new-reno), true (reference).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
-    - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
-      9000; default: 1460 (cubic), 1460 (new-reno), 1448 (reference).
+    - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
+      (cubic), 1460 (new-reno), 1448 (reference).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (cubic), 40 (new-reno), 54 (reference).
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
@@ -560,8 +560,8 @@ class Dctcp(Transport):
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (rfc8257), true (reference), false (ns-2).
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
-    - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
-      9000; default: 1460 (rfc8257), 1448 (reference), 1460 (ns-2).
+    - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
+      (rfc8257), 1448 (reference), 1460 (ns-2).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40 (rfc8257), 54 (reference), 40 (ns-2).
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
@@ -705,8 +705,7 @@ class Pias(Transport):
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
-    - `payload_bytes`: Payload of a full packet: the largest segment. Unit: bytes; values: 1 to
-      9000; default: 1460.
+    - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
       Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
@@ -933,9 +932,9 @@ class Fastpod(Transport):
     - `packing`: True if short packets to one destination share a scheduled cell, in the order of
       the queue (§3.2). Last packets are then charged their length, at least `control-bytes`.
       Values: true or false; default: false.
-    - `payload_bytes`: Payload of a full cell. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each cell. Unit: bytes; values: 1 to 1000;
-      default: 40.
+    - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
+      Unit: bytes; values: 1 to 1000; default: 40.
     - `control_bytes`: Bytes charged to an RTS or SCHD. Unit: bytes; values: 46 to 1000; default:
       64.
     - `core_queue_cells`: Cells for one pod that a core switch holds before arbiters of other pods
@@ -996,8 +995,8 @@ class Ndp(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each data packet. Unit: bytes; values: 1 to 1000;
-      default: 40 (paper), 104 (reference).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
+      Unit: bytes; values: 1 to 1000; default: 40 (paper), 104 (reference).
     - `control_bytes`: Length of acknowledgements, refusals and pulls. Unit: bytes; values: 1 to
       1000; default: 64.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to
@@ -1065,8 +1064,8 @@ class Homa(Transport):
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
-    - `grant_bytes`: Length of a grant; default: the length of headers. Unit: bytes; values: 1 to
-      1500; default: derived (paper), 84 (reference).
+    - `grant_bytes`: Length of a grant, or a CREDIT of SIRD; default: the length of headers. Unit:
+      bytes; values: 1 to 1500; default: derived (paper), 84 (reference).
     - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500; default: derived (paper), 116 (reference).
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
@@ -1137,8 +1136,8 @@ class HomaAeolus(Transport):
       Unit: bytes; values: 1 to 1000; default: 40.
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000.
-    - `grant_bytes`: Length of a grant; default: the length of headers. Unit: bytes; values: 1 to
-      1500.
+    - `grant_bytes`: Length of a grant, or a CREDIT of SIRD; default: the length of headers. Unit:
+      bytes; values: 1 to 1500.
     - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500.
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
@@ -1219,8 +1218,8 @@ class Sird(Transport):
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
-    - `grant_bytes`: Length of a CREDIT; default: the length of headers. Unit: bytes; values: 1 to
-      1500; default: derived (paper), 84 (reference).
+    - `grant_bytes`: Length of a grant, or a CREDIT of SIRD; default: the length of headers. Unit:
+      bytes; values: 1 to 1500; default: derived (paper), 84 (reference).
     - `ack_bytes`: Length of an acknowledgement; default: the length of headers. Unit: bytes;
       values: 1 to 1500; default: derived (paper), 116 (reference).
     - `attempts_max`: Unanswered repetitions after which a message is reported as failed. Values: 1
@@ -1282,8 +1281,8 @@ class Hpcc(Transport):
       default: 1024 base round trips. Unit: µs; values: 0.1 to 1000000.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1000
       (paper), 1460 (dcpim-study).
-    - `header_bytes`: Bytes of headers charged to each packet without telemetry. Unit: bytes;
-      values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
+      Unit: bytes; values: 1 to 1000; default: 40.
     - `int_bytes`: Bytes of telemetry charged to each packet in addition, on its whole path. Unit:
       bytes; values: 0 to 1000; default: 42.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to

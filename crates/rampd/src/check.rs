@@ -1,21 +1,25 @@
 //! `rampd check`: faults of configurations, and derived parameters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rampmeter_proto::Catalogue;
+use rampmeter_proto::registered::DerivedValue;
 use rampmeter_ring::AllowedUsers;
 use rampmeter_runtime::PublicKey;
+use rampmeter_types::{Bytes, Span};
+use serde_json::{Value, json};
 
 use crate::config::Setup;
 use crate::error::Error;
+use crate::json::Form;
 
 /// Runs `rampd check`: checks each file by itself, and all against the first.
-pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
+pub(crate) fn check<C: Catalogue>(configs: &[PathBuf], form: Form) -> Result<(), Error> {
     let mut text = String::new();
+    let mut objects = Vec::new();
     let mut first: Option<(&PathBuf, Setup)> = None;
     for file in configs {
         let setup = Setup::load::<C>(file)?;
@@ -25,6 +29,7 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
         }
         let _ = writeln!(text, "{}: good", file.display());
         describe(&setup, &mut text);
+        objects.push(object(file, &setup));
         match &first {
             None => first = Some((file, setup)),
             Some((other, before)) => {
@@ -35,7 +40,7 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf]) -> Result<(), Error> {
             }
         }
     }
-    std::io::stdout().write_all(text.as_bytes())?;
+    form.print(&text, || json!({"schema": "rampd.check/1", "configurations": objects}))?;
     Ok(())
 }
 
@@ -68,10 +73,50 @@ fn public(setup: &Setup) -> Option<&Vec<Vec<PublicKey>>> {
     setup.keys.as_ref().map(|keys| &keys.public)
 }
 
+/// Returns what follows from a configuration.
+fn object(file: &Path, setup: &Setup) -> Value {
+    let programs = setup.acceptor.as_ref().map(|acceptor| {
+        let (limits, services) = (&acceptor.limits, &acceptor.services.0);
+        let services: Vec<Value> = services
+            .iter()
+            .map(|(service, AllowedUsers { users, groups })| {
+                json!({"service": service, "users": users, "groups": groups})
+            })
+            .collect();
+        json!({
+            "programs": limits.clients_max,
+            "programs_per_user": limits.clients_per_user,
+            "memory_bytes": limits.memory_max,
+            "memory_per_user_bytes": limits.memory_per_user,
+            "services": services,
+        })
+    });
+    let derived = setup.transport.derived.iter().map(DerivedValue::entry);
+    json!({
+        "file": file,
+        "node": setup.id.get(),
+        "role": if setup.is_arbiter { "arbiter" } else { "host" },
+        "addresses": setup.addresses(setup.id),
+        "transport": setup.transport.table.name,
+        "security": if setup.keys.is_some() { "encrypted" } else { "checksum" },
+        "has_private_key": setup.keys.as_ref().map(|keys| keys.private_file.exists()),
+        "metrics": setup.metrics,
+        "hosts": setup.facts.n_hosts,
+        "payload_bytes": setup.payload.get(),
+        "packet_us": packet_time(setup).as_us_f64(),
+        "programs": programs,
+        "derived": derived.collect::<BTreeMap<String, f64>>(),
+    })
+}
+
+/// Returns the time of a full packet on the link, with all headers.
+fn packet_time(setup: &Setup) -> Span {
+    setup.facts.access_rate.tx_time(Bytes::new(setup.udp.mtu as u64 + 38))
+}
+
 fn describe(setup: &Setup, text: &mut String) {
     let facts = &setup.facts;
     let role = if setup.is_arbiter { "arbiter" } else { "host" };
-    let packet = facts.access_rate.tx_time(rampmeter_types::Bytes::new(setup.udp.mtu as u64 + 38));
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<22}{value}");
     };
@@ -113,7 +158,7 @@ fn describe(setup: &Setup, text: &mut String) {
     }
     line("hosts", facts.n_hosts.to_string());
     line("payload of a packet", format!("{} bytes", setup.payload.get()));
-    line("time of a packet", format!("{:.1} us", packet.as_us_f64()));
+    line("time of a packet", format!("{:.1} us", packet_time(setup).as_us_f64()));
     for derived in &setup.transport.derived {
         line(&derived.name.replace('-', " "), derived.quantity.to_string());
     }

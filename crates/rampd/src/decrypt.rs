@@ -16,7 +16,10 @@ use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{Block, LegacyPcapSlice, Linktype, PcapBlockOwned, PcapNGSlice};
 use rampmeter_runtime::datapath::secure::{Decryption, DecryptionKeys};
 
+use serde_json::json;
+
 use crate::error::Error;
+use crate::json::Form;
 
 /// Arguments of `rampd decrypt`.
 #[derive(Debug, Args)]
@@ -35,7 +38,7 @@ pub(crate) struct DecryptArgs {
 type CapturedPacket = (Range<usize>, Linktype);
 
 /// Runs `rampd decrypt`. The file appears when it is complete.
-pub(crate) fn decrypt(args: &DecryptArgs) -> Result<(), Error> {
+pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
     let mut keys = DecryptionKeys::default();
     for file in &args.keys {
         let text = fs::read_to_string(file).map_err(|error| input_error(file, error))?;
@@ -54,12 +57,21 @@ pub(crate) fn decrypt(args: &DecryptArgs) -> Result<(), Error> {
     }
     write_whole(&args.out, &capture).map_err(|error| input_error(&args.out, error))?;
     let n_others = packets.len() as u64 - n_decrypted - n_without_key - n_wrong_tags;
-    writeln!(
-        io::stdout(),
+    let text = format!(
         "{}: {n_decrypted} packets decrypted, {n_without_key} without a key, {n_wrong_tags} with a \
-         wrong tag, {n_others} not encrypted",
+         wrong tag, {n_others} not encrypted\n",
         args.out.display()
-    )?;
+    );
+    form.print(&text, || {
+        json!({
+            "schema": "rampd.decrypt/1",
+            "file": args.out,
+            "decrypted": n_decrypted,
+            "without_key": n_without_key,
+            "wrong_tags": n_wrong_tags,
+            "not_encrypted": n_others,
+        })
+    })?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rampmeter_proto::Catalogue;
 use rampmeter_runtime::PrivateKey;
+use serde_json::{Value, json};
 
 use crate::config::Setup;
 use crate::error::Error;
+use crate::json::Form;
 use crate::keygen::{create, fill};
 
 /// Distance of the ports of nodes with the same address.
@@ -112,7 +114,7 @@ impl InitArgs {
 
 /// Runs `rampd init`: writes `0.key`, `node0.toml`, `1.key`, ... and prints the next commands.
 /// After an error it leaves nothing that it has written.
-pub(crate) fn init<C: Catalogue>(args: &InitArgs) -> Result<(), Error> {
+pub(crate) fn init<C: Catalogue>(args: &InitArgs, form: Form) -> Result<(), Error> {
     if args.hosts.len() < 2 {
         let got = args.hosts.join(",");
         return Err(Error::Input(format!("--hosts: expected two hosts or more, got {got}")));
@@ -153,7 +155,15 @@ pub(crate) fn init<C: Catalogue>(args: &InitArgs) -> Result<(), Error> {
     if !args.is_local() {
         text += "Copy to each machine the two files of its node, and no other key.\n";
     }
-    std::io::stdout().write_all(text.as_bytes())?;
+    form.print(&text, || {
+        let node = |(id, address): (usize, &String)| {
+            let role = if args.is_arbiter(id) { "arbiter" } else { "host" };
+            let (config, key) = (args.config(id), args.key(id));
+            json!({"node": id, "role": role, "address": address, "config": config, "key": key})
+        };
+        let nodes: Vec<Value> = addresses.iter().enumerate().map(node).collect();
+        json!({"schema": "rampd.init/1", "folder": folder, "nodes": nodes})
+    })?;
     Ok(())
 }
 

@@ -7,14 +7,19 @@ use std::path::Path;
 
 use rampmeter_runtime::PrivateKey;
 
+use serde_json::json;
+
 use crate::error::Error;
+use crate::json::Form;
 
 /// Runs `rampd keygen`: writes a new private key to `file`, readable only by its owner, and prints
 /// its public key. If the file exists, prints the public key of its content.
-pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
+pub(crate) fn keygen(file: &Path, form: Form) -> Result<(), Error> {
     let path = file.display();
+    let mut is_new = false;
     let key = match create(file, 0o600) {
         Ok(out) => {
+            is_new = true;
             let key = PrivateKey::generate()?;
             fill(out, file, &format!("{}\n", key.to_base64()))?;
             key
@@ -26,7 +31,11 @@ pub(crate) fn keygen(file: &Path) -> Result<(), Error> {
         }
         Err(error) => return Err(Error::Input(format!("{path}: {error}"))),
     };
-    writeln!(std::io::stdout(), "{}", key.public())?;
+    let public = key.public().to_string();
+    form.print(&format!("{public}\n"), || {
+        let file = file.display().to_string();
+        json!({"schema": "rampd.keygen/1", "file": file, "public_key": public, "is_new": is_new})
+    })?;
     Ok(())
 }
 

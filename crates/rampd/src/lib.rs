@@ -12,6 +12,7 @@ mod differences;
 mod error;
 mod host;
 mod init;
+mod json;
 mod key_log;
 mod keygen;
 mod load;
@@ -35,6 +36,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use rampmeter_proto::Catalogue;
 
+use self::json::Form;
 use self::log::LogFormat;
 
 /// Version and commit of this build.
@@ -49,6 +51,9 @@ struct Args {
     /// Format of log lines on standard error.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Print results, errors and log lines as JSON, each on one line.
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -101,9 +106,6 @@ enum Command {
     Status {
         /// The configuration file of the node.
         config: PathBuf,
-        /// Print JSON, on one line.
-        #[arg(long)]
-        json: bool,
     },
     /// Send the messages of a table at their times and log the arrival of messages.
     Load(load::LoadArgs),
@@ -116,25 +118,27 @@ enum Command {
 /// Runs the command for the transports of `C`.
 pub fn main<C: Catalogue>() -> ExitCode {
     let args = Args::parse();
-    log::start(args.log_format);
+    let form = if args.json { Form::Json } else { Form::Text };
+    log::start(if args.json { LogFormat::Json } else { args.log_format });
     log::end_on_panic();
     let result = match args.command {
         Command::Node { config } => run::node::<C>(&config),
         Command::Arbiter { config } => run::arbiter::<C>(&config),
         Command::Agent { config } => agent::run::<C>(&config),
-        Command::Keygen { file } => keygen::keygen(&file),
-        Command::Init(args) => init::init::<C>(&args),
-        Command::Check { configs } => check::check::<C>(&configs),
-        Command::Status { config, json } => status::print_status::<C>(&config, json),
+        Command::Keygen { file } => keygen::keygen(&file, form),
+        Command::Init(args) => init::init::<C>(&args, form),
+        Command::Check { configs } => check::check::<C>(&configs, form),
+        Command::Status { config } => status::print_status::<C>(&config, form),
         Command::Load(args) => load::load::<C>(&args),
-        Command::Decrypt(args) => decrypt::decrypt(&args),
+        Command::Decrypt(args) => decrypt::decrypt(&args, form),
         Command::Middlebox(args) => middlebox::run(&args),
     };
     let code = match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            log::print_error(&error);
-            ExitCode::from(if error.is_input() { 2 } else { 1 })
+            let exit_code = if error.is_input() { 2 } else { 1 };
+            log::print_error(&error, exit_code, form);
+            ExitCode::from(exit_code)
         }
     };
     log::flush();

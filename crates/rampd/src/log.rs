@@ -36,6 +36,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::error::Error;
+use crate::json::{Form, error_object};
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -121,10 +122,11 @@ pub(crate) fn start(format: LogFormat) {
     }
 }
 
-/// Writes the error that ends the command, for each setting of RUST_LOG. It is a line of text, or
-/// an object with the members of other log lines.
-pub(crate) fn print_error(error: &Error) {
+/// Writes the error that ends the command, for each setting of RUST_LOG. It is a line of text, an
+/// object with the members of other log lines, or with `--json` an object of its own.
+pub(crate) fn print_error(error: &Error, exit_code: u8, form: Form) {
     match LOG.get().map(|log| log.format) {
+        _ if form == Form::Json => print(&error_object(error, exit_code).to_string()),
         Some(LogFormat::Json) => {
             let mut timestamp = String::new();
             let _ = SystemTime.format_time(&mut LineWriter::new(&mut timestamp));

@@ -23,6 +23,7 @@ use tracing::info;
 use crate::config::Setup;
 use crate::differences;
 use crate::error::Error;
+use crate::json::Form;
 use crate::serve::{self, Reply};
 use crate::view::NodeView;
 
@@ -246,7 +247,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
 }
 
 /// Runs `rampd status`: reads the status of the node of a configuration.
-pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result<(), Error> {
+pub(crate) fn print_status<C: Catalogue>(config: &Path, form: Form) -> Result<(), Error> {
     let setup = Setup::load::<C>(config)?;
     let Some(path) = &setup.status else {
         let message = "node.status-socket: expected a path, or node.socket next to it, got neither";
@@ -264,7 +265,7 @@ pub(crate) fn print_status<C: Catalogue>(config: &Path, is_json: bool) -> Result
             format!("{}: node {node} does not answer: {error}", path.display()),
         )
     })?;
-    if !is_json {
+    if form == Form::Text {
         let status: Status = serde_json::from_str(&text)
             .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
         text = described(&status);

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use serde_json::Value;
+
 fn rampd(args: &[&str], folder: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
     command.args(args).current_dir(folder).output().expect("rampd starts")
@@ -42,6 +44,49 @@ fn written_files_agree_and_only_their_owner_reads_the_keys() {
         assert!(text.contains(last), "{text}");
         assert_eq!(text.contains("socket = \"/run/rampd/2.sock\""), n == 3);
     }
+}
+
+fn json_of(args: &[&str], folder: &Path, exit_code: i32) -> Value {
+    let output = rampd(&[&["--json"], args].concat(), folder);
+    assert_eq!(output.status.code(), Some(exit_code), "{output:?}");
+    let text = if exit_code == 0 { &output.stdout } else { &output.stderr };
+    serde_json::from_slice(text).unwrap_or_else(|e| panic!("{args:?}: {e}: {output:?}"))
+}
+
+#[test]
+fn commands_print_objects_with_a_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let made = json_of(&["init", "n"], path, 0);
+    assert_eq!(made["schema"], "rampd.init/1");
+    assert_eq!(made["nodes"][1]["config"], "n/node1.toml");
+    assert_eq!(made["nodes"][1]["role"], "host");
+    let checked = json_of(&["check", "n/node0.toml", "n/node1.toml"], path, 0);
+    assert_eq!(checked["schema"], "rampd.check/1");
+    let of = &checked["configurations"][1];
+    assert_eq!((&of["node"], &of["security"]), (&1.into(), &"encrypted".into()));
+    assert_eq!(of["addresses"][0], made["nodes"][1]["address"]);
+    assert!(of["derived"]["phase-us"].as_f64().unwrap() > 0.0, "{of}");
+    let key = json_of(&["keygen", "n/0.key"], path, 0);
+    assert_eq!((&key["schema"], &key["is_new"]), (&"rampd.keygen/1".into(), &false.into()));
+    let text = fs::read_to_string(path.join("n/node1.toml")).unwrap();
+    assert!(text.contains(key["public_key"].as_str().unwrap()));
+}
+
+#[test]
+fn errors_are_objects_with_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    json_of(&["init", "n"], path, 0);
+    let file = path.join("n/node0.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("rate-mbps = 1000", "rate-mbps = 0")).unwrap();
+    let error = json_of(&["check", "n/node0.toml"], path, 2);
+    assert_eq!((&error["schema"], &error["exit_code"]), (&"rampd.error/1".into(), &2.into()));
+    assert_eq!((&error["file"], &error["got"]), (&"n/node0.toml".into(), &"0".into()));
+    assert_eq!(error["key"], "network.rate-mbps");
+    let error = json_of(&["check", "absent.toml"], path, 2);
+    assert_eq!((&error["code"], &error["key"]), (&"configuration-file".into(), &Value::Null));
 }
 
 #[test]

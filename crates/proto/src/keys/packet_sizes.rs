@@ -12,7 +12,8 @@ pub struct PacketSizes {
     #[serde(rename = "payload-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 9_000))]
     pub payload: Bytes,
-    /// Bytes of headers charged to each packet, and the length of a control packet.
+    /// Bytes of headers charged to each packet, and the length of a control packet without content
+    /// and without a key of its own.
     #[serde(rename = "header-bytes")]
     #[schemars(with = "u64", range(min = 1, max = 1_000))]
     pub header: Bytes,
