@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -112,12 +112,26 @@ impl InitArgs {
     }
 }
 
+/// Checks that a machine has an address.
+fn check_host(host: &str, args: &InitArgs) -> Result<(), Error> {
+    let is_host = host.parse::<IpAddr>().is_ok()
+        || (host, args.port).to_socket_addrs().is_ok_and(|mut found| found.next().is_some());
+    let option = if args.hosts.iter().any(|of| of == host) { "--hosts" } else { "--arbiters" };
+    is_host.then_some(()).ok_or_else(|| {
+        let expected = "expected addresses, or names that have one";
+        Error::Input(format!("{option}: {expected}, got {host:?}"))
+    })
+}
+
 /// Runs `rampd init`: writes `0.key`, `node0.toml`, `1.key`, ... and prints the next commands.
 /// After an error it leaves nothing that it has written.
 pub(crate) fn init<C: Catalogue>(args: &InitArgs, form: Form) -> Result<(), Error> {
     if args.hosts.len() < 2 {
         let got = args.hosts.join(",");
         return Err(Error::Input(format!("--hosts: expected two hosts or more, got {got}")));
+    }
+    for host in args.machines() {
+        check_host(host, args)?;
     }
     let addresses = args.machines().enumerate().map(|(id, host)| args.address(id, host));
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;

@@ -133,8 +133,13 @@ fn bad_options_are_explained_and_leave_no_files() {
     let folder = tempfile::tempdir().unwrap();
     for (option, value, expected) in [
         ("--hosts", "10.0.0.1", "--hosts: expected two hosts or more, got 10.0.0.1"),
-        ("--hosts", "10.0.0.1,a:b", "expected an address or a host name, and a port, got \"a:b"),
+        (
+            "--hosts",
+            "10.0.0.1,a:b",
+            "--hosts: expected addresses, or names that have one, got \"a:b\"",
+        ),
         ("--hosts", "10.0.0.1,127.0.0.1", "expected a loopback address, as this node's own is"),
+        ("--hosts", "10.0.0.1,no-such.invalid", "or names that have one, got \"no-such.invalid\""),
         ("--port", "65530", "--port: expected ports below 65535, got 65530 and 2 nodes of 127.0"),
         ("--rate-mbps", "0", "network.rate-mbps: expected a number from 0.1 to 1000000, got 0"),
         ("--transport", "fastpass", "expected 2 with arbiter = true, as the transport has"),

@@ -29,11 +29,14 @@ impl TypeError {
     /// Reads a message of serde, such as ``invalid value: integer `-1`, expected u32``. Returns
     /// `None` for messages that are not about a type, range or length.
     pub fn parse(message: &str) -> Option<Self> {
-        if let Some((got, n)) = message
-            .strip_prefix("invalid length ")
-            .and_then(|rest| rest.split_once(", expected an array of length "))
+        if let Some((got, expected)) =
+            message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
         {
-            return Some(Self { expected: format!("a list of {n} values"), got: got.to_owned() });
+            let expected = match expected {
+                "fewer elements in array" => "a list of fewer values".to_owned(),
+                expected => list_of(expected).unwrap_or_else(|| expected.to_owned()),
+            };
+            return Some(Self { expected, got: got.to_owned() });
         }
         let is_of_range = message.starts_with("invalid value: ");
         let rest =
@@ -43,6 +46,10 @@ impl TypeError {
         if let Some(number) = beyond.and_then(|got| got.strip_prefix("integer `")) {
             let expected = "a whole number below 2^64".to_owned();
             return Some(Self { expected, got: number.to_owned() });
+        }
+        if let Some(expected) = list_of(expected) {
+            let got = got.strip_prefix("string ").unwrap_or(got).to_owned();
+            return Some(Self { expected, got });
         }
         let expected = match (expected, is_of_range) {
             ("u64" | "usize" | "u32" | "u16" | "u8", false) => "a whole number",
@@ -73,6 +80,12 @@ impl TypeError {
     }
 }
 
+/// Returns the words for an array of a length, as serde names it.
+fn list_of(expected: &str) -> Option<String> {
+    let n = expected.strip_prefix("an array of length ")?;
+    Some(format!("a list of {n} values"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +108,11 @@ mod tests {
                 ("a whole number below 2^64", "99999999999999999999"),
             ),
             ("invalid length 3, expected an array of length 2", ("a list of 2 values", "3")),
+            ("invalid length 3, expected fewer elements in array", ("a list of fewer values", "3")),
+            (
+                "invalid type: string \"a-b\", expected an array of length 2",
+                ("a list of 2 values", "\"a-b\""),
+            ),
         ];
         for (message, (expected, got)) in cases {
             let (expected, got) = (expected.to_owned(), got.to_owned());

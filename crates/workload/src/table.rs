@@ -43,7 +43,12 @@ impl<R: Read> Records<R> {
             return Ok(None);
         }
         let within: usize = self.record.iter().map(|field| field.matches('\n').count()).sum();
-        let line = self.reader.position().line() - 1 - within as u64;
+        // A quote that never closes has the end of the last line, too.
+        let LineFeeds { n_returned, is_at_end, .. } = *self.reader.get_ref();
+        let is_last = is_at_end && self.reader.position().byte() == n_returned;
+        let is_open =
+            is_last && self.record.iter().next_back().is_some_and(|it| it.ends_with('\n'));
+        let line = self.reader.position().line() - u64::from(!is_open) - within as u64;
         // Errors of `csv` about this record name the line of its position.
         if let Some(mut position) = self.record.position().cloned() {
             position.set_line(line);
@@ -72,11 +77,13 @@ struct LineFeeds<R> {
     last_byte: u8,
     is_at_start: bool,
     is_at_end: bool,
+    /// Bytes that the reader of this has got.
+    n_returned: u64,
 }
 
 impl<R: Read> LineFeeds<R> {
     fn new(input: R) -> Self {
-        Self { input, last_byte: b'\n', is_at_start: true, is_at_end: false }
+        Self { input, last_byte: b'\n', is_at_start: true, is_at_end: false, n_returned: 0 }
     }
 
     /// Reads into `buffer`; returns 0 at the end. The first bytes are read together, as `csv`
@@ -122,12 +129,14 @@ impl<R: Read> Read for LineFeeds<R> {
                 self.is_at_end = true;
                 if !matches!(self.last_byte, b'\n' | b'\r') {
                     buffer[0] = b'\n';
+                    self.n_returned += 1;
                     return Ok(1);
                 }
             }
             let kept = self.replace(&mut buffer[..n_read]);
             // A buffer of the second byte of CRLF alone is not the end.
             if kept > 0 {
+                self.n_returned += kept as u64;
                 return Ok(kept);
             }
         }
@@ -172,6 +181,10 @@ mod tests {
             }
         }
         assert!(read(&b""[..]).is_empty());
+        for open in ["a\n\"1\n2", "a\n\"1\n2\n", "a\n\"1\n2\"\n"] {
+            let lines: Vec<u64> = read(open.as_bytes()).into_iter().map(|(line, _)| line).collect();
+            assert_eq!(lines, [1, 2], "{open:?}");
+        }
     }
 
     proptest! {

@@ -264,8 +264,13 @@ fn parse_record(
         expected: expected.to_owned(),
         got,
     };
-    let wrong =
-        |field: &str, expected: &str, got: &str| wrong_as(field, expected, format!("\"{got}\""));
+    let wrong = |field: &str, expected: &str, got: &str| match got.split_once('\n') {
+        None => wrong_as(field, expected, format!("\"{got}\"")),
+        Some((first, _)) => {
+            let expected = format!("{expected}, in quotes that close on the line");
+            wrong_as(field, &expected, format!("\"{first}\" and further lines"))
+        }
+    };
     let number =
         |field, at| parse_whole(get(at)).ok_or_else(|| wrong(field, "a whole number", get(at)));
     // Results have numbers of hosts, and names in separate columns.
