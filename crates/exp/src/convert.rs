@@ -131,7 +131,7 @@ pub fn convert(
     let order = if sort { FlowOrder::Sort } else { FlowOrder::Require };
     let built = imported.as_ref().map(|imported| built(topology.unwrap_or(source), imported));
     let n_hosts = built.transpose()?.map_or(u32::MAX, |built| built.n_hosts());
-    let check = TraceRequirements { n_hosts, order };
+    let check = TraceRequirements::new(n_hosts, order);
     let (trace, mut notes) = read_with_notes(source, format, check, &options)?;
     if format == Format::Htsim
         && let Some(imported) = &imported

@@ -90,6 +90,7 @@ fn run(topology: &Topology, config: DcpimConfig, flows: u64) -> u64 {
     let context = WorkloadContext {
         n_hosts: topology.n_hosts(),
         access_rate: Rate::from_gbps(100),
+        host_rates: Vec::new(),
         payload: config.packet.payload,
         wire: config.packet.wire(),
         hosts_per_rack: None,

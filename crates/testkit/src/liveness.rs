@@ -368,6 +368,7 @@ fn messages(run: &Run, payload: Bytes, wire: Bytes) -> Vec<Arrival> {
     let context = WorkloadContext {
         n_hosts: run.n_hosts(),
         access_rate: Rate::from_gbps(run.gbps.into()),
+        host_rates: Vec::new(),
         payload,
         wire,
         hosts_per_rack: None,

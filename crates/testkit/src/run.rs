@@ -60,6 +60,7 @@ pub fn imc10(flows: u64, gbps: u64, seed: u64) -> Vec<Arrival> {
     let context = WorkloadContext {
         n_hosts: 144,
         access_rate: Rate::from_gbps(gbps),
+        host_rates: Vec::new(),
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: Some(16),

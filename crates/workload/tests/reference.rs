@@ -18,7 +18,7 @@ fn recorded_runs_are_traces_of_their_load() {
         if !name.ends_with("load0.6.csv.gz") {
             continue;
         }
-        let check = TraceRequirements { n_hosts: 144, order: FlowOrder::Require };
+        let check = TraceRequirements::new(144, FlowOrder::Require);
         let rows = read_reference(&file, Format::Csv, check).unwrap();
         assert!(rows.iter().all(|row| row.ideal.is_some()), "{name}");
         let bits: f64 = rows.iter().map(|row| row.flow.size.get() as f64 * 8.0).sum();

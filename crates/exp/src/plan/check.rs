@@ -4,13 +4,13 @@ use std::path::Path;
 
 use rampmeter_sim::{ClockSpec, FabricConfig, FaultSpec, SimSpec, Topology};
 use rampmeter_types::fabric::Buffer;
-use rampmeter_types::{Bytes, Span};
+use rampmeter_types::{Bytes, Rate, Span};
 use rampmeter_workload::{ValidWorkload, WorkloadContext};
 
 use super::Plan;
 use super::by_port::{self, PortBytesSpec};
 use super::context::PlanOrigin;
-use super::fabric::{check_buffer, check_scheduling, resolve, works_without_memory};
+use super::fabric::{check_buffer, check_scheduling, resolve, whole_cells, works_without_memory};
 use super::faults::{faults, with_losses};
 use super::network::PlanNetwork;
 use super::pfc::{self, PfcSite};
@@ -43,8 +43,8 @@ impl Plan {
         let has_packets = transport.ready.has_packets();
         let PlanNetwork { topology, imported, needs, .. } = &network;
         let facts = network.delays.facts();
-        let sending = topology.host_rates().into_iter().map(|rates| rates.tx);
-        let load_rate = sending.min().unwrap_or(facts.access_rate);
+        let sending: Vec<Rate> = topology.host_rates().iter().map(|rates| rates.tx).collect();
+        let load_rate = sending.iter().copied().min().unwrap_or(facts.access_rate);
         let (payload, header) = match self.load {
             Some(spec) => load_packet(spec, &cx)?,
             None => (segmentation.payload, segmentation.header),
@@ -52,6 +52,7 @@ impl Plan {
         let context = WorkloadContext {
             n_hosts: topology.n_hosts(),
             access_rate: load_rate,
+            host_rates: sending,
             payload,
             wire: payload + header,
             hosts_per_rack: network.hosts_per_rack(),
@@ -134,7 +135,8 @@ impl Plan {
         let transport = transport.map_err(|bad| cx.bad_transport(bad))?;
         by_port::check(&fabric, topology, cx)?;
         if !(fabric.is_memoryless() && works_without_memory(needs)) {
-            let least = transport.ready.buffer_min();
+            let cell = fabric.buffer_cell;
+            let least = whole_cells(transport.ready.buffer_min(), cell);
             if let Buffer::PerPort(own) = fabric.buffer
                 && own < least
                 && !is_memory_written
@@ -142,7 +144,7 @@ impl Plan {
                 fabric.buffer = Buffer::PerPort(least);
                 self.fabric.buffer_bytes = Some(PortBytesSpec::All(least.get()));
             }
-            check_buffer(&fabric.buffer, least, cx)?;
+            check_buffer(&fabric.buffer, least, cell, cx)?;
         }
         let many_rates = by_rate.warning.filter(|_| is_derived);
         Ok(PortSettings { fabric, faults, transport, long_links, many_rates })

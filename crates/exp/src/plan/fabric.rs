@@ -193,18 +193,28 @@ pub(crate) fn works_without_memory(needs: &FabricNeeds) -> bool {
     matches!(needs.buffer, Need::Prefer(buffer) | Need::Require(buffer) if buffer == none)
 }
 
+/// Returns the memory that `bytes` take in cells, if `cell` is above zero.
+pub(crate) fn whole_cells(bytes: Bytes, cell: u16) -> Bytes {
+    Bytes::new(bytes.get().next_multiple_of(u64::from(cell.max(1))))
+}
+
 /// Checks that a port may hold `least`. Of a shared memory it may hold as much as its dynamic
-/// threshold allows when no other port holds anything.
+/// threshold allows when no other port holds anything. Packets take whole cells, if `cell` is above
+/// zero.
 pub(crate) fn check_buffer(
     buffer: &Buffer,
     least: Bytes,
+    cell: u16,
     cx: &PlanOrigin<'_>,
 ) -> Result<(), PlanError> {
     if port_memory(buffer) >= least {
         return Ok(());
     }
     let least = least.get();
-    let why = "the minimum of the transport";
+    let why = match cell {
+        0 => "the minimum of the transport".to_owned(),
+        cell => format!("the minimum of the transport in cells of {cell} bytes"),
+    };
     match *buffer {
         Buffer::PerPort(own) => {
             let expected = format!("at least {least}, {why}");

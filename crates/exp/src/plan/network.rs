@@ -158,8 +158,9 @@ fn topology(
             let (key, path) = ("topology.file", cx.path(file));
             std::fs::File::open(&path)
                 .map_err(|error| cx.problem(key, unreadable(path.display().to_string(), &error)))?;
-            let imported = topology::read(&path).map_err(|problem| cx.problem(key, problem))?;
-            (imported.with_forwarding(*hosts_forward), key)
+            let imported = topology::read(&path, *hosts_forward)
+                .map_err(|problem| cx.problem(key, problem))?;
+            (imported, key)
         }
         spec => (ImportedTopology::without_names(spec.clone()), "topology"),
     };

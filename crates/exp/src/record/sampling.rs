@@ -170,7 +170,8 @@ impl Samples {
         let mut carried = vec![(0u64, 0u128); names.len()];
         for port in fabric.port_samples() {
             let sum = &mut carried[usize::from(port.tier)];
-            sum.0 += port.sent;
+            let in_transmission = port.rate.bytes_floor(port.busy_until.saturating_since(now));
+            sum.0 += port.sent.saturating_sub(in_transmission.get());
             sum.1 += u128::from(port.rate.bytes_floor(interval).get());
         }
         self.sent_by_tier.resize(names.len(), 0);
@@ -182,7 +183,9 @@ impl Samples {
         }
         for (i, tier) in names.into_iter().enumerate() {
             let (total, longest, ports) = queued[i];
-            let bytes = carried[i].0 - std::mem::replace(&mut self.sent_by_tier[i], carried[i].0);
+            // The end of a transmission is that of the rate at its start, which may have changed.
+            let sent = carried[i].0.max(self.sent_by_tier[i]);
+            let bytes = sent - std::mem::replace(&mut self.sent_by_tier[i], sent);
             self.tiers.push(TierSample {
                 time_ps: now.as_ps(),
                 tier: tier.to_owned().into(),

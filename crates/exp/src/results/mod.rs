@@ -364,19 +364,25 @@ fn with_ends(
             tenants,
         });
     }
-    exact_at_last_arrival(outcome, &mut knots);
+    let counters = &outcome.counters;
+    add_exact_sum(counters.last_arrival, counters.fresh_bytes_at_last_arrival, &mut knots);
+    // The last delivery of a flow brought the last byte, unless parts of others were delivered.
+    let delivered = all.iter().map(|k| k.arrival.as_ps().saturating_add(k.fct[0])).max();
+    if let Some(at) = delivered
+        && all.iter().map(|k| k.size).sum::<u64>() == counters.fresh_bytes
+    {
+        add_exact_sum(Time::from_ps(at), counters.fresh_bytes, &mut knots);
+    }
     knots
 }
 
-/// Adds the bytes that had been delivered when arrivals stopped. Their sum is exact; those of tiers
-/// and tenants are interpolated.
-fn exact_at_last_arrival(outcome: &RunOutput<'_>, knots: &mut Vec<CumulativeSample>) {
-    let at = outcome.counters.last_arrival;
+/// Adds the bytes that had been delivered at an instant. Their sum is exact; those of tiers and
+/// tenants are interpolated.
+fn add_exact_sum(at: Time, fresh_bytes: u64, knots: &mut Vec<CumulativeSample>) {
     let after = knots.partition_point(|knot| knot.at < at);
     let Some(next) = knots.get(after) else { return };
     let sent = |tier: usize| carried_until(knots, at.as_ps(), |knot| knot.of_tier(tier));
     let tiers = (0..next.tiers.len()).filter_map(sent).map(|bytes| bytes as u64).collect();
-    let fresh_bytes = outcome.counters.fresh_bytes_at_last_arrival;
     let before = after.checked_sub(1).map(|i| &knots[i]);
     let tenants = tenants_between(before, next, fresh_bytes);
     knots.insert(after, CumulativeSample { at, fresh_bytes, tiers, tenants });

@@ -68,8 +68,9 @@ pub struct Window {
     /// The arrival of the first flow that is counted; if the window ends with the run, that of the
     /// first flow after the warm-up.
     pub from_ps: u64,
-    /// The last arrival; the last delivery if all flows arrive at once. The end of the run if flows
-    /// were unfinished or none delivered, except with stationary arrivals.
+    /// The last arrival; the last delivery if all flows arrive at once, or within their mean
+    /// completion time. The end of the run if flows were unfinished or none delivered. With
+    /// stationary arrivals the last arrival.
     pub to_ps: u64,
 }
 
@@ -88,6 +89,16 @@ pub(crate) struct WindowInput<'a> {
     pub(crate) end_ps: u64,
     /// The instant at which statistics end, if they end at the arrival of a flow.
     pub(crate) statistics_end: Option<u64>,
+}
+
+impl WindowInput<'_> {
+    /// Returns true if flows that arrive within a time are as ones that arrive at once. That is so
+    /// if the time is shorter than their mean completion time, unless arrivals are stationary.
+    fn arrives_at_once(&self, arrivals_ps: u64) -> bool {
+        let sum: u128 = self.counted.iter().map(|k| u128::from(k.fct[0])).sum();
+        let is_short = u128::from(arrivals_ps) * (self.counted.len() as u128) < sum;
+        arrivals_ps == 0 || is_short && self.process != Process::Poisson
+    }
 }
 
 impl Window {
@@ -113,7 +124,10 @@ impl Window {
             (Some(from), _) => {
                 let last = run.last_arrival.as_ps().min(mark);
                 let delivered = run.counted.iter().map(|k| k.arrival.as_ps() + k.fct[0]).max()?;
-                (from, if last > from { last } else { delivered })
+                (
+                    from,
+                    if run.arrives_at_once(last.saturating_sub(from)) { delivered } else { last },
+                )
             }
             (None, None) => return None,
         };

@@ -113,8 +113,9 @@ fn null_in(value: &serde_json::Value) -> Option<String> {
 }
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
-/// node that is never in `to` is a host, so that each link must be listed in one direction.
-pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, Problem> {
+/// node that is never in `to` is a host, so that each link must be listed in one direction. If hosts
+/// forward, switches are the nodes that are named as such.
+pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let header = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
     let separator = separator(header.unwrap_or_default());
     let mut records = Records::separated(text.as_bytes(), Some(b'#'), separator);
@@ -171,7 +172,10 @@ pub(super) fn read_csv(text: &str) -> Result<ImportedTopology, Problem> {
         links.push(Value::Table(link));
         places.push(at);
     }
-    let (hosts, switches) = by_direction(&nodes, &pairs)?;
+    let (hosts, switches) = match hosts_forward {
+        true => nodes.into_iter().partition(|name| kind_of_name(name) != Some(Kind::Switch)),
+        false => by_direction(&nodes, &pairs)?,
+    };
     let mut table = Table::new();
     table.insert("kind".to_owned(), "links".into());
     table.insert("hosts".to_owned(), hosts.into());
@@ -199,6 +203,17 @@ fn by_direction(
     let rule = "a node that is never in column to is a host";
     let remedy = "list links from the hosts upwards, or exchange the names of the columns from \
                   and to";
+    let words: Vec<String> = hosts.iter().map(|name| first_word(name)).collect();
+    let is_named_host = |name: &&&String| {
+        kind_of_name(name) == Some(Kind::Host)
+            && (words.is_empty() || words.contains(&first_word(name)))
+    };
+    if let Some(node) = switches.iter().find(is_named_host) {
+        return Err(format!(
+            "expected links from hosts to switches, got {node} in column to, which is named as a \
+             host: {rule}; if hosts forward packets, set topology.hosts-forward = true"
+        ));
+    }
     if hosts.len() < 2 {
         let got = match hosts[..] {
             [] => "none".to_owned(),
@@ -256,15 +271,22 @@ const NAMES: [(Kind, &[&str]); 2] = [
     ),
 ];
 
-/// Returns the kind of nodes whose names all begin with one of [`NAMES`], as `leaf-1` does.
+/// Returns the letters at the start of a name.
+fn first_word(name: &str) -> String {
+    let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
+    name[..end].to_lowercase()
+}
+
+/// Returns the kind of a node whose name begins with one of [`NAMES`], as `leaf-1` does.
+fn kind_of_name(name: &str) -> Option<Kind> {
+    let word = first_word(name);
+    NAMES.iter().find(|(_, words)| words.contains(&&*word)).map(|(kind, _)| *kind)
+}
+
+/// Returns the kind of nodes that all have the same by their names.
 fn kind_of_names(names: &[impl AsRef<str>]) -> Option<Kind> {
-    let kind = |name: &str| {
-        let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
-        let word = name[..end].to_lowercase();
-        NAMES.iter().find(|(_, words)| words.contains(&&*word)).map(|(kind, _)| *kind)
-    };
-    let first = kind(names.first()?.as_ref())?;
-    names.iter().all(|name| kind(name.as_ref()) == Some(first)).then_some(first)
+    let first = kind_of_name(names.first()?.as_ref())?;
+    names.iter().all(|name| kind_of_name(name.as_ref()) == Some(first)).then_some(first)
 }
 
 /// Checks that a link of a CSV file has two ends, and is not listed in its other direction too.

@@ -42,8 +42,8 @@ struct Reader {
     recognises: fn(name: &str, first: &str, text: &str) -> bool,
     /// Returns true if a text that is recognised, right or wrong, is no trace of flows.
     is_topology: fn(first: &str, text: &str) -> bool,
-    /// Reads a text. Errors begin with the line.
-    read: fn(text: &str) -> Result<ImportedTopology, Problem>,
+    /// Reads a text of a network whose hosts may forward packets. Errors begin with the line.
+    read: fn(text: &str, hosts_forward: bool) -> Result<ImportedTopology, Problem>,
 }
 
 const READERS: &[Reader] = &[
@@ -51,25 +51,25 @@ const READERS: &[Reader] = &[
         name: "ASTRA-sim",
         recognises: astra::recognises,
         is_topology: |_, _| true,
-        read: astra::read,
+        read: |text, _| astra::read(text),
     },
     Reader {
         name: "ns-3",
         recognises: ns3::recognises,
         is_topology: ns3::has_links,
-        read: ns3::read,
+        read: |text, _| ns3::read(text),
     },
     Reader {
         name: "htsim",
         recognises: htsim::recognises,
         is_topology: |_, _| true,
-        read: htsim::read,
+        read: |text, _| htsim::read(text),
     },
     Reader {
         name: "JSON",
         recognises: links::is_json,
         is_topology: links::has_topology,
-        read: links::read_json,
+        read: |text, _| links::read_json(text),
     },
     Reader {
         name: "CSV",
@@ -81,17 +81,19 @@ const READERS: &[Reader] = &[
         name: "TOML",
         recognises: links::is_toml,
         is_topology: links::has_topology,
-        read: links::read_toml,
+        read: |text, _| links::read_toml(text),
     },
 ];
 
-/// Reads the topology in `file`.
+/// Reads the topology in `file`, whose hosts forward packets if `hosts_forward` is true.
 ///
 /// # Errors
 /// The file's name, the line, and what was expected there.
-pub(crate) fn read(file: &Path) -> Result<ImportedTopology, Problem> {
+pub(crate) fn read(file: &Path, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let name = file.display().to_string();
-    let mut imported = parse(&name, &text_of(file)?).map_err(|problem| problem.at(&name))?;
+    let imported = parse(&name, &text_of(file)?, hosts_forward);
+    let mut imported =
+        imported.map_err(|problem| problem.at(&name))?.with_forwarding(hosts_forward);
     imported.notes.iter_mut().for_each(|note| *note = format!("{name}: {note}"));
     Ok(imported)
 }
@@ -105,7 +107,7 @@ pub(crate) fn read_or_plan(file: &Path) -> Result<ImportedTopology, Problem> {
     let text = text_of(file)?;
     let plan = toml::from_str::<Table>(without_mark(&text)).ok();
     if plan.is_none_or(|plan| !plan.contains_key("topology")) {
-        return read(file);
+        return read(file, false);
     }
     of_plan(file, &text).map_err(|problem| problem.at(&name))
 }
@@ -131,7 +133,7 @@ fn of_plan(file: &Path, text: &str) -> Result<ImportedTopology, Problem> {
     let mut imported = match &tables.topology {
         TopologySpec::File(topologies::File { file: inner, hosts_forward }) => {
             let base = file.parent().unwrap_or(Path::new(""));
-            read(&base.join(inner))?.with_forwarding(*hosts_forward)
+            read(&base.join(inner), *hosts_forward)?
         }
         spec => ImportedTopology::without_names(spec.clone()),
     };
@@ -166,11 +168,11 @@ fn reader_of(name: &str, first: &str, text: &str) -> Option<&'static Reader> {
     READERS.iter().find(|reader| (reader.recognises)(name, first, text))
 }
 
-fn parse(name: &str, text: &str) -> Result<ImportedTopology, Problem> {
+fn parse(name: &str, text: &str, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let text = without_mark(text);
     let first = first_line(text);
     let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first).into()) };
-    (reader.read)(text).map_err(|error| match reader.name {
+    (reader.read)(text, hosts_forward).map_err(|error| match reader.name {
         "TOML" => error,
         format => error.with_note(&format!(" (read as a topology of {format})")),
     })

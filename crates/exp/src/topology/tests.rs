@@ -8,12 +8,12 @@ use super::import::ImportedTopology;
 use super::parse;
 
 fn read(name: &str, text: &str) -> (Topology, ImportedTopology) {
-    let imported = parse(name, text).unwrap();
+    let imported = parse(name, text, false).unwrap();
     (imported.spec.build().unwrap(), imported)
 }
 
 fn error(name: &str, text: &str) -> String {
-    parse(name, text).map(|imported| imported.spec.build().err()).unwrap_err().to_string()
+    parse(name, text, false).map(|imported| imported.spec.build().err()).unwrap_err().to_string()
 }
 
 /// Returns the links as `h0-s0 gbps ns`.
@@ -68,7 +68,7 @@ fn a_topology_is_written_as_a_list_of_links() {
 fn simai_counts_switches_within_servers_apart() {
     let text = "6 2 1 2 5 H100\n2 4 5 \n0 2 2400Gbps 0.000025ms 0\n1 2 2400Gbps 0.000025ms 0\n\
                 0 4 400Gbps 0.0005ms 0\n1 5 400Gbps 0.0005ms 0\n3 4 400Gbps 0.0005ms 0\n";
-    let imported = parse("HPN", text).unwrap();
+    let imported = parse("HPN", text, false).unwrap();
     assert_eq!(imported.names.hosts, ["n0", "n1", "n3"]);
     assert_eq!(imported.names.switches, ["n2", "n4", "n5"]);
     assert_eq!(imported.notes, ["the kind of GPU (H100) and GPUs a server are not used"]);
@@ -315,7 +315,7 @@ fn columns_of_dataframes_and_fields_without_names_are_named() {
 
 /// Returns the message of a topology that cannot be built.
 fn unbuilt(name: &str, text: &str) -> String {
-    let imported = parse(name, text).unwrap();
+    let imported = parse(name, text, false).unwrap();
     imported.problem(&imported.spec.build().unwrap_err()).to_string()
 }
 

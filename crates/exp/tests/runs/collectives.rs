@@ -42,6 +42,7 @@ fn graph(text: &str) -> Graph {
     let context = WorkloadContext {
         n_hosts: plan.clone().check("plan", Path::new(".")).unwrap().facts().n_hosts,
         access_rate: Rate::from_gbps(100),
+        host_rates: Vec::new(),
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: None,

@@ -43,7 +43,7 @@ struct Replay {
 
 fn replay(name: &str, seed: u64) -> Option<Replay> {
     let file = reference(name)?;
-    let check = TraceRequirements { n_hosts: 144, order: FlowOrder::Require };
+    let check = TraceRequirements::new(144, FlowOrder::Require);
     let theirs = read_reference(&file, Format::Csv, check).unwrap();
     let plan = Plan::from_toml(&study(&file, seed), "replay", &Registry::builtin())
         .unwrap()

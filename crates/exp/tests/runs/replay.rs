@@ -38,7 +38,7 @@ fn phost_study(fabric: &str, transport: &str) -> String {
 }
 
 fn replay(file: &Path, setup: &str) -> (FlowColumns, Vec<ReferenceRow>) {
-    let check = TraceRequirements { n_hosts: 144, order: FlowOrder::Require };
+    let check = TraceRequirements::new(144, FlowOrder::Require);
     let rows = read_reference(file, Format::Csv, check).unwrap();
     let text = format!("{setup}[workload]\npattern = \"trace\"\nfile = {file:?}\n");
     let plan = Plan::from_toml(&text, "replay", &Registry::builtin())

@@ -35,7 +35,14 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations(), topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
-        let table = PortTable::new(&topology, &routes, &config, &tiers, &tier_of);
+        let table = PortTable::new(
+            discipline::trims(P::QUEUEING),
+            &topology,
+            &routes,
+            &config,
+            &tiers,
+            &tier_of,
+        );
         let PortTable { mut ports, rates, marking } = table;
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |purpose| move |node: u32| Rng::new(seed, u64::from(node), purpose);
@@ -104,8 +111,10 @@ struct PortTable {
 }
 
 impl PortTable {
-    /// Creates the ports of all nodes, whose tiers are `tier_of` by number.
+    /// Creates the ports of all nodes, whose tiers are `tier_of` by number. Switches trim packets if
+    /// `trims`.
     fn new(
+        trims: bool,
         topology: &Topology,
         routes: &Routes,
         config: &FabricConfig,
@@ -133,8 +142,11 @@ impl PortTable {
             let is_pulling = config.interface == Interface::Pull && switch == n_switches;
             let queues_anyway = is_pulling && may_wait(number as u32);
             let name = tiers[usize::from(tier)].name.as_str();
-            let own = || config.port_buffer(name, rate);
-            let buffer = if queues_anyway { u32::MAX } else { own() };
+            // Interfaces do not trim, and the data memory of switches that do is a few packets.
+            let is_trimming_host =
+                trims && switch == n_switches && config.buffer_by_port.get(name, rate).is_none();
+            let has_room = queues_anyway || is_trimming_host;
+            let buffer = if has_room { u32::MAX } else { config.port_buffer(name, rate) };
             let mut port = Port::new(rate, delay, to, switch, tier, buffer, config.buffer_cell);
             let is_core = to >= n_stations && switch < n_switches;
             let marks = config.marking_ports == MarkingPorts::All || is_core;

@@ -396,13 +396,18 @@ pub fn tier_capacities(
 }
 
 /// Returns the levels of the ends of a port, which determine its tier: 0 for hosts, and the highest
-/// number for arbiters.
+/// number for arbiters. The tier of arbiters' ports is the same at all levels of switches.
 fn end_levels(topology: &Topology, (from, to): (Node, Node)) -> [u8; 2] {
-    [from, to].map(|node| match node {
+    let level = |node| match node {
         Node::Host(_) => 0,
         Node::Switch(switch) => topology.levels[switch as usize],
         Node::Arbiter(_) => u8::MAX,
-    })
+    };
+    match (from, to) {
+        (Node::Arbiter(_), _) => [u8::MAX, 0],
+        (_, Node::Arbiter(_)) => [0, u8::MAX],
+        _ => [level(from), level(to)],
+    }
 }
 
 /// Returns the name of the tier of a port between two nodes; `top` is the highest level.

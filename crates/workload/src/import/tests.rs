@@ -22,7 +22,7 @@ fn read(
     options: &Options,
 ) -> Result<(Graph, Vec<String>), String> {
     let plain = |text: &str| text.replace(&format!("{}/", dir.path().display()), "");
-    let check = TraceRequirements { n_hosts: n, order: FlowOrder::Require };
+    let check = TraceRequirements::new(n, FlowOrder::Require);
     match read_with_notes(&dir.path().join(name), format, check, options) {
         Ok((Trace::Graph(graph), notes)) => {
             Ok((graph, notes.iter().map(|note| plain(note)).collect()))

@@ -81,7 +81,7 @@ impl Pattern for BimodalSpec {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<CheckedPattern, WorkloadError> {
         let hosts = checker.hosts("hosts", self.hosts.as_ref(), 2)?;
-        let load = checker.load("load", self.load, f64::MIN_POSITIVE)?;
+        let load = checker.load_of(&hosts, "load", self.load)?;
         if !(0.0..=self.load).contains(&self.off_load) {
             let expected = format!("a load from 0 to that of all time, {}", self.load);
             return checker.wrong("off-load", &expected, self.off_load);
@@ -253,6 +253,7 @@ mod tests {
         let context = WorkloadContext {
             n_hosts: 8,
             access_rate: Rate::from_gbps(100),
+            host_rates: Vec::new(),
             payload: Bytes::new(1460),
             wire: Bytes::new(1500),
             hosts_per_rack: None,

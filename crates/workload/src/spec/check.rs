@@ -10,10 +10,14 @@ use super::pattern::{
 use super::sizes::SizeSpec;
 use super::valid::ValidWorkload;
 use crate::flow::FlowLimit;
+use crate::pattern::HostSet;
 use crate::pattern::burst::{BatchPattern, Bursts, Rounds};
 use crate::pattern::poisson::Load;
 use crate::size::SizeDist;
 use crate::trace::HostNames;
+
+/// Limit of sizes in errors.
+const PACKETS_MAX: &str = "the size of 2^32 - 1 packets or 2^50";
 
 pub(super) fn validate(
     keys: &dyn Pattern,
@@ -124,6 +128,7 @@ impl Checker<'_> {
         Ok(FlowLimit { flows: stop.flows, until: until.map(|span| Time::ZERO + span) })
     }
 
+    /// Returns the load of all hosts.
     pub(super) fn load(&self, key: &str, fraction: f64, min: f64) -> Result<Load, WorkloadError> {
         if !(min..=2.0).contains(&fraction) {
             let expected =
@@ -134,10 +139,26 @@ impl Checker<'_> {
         Ok(Load { fraction, access_rate, payload, wire })
     }
 
+    /// Returns the load of some hosts: a fraction of the lowest rate at which one of them sends.
+    pub(super) fn load_of(
+        &self,
+        hosts: &HostSet,
+        key: &str,
+        fraction: f64,
+    ) -> Result<Load, WorkloadError> {
+        let load = self.load(key, fraction, f64::MIN_POSITIVE)?;
+        let rates = hosts.iter().filter_map(|host| self.context.host_rates.get(host.idx()));
+        Ok(Load { access_rate: rates.min().copied().unwrap_or(load.access_rate), ..load })
+    }
+
     pub(super) fn sizes(&mut self, spec: &SizeSpec) -> Result<Arc<SizeDist>, WorkloadError> {
         let WorkloadContext { payload, base_dir, .. } = self.context;
         let (dist, notes) = spec.resolve_with_notes(&self.path, *payload, base_dir)?;
         self.warnings.extend(notes);
+        let (largest, limit) = (dist.quantile(1.0).get(), self.context.size_max());
+        if largest > limit {
+            return self.wrong("sizes", &format!("at most {limit} bytes, {PACKETS_MAX}"), largest);
+        }
         Ok(Arc::new(dist))
     }
 
@@ -149,8 +170,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn bytes(&self, key: &str, bytes: u64) -> Result<Bytes, WorkloadError> {
-        if !(1..=1 << 50).contains(&bytes) {
-            return self.wrong(key, "bytes from 1 to 2^50", bytes);
+        let limit = self.context.size_max();
+        if !(1..=limit).contains(&bytes) {
+            let expected = format!("bytes from 1 to {limit}, {PACKETS_MAX}");
+            return self.wrong(key, &expected, bytes);
         }
         Ok(Bytes::new(bytes))
     }

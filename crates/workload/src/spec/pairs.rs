@@ -257,7 +257,7 @@ impl Checker<'_> {
         if keys.period_us.is_some() {
             return self.wrong("period-us", "no value with load", "a period");
         }
-        let load = self.load("load", fraction, f64::MIN_POSITIVE)?;
+        let load = self.load_of(&hosts, "load", fraction)?;
         let sizes = self.sizes(keys.sizes)?;
         let poisson = Poisson::new(pairs, hosts, Arc::clone(&sizes), &load, self.stream());
         let poisson = Poisson { start: Time::ZERO + start, ..poisson };

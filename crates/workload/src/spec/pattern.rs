@@ -16,8 +16,11 @@ use crate::trace::{HostNames, TraceError};
 pub struct WorkloadContext {
     /// Number of hosts.
     pub n_hosts: u32,
-    /// The rate of their links, of which loads are fractions.
+    /// The lowest rate at which a host sends. Loads of all hosts are fractions of it.
     pub access_rate: Rate,
+    /// Rates at which hosts send; empty if all send at the same rate. Loads of some hosts are
+    /// fractions of the lowest of theirs.
+    pub host_rates: Vec<Rate>,
     /// Payload of a full packet.
     pub payload: Bytes,
     /// The same packet's bytes on the wire.
@@ -30,6 +33,13 @@ pub struct WorkloadContext {
     pub hosts_per_pod: Option<u32>,
     /// Directory that relative file names are relative to.
     pub base_dir: PathBuf,
+}
+
+impl WorkloadContext {
+    /// Returns the maximum size of a flow in bytes: 2^50, and at most 2^32 - 1 packets.
+    pub fn size_max(&self) -> u64 {
+        self.payload.get().saturating_mul(u32::MAX.into()).min(crate::trace::SIZE_MAX)
+    }
 }
 
 /// Reason why a workload cannot run on a network.

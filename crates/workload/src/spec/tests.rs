@@ -16,6 +16,7 @@ fn context() -> WorkloadContext {
     WorkloadContext {
         n_hosts: 16,
         access_rate: Rate::from_gbps(100),
+        host_rates: Vec::new(),
         payload: Bytes::new(1460),
         wire: Bytes::new(1500),
         hosts_per_rack: Some(4),

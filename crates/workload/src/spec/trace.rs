@@ -64,7 +64,8 @@ impl Pattern for TraceSpec {
             vector_bytes: self.vector_bytes,
             groups: self.groups_file.as_ref().map(|groups| checker.context().base_dir.join(groups)),
         };
-        let check = TraceRequirements { n_hosts: checker.n(), order };
+        let size_max = checker.context().size_max();
+        let check = TraceRequirements { size_max, ..TraceRequirements::new(checker.n(), order) };
         let read = trace::read_with_notes(&file, format, check, &options);
         let (trace, notes) = read.map_err(|error| {
             let (key, source) = (checker.key("file"), Box::new(error));

@@ -139,7 +139,16 @@ pub(crate) fn import(source: &Source<'_>) -> Result<Import, TraceError> {
         let reason = "expected a header with the names of columns, got an empty file".to_owned();
         return Err(TraceError::Format { file: name.to_owned(), reason });
     };
-    let separator = separator(&header.iter().collect::<Vec<_>>().join(","));
+    let header: Vec<&str> = header.iter().map(str::trim).collect();
+    if header.len() > 1 && header.iter().all(|field| field.parse::<f64>().is_ok()) {
+        let got = header.join(",");
+        let reason = format!(
+            "expected a header with the names of columns, such as \
+             arrival_us,src,dst,size_bytes, got numbers: {got}"
+        );
+        return Err(TraceError::Format { file: name.to_owned(), reason });
+    }
+    let separator = separator(&header.join(","));
     parse(source, Records::separated(open(path, name)?, COMMENT, separator))
 }
 

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use rampmeter_types::{Bytes, NodeId, Span, Time};
 
-use super::SIZE_MAX;
 use super::{FlowOrder, RawRow, TraceError, TraceRequirements, host, tenant};
 use crate::flow::Flow;
 use crate::graph::Round;
@@ -84,8 +83,9 @@ fn flow(file: &str, row: &RawRow, check: TraceRequirements) -> Result<Flow, Trac
     if src != dst && row.size_bytes == 0 {
         return Err(wrong(file, row, "size_bytes", "at least 1", 0));
     }
-    if row.size_bytes > SIZE_MAX {
-        return Err(wrong(file, row, "size_bytes", "at most 2^50", row.size_bytes));
+    if row.size_bytes > check.size_max {
+        let expected = format!("at most {}", check.size_max);
+        return Err(wrong(file, row, "size_bytes", &expected, row.size_bytes));
     }
     Ok(Flow {
         arrival: Time::from_ps(row.arrival_ps),

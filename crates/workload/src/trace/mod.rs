@@ -72,10 +72,19 @@ pub struct TraceRequirements {
     pub n_hosts: u32,
     /// Treatment of flows out of order.
     pub order: FlowOrder,
+    /// Maximum size of a flow in bytes.
+    pub size_max: u64,
 }
 
-/// Longest flow in bytes, as of patterns.
-const SIZE_MAX: u64 = 1 << 50;
+impl TraceRequirements {
+    /// Returns requirements with the largest size of all, [`SIZE_MAX`].
+    pub fn new(n_hosts: u32, order: FlowOrder) -> Self {
+        Self { n_hosts, order, size_max: SIZE_MAX }
+    }
+}
+
+/// Maximum size of a flow in bytes, whatever its packets.
+pub const SIZE_MAX: u64 = 1 << 50;
 
 /// Contents of a file.
 #[derive(Clone, Debug)]
@@ -223,8 +232,8 @@ fn checked(
         if row.size_bytes == 0 {
             return wrong("size_bytes", "at least 1".to_owned(), 0);
         }
-        if row.size_bytes > SIZE_MAX {
-            return wrong("size_bytes", "at most 2^50".to_owned(), row.size_bytes);
+        if row.size_bytes > check.size_max {
+            return wrong("size_bytes", format!("at most {}", check.size_max), row.size_bytes);
         }
         if check.order == FlowOrder::Require && row.arrival_ps < before {
             return wrong(

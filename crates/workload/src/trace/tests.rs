@@ -25,7 +25,7 @@ fn flow((arrival, src, dst, size): (u64, u32, u32, u64)) -> Flow {
 }
 
 fn check(n_hosts: u32, order: FlowOrder) -> TraceRequirements {
-    TraceRequirements { n_hosts, order }
+    TraceRequirements::new(n_hosts, order)
 }
 
 fn fixture(name: &str) -> PathBuf {

@@ -205,6 +205,7 @@ fn a_ring_all_reduce_is_that_of_the_pattern() {
     let context = crate::WorkloadContext {
         n_hosts: n,
         access_rate: rampmeter_types::Rate::from_gbps(100),
+        host_rates: Vec::new(),
         payload: Bytes::new(1_460),
         wire: Bytes::new(1_500),
         hosts_per_rack: None,
