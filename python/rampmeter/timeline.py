@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
+from rampmeter._core import ResultError
 from rampmeter.on_demand import perfetto_trace, protobuf
 from rampmeter.text.arguments import path_argument
 from rampmeter.text.locations import Location
@@ -65,10 +66,13 @@ class Timeline:
         path = path_argument("file", file)
         try:
             return cls(_Reader(path).tracks.values())
+        except ResultError:
+            raise
         except OSError as error:
             raise Location(path).result_error(str(error.strerror or error)) from None
         except (protobuf.DecodeError, KeyError, TypeError) as error:
-            raise Location(path).result_error(expected="a timeline", got=error) from None
+            got = "a part of one, or another kind of file"
+            raise Location(path).result_error(expected="a timeline", got=got) from error
 
     def named(self, name: str) -> list[Track]:
         """Returns all tracks of a name, of any node."""
@@ -95,8 +99,11 @@ class _Reader:
     """Parses a file of Perfetto's schema."""
 
     def __init__(self, file: Path) -> None:
+        data = file.read_bytes()
+        if not data:
+            raise Location(file).result_error(expected="a timeline", got="an empty file")
         trace = perfetto_trace.Trace()
-        trace.ParseFromString(file.read_bytes())
+        trace.ParseFromString(data)
         self.tracks: dict[int, Track] = {}
         self._names: dict[int, str] = {}
         self._arg_names: dict[int, str] = {}

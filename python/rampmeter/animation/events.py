@@ -29,6 +29,18 @@ CLASSES: Final = (
 )
 """Classes of packets by the names of their kinds; the first that matches counts."""
 DROPS: Final = ("drop", "cut")
+FLOW_COLUMNS: Final[Mapping[str, str]] = {
+    "flow": "flow",
+    "src": "src",
+    "dst": "dst",
+    "size_bytes": "size",
+    "arrival_ps": "arrival",
+    "fct_ps": "fct",
+    "ideal_ps": "ideal",
+    "status": "status",
+    "ideal_is_bound": "is_bound",
+}
+"""Columns of a table of flows by their names in an animation."""
 Columns: TypeAlias = dict[str, list[Any]]
 
 
@@ -276,26 +288,15 @@ def _is_of_phases(track: Track) -> bool:
 def _flows(table: "pa.Table", network: Network, window: tuple[float, float]) -> Columns:
     """Returns the flows of shown hosts that were in the network in the window."""
     hosts = {node["host"] for node in network.nodes if node["kind"] == "host"}
-    names = {
-        "flow": "flow",
-        "src": "src",
-        "dst": "dst",
-        "size_bytes": "size",
-        "arrival_ps": "arrival",
-        "fct_ps": "fct",
-        "ideal_ps": "ideal",
-        "status": "status",
-        "ideal_is_bound": "is_bound",
-    }
     rows = [
         row
-        for row in table.select(list(names)).to_pylist()
+        for row in table.to_pylist()
         if (row["src"] in hosts or row["dst"] in hosts)
         and row["arrival_ps"] < window[1]
         and (row["fct_ps"] is None or row["arrival_ps"] + row["fct_ps"] > window[0])
     ]
     rows.sort(key=lambda row: (row["arrival_ps"], row["flow"]))
-    return {short: [row[name] for row in rows] for name, short in names.items()}
+    return {short: [row[name] for row in rows] for name, short in FLOW_COLUMNS.items()}
 
 
 def differences(values: Sequence[int]) -> list[int]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rampmeter.animation import Animation, events_of, network_of, page_of
-from rampmeter.animation.events import RunEvents, check_size, last_event_ps
+from rampmeter.animation.events import FLOW_COLUMNS, RunEvents, check_size, last_event_ps
 from rampmeter.on_demand import pc
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 class Run(pictures.Run, Protocol):
     """The parts of a run that an animation shows."""
 
-    @property
-    def flows(self) -> "pa.Table":
-        """A row for each flow."""
+    def columns(self, *names: str) -> "pa.Table":
+        """Reads columns of the table of flows."""
 
     @property
     def timeline_record(self) -> dict[str, Any]:
@@ -68,7 +67,15 @@ def animate(
     until = _window(runs.values(), window, _end_ps(runs.values(), timelines.values()))
     found = [
         _with_causes(
-            events_of(label, look.colour, timelines[label], run.flows, network, until), run.blame
+            events_of(
+                label,
+                look.colour,
+                timelines[label],
+                run.columns(*FLOW_COLUMNS),
+                network,
+                until,
+            ),
+            run.blame,
         )
         for (label, run), look in zip(runs.items(), looks(list(runs)), strict=True)
     ]
@@ -104,7 +111,8 @@ def _end_ps(runs: Collection[Run], timelines: Iterable[Timeline]) -> float:
     """Returns the last event of timelines, or the last end of a flow; without any that of runs."""
     ends = [last_event_ps(timelines)]
     for run in runs:
-        of_flows = pc.max(pc.add(run.flows["arrival_ps"], run.flows["fct_ps"])).as_py()
+        flows = run.columns("arrival_ps", "fct_ps")
+        of_flows = pc.max(pc.add(flows["arrival_ps"], flows["fct_ps"])).as_py()
         ends.append(of_flows or 0)
     return max(ends) or float(max(run.timeline_record["until_ps"] for run in runs))
 

@@ -22,11 +22,9 @@ def with_causes(
 ) -> "pa.Table":
     """Returns a table of blockers with the columns `cause`, `stage` and `tier` of their parts.
 
-    The tables are those of the run in `folder`, flows by number. Raises `ResultError` if a table
-    lacks a column, or if they are not of one run: parts sum to the times of the flows.
+    The tables are those of the run in `folder`, flows by number. Raises `ResultError` if they
+    are not of one run: parts sum to the times of the flows.
     """
-    check_columns(folder / BLAME, parts, ("flow", "part", *CAUSE, "time_ps"))
-    check_columns(folder / BLOCKERS, blockers, ("flow", "part", "blocker", "time_ps"))
     _check_sums(folder / BLAME, parts, flows)
     keys, wanted = _keys(parts), _keys(blockers)
     order = np.argsort(keys)
@@ -38,13 +36,6 @@ def with_causes(
     for name in CAUSE:
         blockers = blockers.append_column(name, parts[name].take(rows))
     return blockers
-
-
-def check_columns(file: Path, table: "pa.Table", names: tuple[str, ...]) -> None:
-    """Raises `ResultError` if a table lacks a column."""
-    if missing := [name for name in names if name not in table.column_names]:
-        expected = f"the columns {', '.join(names)}"
-        raise Location(file).result_error(expected=expected, got=f"no {missing[0]}")
 
 
 def _check_sums(file: Path, parts: "pa.Table", flows: "pa.Table") -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np, pa
-from rampmeter.results.blockers import check_columns
 from rampmeter.text.locations import Location
 
 if TYPE_CHECKING:
@@ -23,11 +22,10 @@ def checked_releases(
 ) -> "pa.Table | None":
     """Returns the releases of the run in `folder`, whose flows are in the order of their numbers.
 
-    Raises `ResultError` if the table lacks a column, or if it is of another run.
+    Raises `ResultError` if the table is of another run.
     """
     if releases is None:
         return None
-    check_columns(folder / RELEASES, releases, ("flow", "after", "notified_ps"))
     numbers = flows["flow"].to_numpy()
     flow, after = (releases[name].to_numpy() for name in ("flow", "after"))
     is_known = np.isin(flow, numbers) & np.isin(after, numbers)

@@ -45,8 +45,8 @@ from rampmeter.text.arguments import (
     path_argument,
 )
 from rampmeter.text.cautions import ONE_SAMPLE, Caution, is_one_sample
-from rampmeter.text.files import write_text
-from rampmeter.text.json_object import read_json
+from rampmeter.text.files import named_errors, write_text
+from rampmeter.text.json_object import ANY_KEY, read_record
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, counted
 
@@ -99,17 +99,20 @@ class Comparison:
     def load(cls, folder: str | PathLike[str]) -> "Comparison":
         """Reads the output of `save` or of `rampmeter compare`; raises `ResultError`."""
         path = path_argument("folder", folder)
-        if not (path / COMPARISON).is_file():
-            raise missing_run(path, "a comparison")
-        about = read_json(path / COMPARISON, ("transports", "failures"))
-        if not isinstance(about["transports"], dict):
-            where = Location(path / COMPARISON).at("transports")
-            raise where.result_error(expected="an object", got="another value")
-        runs = {
-            str(label): [Run(path / name) for name in names]
-            for label, names in about["transports"].items()
-        }
-        return cls(runs, failures=about["failures"])
+        file = path / COMPARISON
+        with named_errors(file):
+            if not file.exists():
+                raise missing_run(path, "a comparison")
+        about = read_record(file, {"transports": {ANY_KEY: [str]}, "failures": str})
+        labels, failures = about["transports"], about["failures"]
+        if failures not in FAILURES:
+            where = Location(file, "failures")
+            raise where.result_error(expected=f"one of {', '.join(FAILURES)}", got=failures)
+        if len({len(names) for names in labels.values()} - {0}) != 1:
+            where = Location(file, "transports")
+            raise where.result_error(expected="as many runs of each label, and at least one")
+        runs = {label: [Run(path / name) for name in names] for label, names in labels.items()}
+        return cls(runs, failures=failures)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Records in a folder which runs in it are compared, and how."""

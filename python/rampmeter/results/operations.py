@@ -176,7 +176,8 @@ def _jobs_of(run: RunRecord) -> dict[int, dict[str, Any]]:
     bounds = critical_paths(run)
     order = np.argsort(columns["tenant"], kind="stable")
     tenants, firsts = np.unique(columns["tenant"][order], return_index=True)
-    for tenant, of in zip(tenants, np.split(order, firsts[1:]), strict=True):
+    rows = np.split(order, firsts[1:]) if len(order) else []
+    for tenant, of in zip(tenants, rows, strict=True):
         start, end = int(arrivals[of].min()), float(ends[of].max())
         jobs[int(tenant)] = {
             "flows": len(of),

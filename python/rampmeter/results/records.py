@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rampmeter.on_demand import pq
 from rampmeter.results.blame_tables import FlowTimes
+from rampmeter.results.table_files import read_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,4 +49,4 @@ class RunRecord(Protocol):
 def read_optional(run: RunRecord, name: str, *columns: str) -> "pa.Table | None":
     """Reads a file of results, or some of its columns; returns `None` if the run has none."""
     file = run.path / name
-    return pq.read_table(file, columns=list(columns) or None) if file.is_file() else None
+    return read_table(file, list(columns) or None) if file.exists() else None

@@ -1,40 +1,36 @@
 """Results of runs. Only this module depends on the files of a result folder and their columns."""
 
-import json
 import shutil
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rampmeter import plots
-from rampmeter._core import PlanError
 from rampmeter.animation import Animation
-from rampmeter.on_demand import np, pa, pq
+from rampmeter.on_demand import np, pa
 from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
 from rampmeter.results.chains import RELEASES, checked_releases
-from rampmeter.results.former import (
-    FORMER_COLUMNS,
-    FORMER_KEYS,
-    FORMER_STATUSES,
-    with_present_status,
-)
+from rampmeter.results.former import FORMER_KEYS, FORMER_STATUSES
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.scope import counted_flows
+from rampmeter.results.shapes import MANIFEST_SHAPE, SUMMARY_SHAPE
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
 from rampmeter.results.table import ResultTable, by_name
+from rampmeter.results.table_files import read_host_names, read_table
 from rampmeter.results.tables import run_tables
-from rampmeter.text.arguments import choice_argument, path_argument
+from rampmeter.text.arguments import path_argument
 from rampmeter.text.cautions import Caution, cautions_of
-from rampmeter.text.json_object import read_json
+from rampmeter.text.files import named_errors
+from rampmeter.text.json_object import JsonRecord, Shape, read_record
 from rampmeter.text.locations import Location
 from rampmeter.timeline import Timeline
 
@@ -78,8 +74,9 @@ class Run:
         Raises `ResultError` if there is no folder.
         """
         self.path = path_argument("path", path)
-        if not self.path.is_dir():
-            raise missing_run(self.path)
+        with named_errors(self.path):
+            if not self.path.is_dir():
+                raise missing_run(self.path)
         if is_temporary:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._is_temporary = is_temporary
@@ -102,13 +99,11 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Statistics: slowdown by size, utilisation, drops by tier."""
-        summary = self._object(SUMMARY, "flows")
+        summary = self._object(SUMMARY, SUMMARY_SHAPE, "flows")
         for part in ("collectives", "rpcs"):
             if part in summary:
-                rows: list[dict[str, Any]] = summary[part]
-                summary[part] = [
-                    {FORMER_KEYS.get(key, key): value for key, value in row.items()} for row in rows
-                ]
+                rows: list[JsonRecord] = summary[part]
+                summary[part] = [row.renamed(FORMER_KEYS) for row in rows]
         return summary
 
     @property
@@ -119,7 +114,7 @@ class Run:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """The run's identity and progress: plan, seed, version, commit, counts, times, status."""
-        return self._object(MANIFEST)
+        return self._object(MANIFEST, MANIFEST_SHAPE)
 
     @cached_property
     def flows(self) -> "pa.Table":
@@ -138,9 +133,7 @@ class Run:
     @cached_property
     def host_names(self) -> list[str]:
         """The custom names of all hosts; empty if they have none."""
-        metadata = pq.read_metadata(self.path / FLOWS).metadata or {}
-        names: list[str] = json.loads(metadata.get(b"rampmeter.hosts", "[]"))
-        return names
+        return read_host_names(self.path / FLOWS)
 
     @cached_property
     def series(self) -> "pa.Table":
@@ -294,34 +287,32 @@ class Run:
         """Plots of this run."""
         return Plots(self)
 
-    def _object(self, name: str, *keys: str) -> dict[str, Any]:
+    def _object(self, name: str, shape: Mapping[str, Shape], *keys: str) -> dict[str, Any]:
         """Reads a JSON file; raises `ResultError` that names another folder if there is no run."""
-        if not (self.path / name).is_file():
-            raise missing_run(self.path)
-        return read_json(self.path / name, keys)
+        file = self.path / name
+        with named_errors(file):
+            if not file.exists():
+                raise missing_run(self.path)
+        return read_record(file, shape, keys)
 
     def _optional(self, name: str) -> "pa.Table | None":
-        if not (self.path / MANIFEST).is_file():
-            raise missing_run(self.path)
-        return self._table(name) if (self.path / name).is_file() else None
+        file = self.path / name
+        with named_errors(file):
+            if not (self.path / MANIFEST).is_file():
+                raise missing_run(self.path)
+            if not file.exists():
+                return None
+        return self._table(name)
 
     def _table(self, name: str, columns: list[str] | None = None) -> "pa.Table":
         file = self.path / name
-        if not (self.path / MANIFEST).is_file():
-            raise missing_run(self.path)
-        if not file.is_file():
-            raise Location(file).result_error(expected="a table of results", got="no such file")
-        try:
-            by_name = {FORMER_COLUMNS.get(one, one): one for one in pq.read_schema(file).names}
-            for column in columns or []:
-                choice_argument("names", column, list(by_name))
-            names = list(by_name) if columns is None else columns
-            table = pq.read_table(file, columns=[by_name[one] for one in names])
-            return with_present_status(table.rename_columns(names))
-        except PlanError:
-            raise
-        except (OSError, ValueError) as error:
-            raise Location(file).result_error(expected="a Parquet table", got=error) from None
+        with named_errors(file):
+            if not (self.path / MANIFEST).is_file():
+                raise missing_run(self.path)
+            if not file.exists():
+                where = Location(file)
+                raise where.result_error(expected="a table of results", got="no such file")
+        return read_table(file, columns)
 
 
 def opened_run(folder: Path, kinds: str = "a run") -> Run:
@@ -329,8 +320,9 @@ def opened_run(folder: Path, kinds: str = "a run") -> Run:
 
     `kinds` are the kinds of results that the folder may have, for the error.
     """
-    if not (folder / SUMMARY).is_file():
-        raise missing_run(folder, kinds)
+    with named_errors(folder):
+        if not (folder / SUMMARY).exists():
+            raise missing_run(folder, kinds)
     return Run(folder)
 
 
@@ -470,7 +462,7 @@ class Plots(PlotList):
         table = self._run.tenants
         if table is None:
             raise Location(self._run.path).result_error(expected="several tenants", got="one")
-        n_tenants = len(set(table["tenant"].to_pylist()))
+        n_tenants = len(set(table["tenant"].to_pylist())) or 1
         window = self._run.summary.get("window") or {"to_ps": 0}
         arrivals = int(self._run.summary["counters"]["last_arrival_ps"])
         until = max(arrivals, int(window["to_ps"]))

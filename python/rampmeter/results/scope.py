@@ -16,7 +16,8 @@ def warm_up_flows(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> in
     if "warmup" in summary:
         return int(summary["warmup"]["flows"])
     measure = manifest.get("plan", {}).get("measure", {})
-    return int(measure.get("warmup-flows", 0))
+    number = measure.get("warmup-flows", 0)
+    return number if isinstance(number, int) else 0
 
 
 def counted_until(manifest: Mapping[str, Any], arrivals: "NDArray[Any]") -> float:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval
@@ -11,6 +11,10 @@ from rampmeter.results.names import size_ranges, transport_name
 from rampmeter.text.arguments import choice_argument
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
+IDEALS: Final = ("acked", "delivered", "figure")
+"""Names of the ideal times that slowdown is relative to."""
+BINS: Final = ("bdp", "decades", "deciles", "classes")
+"""Names of the divisions of flows by size."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +57,13 @@ def slowdown_groups(
 ) -> list[Group]:
     """Returns the slowdown by size; `bins` is `bdp`, `decades`, `deciles` or `classes`."""
     statistics = _slowdown(summary, ideal)
-    choice_argument("bins", bins, [name for name in statistics if name != "overall"])
+    choice_argument("bins", bins, BINS)
     return [Group.of(b["stats"], str(b["label"]), b["upper_bytes"]) for b in statistics[bins]]
 
 
 def _slowdown(summary: Mapping[str, Any], ideal: str) -> Mapping[str, Any]:
     by_ideal: Mapping[str, Any] = summary["slowdown"]
-    choice_argument("ideal", ideal, by_ideal)
+    choice_argument("ideal", ideal, IDEALS)
     statistics: Mapping[str, Any] = by_ideal[ideal]
     return statistics
 

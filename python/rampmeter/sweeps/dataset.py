@@ -98,11 +98,16 @@ class Dataset:
         for point, seed in selected:
             data = self._read(f"{kind}/{_file(point, seed)}")
             if data is not None:
-                tables.append(decode_parquet(data))
+                where = Location(self.path(f"{kind}/{_file(point, seed)}"))
+                tables.append(_decoded(data, where))
         if not tables:
             expected = "flows of a sweep (--flows)" if kind == FLOWS else "results of a sweep"
             raise Location(self.url).result_error(expected=expected)
-        return pa.concat_tables(tables)
+        try:
+            return pa.concat_tables(tables)
+        except pa.ArrowException:
+            expected = "tables with the same columns"
+            raise Location(self.path(kind)).result_error(expected=expected, got="others") from None
 
     def is_foreign(self) -> bool:
         """Returns true if the folder is not empty and has no sweep."""
@@ -191,6 +196,15 @@ def encode_parquet(table: "pa.Table") -> bytes:
 def decode_parquet(data: bytes) -> "pa.Table":
     """Returns the table of a Parquet file."""
     return pq.read_table(io.BytesIO(data))
+
+
+def _decoded(data: bytes, where: Location) -> "pa.Table":
+    """Returns the table of a file; raises `ResultError` if it is none."""
+    try:
+        return decode_parquet(data)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        got = "a part of one, or another kind of file" if data else "an empty file"
+        raise where.result_error(expected="a Parquet table", got=got) from error
 
 
 def _file(point: int, seed: int) -> str:
