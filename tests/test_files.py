@@ -1,6 +1,7 @@
 """Files that commands write: missing folders, full disks, devices and links."""
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -88,6 +89,50 @@ def test_a_full_disk_is_an_error_with_the_name_of_the_file_and_devices_remain(
     line = error_line(*(word.format(run=results) for word in words))
     assert line == "rampmeter: /dev/full: No space left on device [file-access]"
     assert stat.S_ISCHR(FULL.stat().st_mode)
+
+
+LIMITED = """\
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
+from rampmeter.cli import main
+main()
+"""
+"""The command with a limit of the size of files, which is the first argument."""
+PLAN = SMALL.replace("flows = 200", "flows = 2000")
+COLLECTED = PLAN + "[run]\nlinks = true\nrates-us = 10\n"
+
+
+@pytest.mark.parametrize(
+    ("limit", "file", "words"),
+    [
+        (4_000, "new/", ("run", "big.toml", "--out", "new", "--quiet")),
+        (60_000, "new/", ("run", "big.toml", "--out", "new", "--quiet")),
+        (
+            4_000,
+            "new/",
+            ("compare", "big.toml", "--out", "new", "--quiet", "--transports", "dcpim,ndp"),
+        ),
+        (4_000, "new.parquet", ("convert", "trace.csv", "new.parquet")),
+        (4_000, "new.csv", ("convert", "trace.csv", "new.csv")),
+        (4_000, "old.parquet", ("convert", "trace.csv", "old.parquet")),
+    ],
+    ids=str,
+)
+def test_writes_of_the_simulator_that_fail_have_a_plain_cause_and_leave_nothing(
+    limit: int, file: str, words: tuple[str, ...], here: Path
+) -> None:
+    (here / "big.toml").write_text(COLLECTED)
+    rows = (f"{1000 * idx},{idx % 7},7,{idx * 37 % 9999 + 1}\n" for idx in range(20_000))
+    (here / "trace.csv").write_text(TRACE.partition("\n")[0] + "\n" + "".join(rows))
+    (here / "old.parquet").write_text("former")
+    command = [sys.executable, "-c", LIMITED, str(limit), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    line = rf"rampmeter: {file}\S*: File too large \[file-access\]\n"
+    assert re.fullmatch(line, done.stderr), done.stderr
+    assert (here / "old.parquet").read_text() == "former"
+    assert not [*here.rglob("*partial*"), *here.rglob("manifest.json"), *here.glob("new.*")]
 
 
 def test_errors_of_the_system_have_their_file_in_json(results: Path) -> None:

@@ -9,7 +9,7 @@ from rampmeter.commands.json_output import emit, json_option, warnings_of
 from rampmeter.commands.options import FILE, with_code
 from rampmeter.running.conversion import check_files
 from rampmeter.text.cautions import Caution
-from rampmeter.text.files import writing_in_place
+from rampmeter.text.files import replaced_by_simulator
 
 
 @click.command()
@@ -51,9 +51,9 @@ def convert(
       rampmeter convert flows.cm flows.parquet
     """
     check_files(source, *(file for file in (topology, groups_file) if file is not None))
-    with writing_in_place(target):
+    with replaced_by_simulator(target) as partial:
         n_rows, notes = _core.convert(
-            str(source), format_, str(target), sort, topology, vector_bytes, groups_file
+            str(source), format_, str(partial), sort, topology, vector_bytes, groups_file
         )
     is_topology = target.suffix == ".toml"
     kind = "links" if is_topology else "flows"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rampmeter import _core
 from rampmeter.text.arguments import path_argument, text_argument
-from rampmeter.text.files import writing_in_place
+from rampmeter.text.files import replaced_by_simulator
 from rampmeter.text.locations import unreadable
 
 
@@ -33,9 +33,9 @@ def convert(
     inputs = [path_argument("topology", topology)] if topology is not None else []
     inputs += [path_argument("groups_file", groups_file)] if groups_file is not None else []
     check_files(origin, *inputs)
-    with writing_in_place(file):
+    with replaced_by_simulator(file) as partial:
         n_flows, notes = _core.convert(
-            source, format, target, sort, topology, vector_bytes, groups_file
+            source, format, str(partial), sort, topology, vector_bytes, groups_file
         )
     for note in notes:
         warnings.warn(note, stacklevel=2)

@@ -33,6 +33,7 @@ from rampmeter.plan.schema import PYTHON
 from rampmeter.results.missing import KINDS as OTHER_KINDS
 from rampmeter.results.missing import SUMMARY
 from rampmeter.results.run import COMPLETE, FLOWS, Run
+from rampmeter.text.files import plain_system_errors, write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location, location_of, relocated
 
@@ -305,7 +306,7 @@ class _Worker:
         finally:
             self._in_python.discard(thread)
         content = {**identity, BASE: os.path.relpath(job.plan.base, job.out)}
-        (job.out / IDENTITY).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+        write_text(job.out / IDENTITY, json.dumps(content, indent=2) + "\n")
         if summary["status"] in COMPLETE:
             return JobOutcome(job, "ran", Run(job.out))
         return JobOutcome(job, "interrupted", Run(job.out))
@@ -356,7 +357,8 @@ def _simulate(
 ) -> dict[str, Any]:
     try:
         plan, out = job.plan, str(job.out)
-        text = _core.run(plan.text, str(plan.base), out, on_progress, n_threads)
+        with plain_system_errors():
+            text = _core.run(plan.text, str(plan.base), out, on_progress, n_threads)
     except PlanError as error:
         raise job.plan.locate_error(error) from None
     summary: dict[str, Any] = json.loads(text)

@@ -6,14 +6,22 @@ are written directly: they must not be replaced by a file.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import errorcode
 from pathlib import Path
 from secrets import token_hex
+from typing import Final
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location
+from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location, relocated
+
+PARTIAL: Final = ".partial"
+"""End of the name of a file that the simulator writes."""
+_SYSTEM_ERROR: Final = re.compile(r"(.+?): (?:External: )?([^:]+?)(?: \(os error \d+\))?")
+"""An error of a file in the words of a library."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -62,19 +70,46 @@ def _reject_file(folder: Path) -> None:
 
 
 @contextmanager
-def writing_in_place(path: Path) -> Iterator[None]:
-    """Creates the folder of a file that the simulator writes; raises `ResultError` if it cannot.
+def replaced_by_simulator(path: Path) -> Iterator[Path]:
+    """Yields the name of a file that the simulator writes, and that replaces `path` at the end.
 
-    A new folder is removed after an error.
+    Its errors have the name of `path`.
     """
-    with named_errors(path), _missing_folders(path.parent):
-        is_new = not path.exists()
-        if is_new or path.is_file():
-            with path.open("ab"):
-                pass
-        if is_new:
-            path.unlink()
+    with replacing(path) as partial:
+        try:
+            yield partial
+        except (PlanError, ResultError) as error:
+            text = str(error)
+            if not text.startswith(f"{partial}: "):
+                raise
+            error.problem = text.removeprefix(f"{partial}: ")
+            plain = plain_system_error(Location(path).result_error(error.problem))
+            raise relocated(error, Location(path)) if plain.errno is None else plain from None
+
+
+@contextmanager
+def plain_system_errors() -> Iterator[None]:
+    """Raises errors of the simulator about files of results with the plain cause."""
+    try:
         yield
+    except ResultError as error:
+        raise plain_system_error(error) from None
+
+
+def plain_system_error(error: ResultError) -> ResultError:
+    """Returns an error of the operating system in plain words; other errors as they are.
+
+    >>> one = ResultError("a/flows.parquet.partial: External: File too large (os error 27)")
+    >>> str(plain_system_error(one))
+    'a/flows.parquet: File too large'
+    """
+    match = _SYSTEM_ERROR.fullmatch(str(error))
+    numbers = [number for number in errorcode if match and os.strerror(number) == match[2]]
+    if match is None or not numbers:
+        return error
+    located = Location(match[1].removesuffix(PARTIAL)).result_error(match[2])
+    located.code, located.errno = FILE_ACCESS, numbers[0]
+    return located
 
 
 @contextmanager
