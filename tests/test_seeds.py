@@ -8,15 +8,20 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.choices.seeds import SEED_MAX, extended, listed, seeds_argument
-from rampmeter.commands.options import overrides_of
+from rampmeter.commands.options import overrides_of, seeds_of
 from rampmeter.plan.plan import Plan
 
 from .commands import error_line, ok
 from .conftest import SMALL
 
 PLAN = Plan(SMALL)
-FORMS = [([2, 9], [2, 9]), ("2,9", [2, 9]), (range(3, 5), [3, 4]), ("3..4", [3, 4]), (2.0, [1, 2])]
+FORMS = [
+    *(([2, 9], [2, 9]), ("2,9", [2, 9]), (range(3, 5), [3, 4]), ("3..4", [3, 4])),
+    *((2.0, [1, 2]), ("2.0", [1, 2]), ("2e0", [1, 2]), ("+2", [1, 2])),
+]
 """Forms of seeds in Python, and the seeds of the runs."""
+READINGS = {"1_000": 1000, "1e3": 1000, "1.0e3": 1000, "0..0": [0], "5..5": [5], "3,": None}
+"""Texts of seeds, and their number or the seeds; `None` for an error."""
 
 
 @pytest.mark.parametrize(("seeds", "expected"), FORMS)
@@ -41,7 +46,53 @@ def test_precision_adds_seeds_after_the_largest_one() -> None:
     assert [run.manifest["seed"] for run in compared.runs["dcpim"]][:3] == [9, 3, 10]
 
 
-@pytest.mark.parametrize("value", [0, True, [], [1, 1], [1.5], "x", [-1], [SEED_MAX + 1], "1.5"])
+@pytest.mark.parametrize("text", READINGS)
+def test_texts_of_seeds_have_one_reading_in_commands_and_python(text: str) -> None:
+    found = []
+    for read in (seeds_of, lambda value: seeds_argument("seeds", value)):
+        try:
+            found.append(read(text))
+        except rm.PlanError:
+            found.append(None)
+    assert found == [READINGS[text]] * 2
+
+
+@pytest.mark.parametrize("seeds", ["0", "-1", "[1, 1]", "[]", "'a'", "true", "[-1]", "[1.5]"])
+def test_seeds_of_a_plan_are_errors_of_their_key_and_line(plan_file: Any, seeds: str) -> None:
+    n_lines = SMALL.count("\n")
+    plan_file.write_text(f"{SMALL}[sweep]  # points\n\nseeds = {seeds}\n")
+    for command in ("sweep", "check"):
+        place = f"rampmeter: {plan_file}: line {n_lines + 3}: sweep.seeds: expected"
+        assert error_line(command, plan_file).startswith(place)
+    with pytest.raises(rm.PlanError) as caught:
+        rm.sweep(plan_file, quiet=True)
+    assert (caught.value.key, caught.value.line) == ("sweep.seeds", n_lines + 3)
+    assert error_line("sweep", plan_file, "--seeds", "0").startswith("rampmeter: --seeds: expect")
+
+
+def test_a_sweep_of_one_seed_names_the_command_of_single_runs(plan_file: Any) -> None:
+    line = error_line("sweep", plan_file, "--seeds", "0..0")
+    assert "requires keys to vary, transports or several seeds; `rampmeter run`" in line
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"1",
+        bytearray(b"1"),
+        {1: 2},
+        0,
+        True,
+        [],
+        [1, 1],
+        [1.5],
+        "x",
+        "",
+        [-1],
+        [SEED_MAX + 1],
+        "1.5",
+    ],
+)
 def test_other_seeds_are_an_error_of_the_argument(value: Any) -> None:
     with pytest.raises(rm.PlanError, match=r"^seeds") as caught:
         seeds_argument("seeds", value)

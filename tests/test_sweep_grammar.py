@@ -350,7 +350,7 @@ class TestTable:
     @pytest.mark.parametrize(
         ("table", "message"),
         [
-            ("", "plan: sweep: requires keys to vary, transports or seeds"),
+            ("", "plan: sweep: requires keys to vary, transports or several seeds"),
             ("[sweep]\nseed = 3", r"sweep\.seed: unknown key"),
             ("[sweep]\nseeds = 0", "seeds: expected a number from 1 to 1000000, got 0"),
             ("[sweep]\nseeds = 9000000000", "seeds: expected a number from 1 to 1000000"),

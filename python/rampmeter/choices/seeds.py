@@ -4,7 +4,7 @@ One rule for `--seeds`, `rampmeter.compare` and `rampmeter.sweep`: a whole numbe
 list, a range or a text such as `3..7` or `2,9` are the seeds. `[sweep]` has numbers and lists.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from rampmeter.choices.axes import Uniform
@@ -24,14 +24,20 @@ EXPECTED: Final = "a number, a range or a list of seeds"
 def parse_seeds(text: str, where: Location) -> Seeds:
     """Returns the number of seeds, or the seeds of a range or a list.
 
-    >>> [parse_seeds(text, Location()) for text in ("5", "3..5", "2,9")]
-    [5, [3, 4, 5], [2, 9]]
+    >>> [parse_seeds(text, Location()) for text in ("5", "1e3", "3..5", "0..0", "2,9")]
+    [5, 1000, [3, 4, 5], [0], [2, 9]]
     """
+    if not text.strip():
+        raise where.error(expected=EXPECTED, got=repr(text))
     values = parse_values(text, where)
+    is_count = "," not in text and ".." not in text
+    if is_count and isinstance(values, list):
+        # As in Python, 2.0 is 2.
+        values = [int(v) if isinstance(v, float) and v.is_integer() else v for v in values]
     if isinstance(values, Uniform) or not all(type(value) is int for value in values):
         raise where.error(expected=EXPECTED, got=text)
     seeds = [value for value in values if isinstance(value, int)]
-    return check_seeds(seeds[0] if text.strip().isdecimal() else seeds, where)
+    return check_seeds(seeds[0] if is_count else seeds, where)
 
 
 def seeds_argument(name: str, value: Any) -> Seeds:
@@ -42,6 +48,8 @@ def seeds_argument(name: str, value: Any) -> Seeds:
     where = Location(key=name)
     if isinstance(value, str):
         return parse_seeds(value, where)
+    if isinstance(value, bytes | bytearray | Mapping):
+        raise argument_error(name, EXPECTED, value)
     if not isinstance(value, Iterable):
         return whole_argument(name, value, 1, N_SEEDS_MAX)
     seeds = [whole_argument(f"{name}[{idx}]", one, 0, SEED_MAX) for idx, one in enumerate(value)]

@@ -9,9 +9,10 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from rampmeter._core import PlanError
 from rampmeter.choices.axes import Axis, Uniform, listed_axis, random_axis, zipped_axis
 from rampmeter.choices.grammar import flatten, parse_values, uniform
 from rampmeter.choices.naming import transports_of
@@ -21,9 +22,9 @@ from rampmeter.plan.plan import SWEEP, Plan
 from rampmeter.running.run_length import RunLength
 from rampmeter.sweeps.spec import AUTO, METRIC, Replication, Sweep
 from rampmeter.text.lists import KEY
-from rampmeter.text.locations import Location
+from rampmeter.text.locations import Location, location_of, relocated
 from rampmeter.text.strict_table import StrictTable
-from rampmeter.text.toml import Table, TomlValue
+from rampmeter.text.toml import Table, TomlValue, line_of_key
 
 SAMPLES_MAX: Final = 100_000
 """Maximum number of random points."""
@@ -49,9 +50,31 @@ class SweepOverrides:
 def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     """Returns the sweep of a plan's table with the caller's overrides.
 
-    Raises `PlanError` if neither a key nor transports nor seeds vary.
+    Raises `PlanError` if neither a key nor transports nor seeds vary. Errors of values of the table
+    have its key and its line.
     """
     wishes = wishes or SweepOverrides()
+    try:
+        return _sweep_of(plan, wishes)
+    except PlanError as error:
+        raise _of_table(error, plan, wishes) from None
+
+
+def _of_table(error: PlanError, plan: Plan, wishes: SweepOverrides) -> PlanError:
+    """Returns an error at the key of the table, with its line, if the value is the table's."""
+    table, location = plan.sweep or {}, location_of(error)
+    path = location.key
+    if path in table and getattr(wishes, path.replace("-", "_"), None) is None:
+        path = f"{SWEEP}.{path}"
+    elif not path.startswith(f"{SWEEP}."):
+        return error
+    place = plan.location(path)
+    if place.file and not plan.is_rewritten:
+        place = replace(place, line=line_of_key(plan.text, *path.split(".")[:2]))
+    return relocated(error, place)
+
+
+def _sweep_of(plan: Plan, wishes: SweepOverrides) -> Sweep:
     where = plan.location(SWEEP)
     section = StrictTable(plan.sweep or {}, where)
     axes = axes_of(section)
@@ -79,10 +102,12 @@ def sweep_of(plan: Plan, wishes: SweepOverrides | None = None) -> Sweep:
     )
     axes = wishes.axes or axes
     named = transports if wishes.transports is None else wishes.transports
-    choices = [] if named is None else transports_of(named, where.at("transports"))
+    of_transports = Location() if wishes.transports is not None else where
+    choices = [] if named is None else transports_of(named, of_transports.at("transports"))
     is_one_run = len(replication.seeds) == 1 and precision is None and run_length is None
     if not axes and not choices and is_one_run:
-        raise where.error("requires keys to vary, transports or seeds")
+        hint = "`rampmeter run` makes a single run"
+        raise where.error("requires keys to vary, transports or several seeds", hint=hint)
     return Sweep.of(plan, axes, choices, replication, run_length)
 
 

@@ -145,6 +145,25 @@ def check_whole_numbers(value: object, where: Location) -> None:
             raise where.error(expected="a whole number above -2^63", got=value)
 
 
+def line_of_key(text: str, table: str, key: str) -> int | None:
+    """Returns the line of a key in a table, from 1; `None` if it is written in another form.
+
+    >>> line_of_key("[a]\\nb = 1\\n[c]\\nb = 2", "c", "b")
+    4
+    """
+    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]\s*(#.*)?")
+    entry = re.compile(rf"\s*{re.escape(key)}\s*[.=].*|\s*\[+{table}\.{re.escape(key)}\W.*")
+    is_inside = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header.fullmatch(line):
+            is_inside = True
+        elif is_inside and entry.fullmatch(line):
+            return number
+        elif line.lstrip().startswith("[") and not line.lstrip("[ ").startswith(f"{table}."):
+            is_inside = False
+    return None
+
+
 def number(text: str) -> int | float:
     """Returns a number with a point or a power of ten: `1e5` is whole, though not in TOML.
 
