@@ -13,6 +13,7 @@ from rampmeter.plan import schema
 from rampmeter.plan.plan import compact_plan, parse_override
 from rampmeter.text.toml import TomlValue, dumps, parse_value
 
+from .commands import error_line
 from .conftest import FIG3, SMALL
 
 
@@ -403,3 +404,26 @@ def test_a_file_of_groups_is_an_input_and_follows_a_saved_plan(tmp_path: Path) -
     plan.save(tmp_path / "below/plan.toml")
     saved = rm.Plan.load(tmp_path / "below/plan.toml")
     assert saved.get("workload.groups-file") == "../groups.json"
+
+
+WRONG_SWEEPS = (
+    "seeds = 0",
+    "seed = 3",
+    'grid = { "workload.load" = [0.3, -1] }',
+    'grid = { "workload.lod" = [0.3, 0.5] }',
+    'transports = ["dcpim", "dcpmi"]',
+    "seeds = 2\nprecision = 2",
+    'seeds = 2\nflows = "many"',
+)
+
+
+@pytest.mark.parametrize("sweep", WRONG_SWEEPS)
+def test_a_check_finds_the_mistakes_of_a_sweep_that_the_command_finds(
+    plan_file: Path, sweep: str
+) -> None:
+    plan_file.write_text(f"{SMALL}[sweep]\n{sweep}\n")
+    with pytest.raises(rm.PlanError) as caught:
+        rm.Plan.load(plan_file).check()
+    line = error_line("check", plan_file)
+    assert line == f"rampmeter: {caught.value} [{caught.value.code}]"
+    assert rm.run(plan_file, quiet=True).is_all_delivered, "a run ignores it"

@@ -13,7 +13,6 @@ from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.manifest import without_nulls
 from rampmeter.plan.plan import Plan
 from rampmeter.results.table import Cell, Column, ResultTable
-from rampmeter.sweeps.table import sweep_of
 from rampmeter.text.files import replacing
 from rampmeter.text.locations import Location
 from rampmeter.text.toml import dumps
@@ -55,8 +54,6 @@ def check(plan: Path, settings: Sequence[str], picture: Path | None, *, output: 
     """
     whole = Plan.load(plan).with_(*overrides_of(settings, None))
     complete = whole.check()
-    if whole.sweep is not None:
-        sweep_of(whole).check(each_value_once=True)
     if picture is not None:
         _draw(whole, picture)
     if not output.is_whole_text:

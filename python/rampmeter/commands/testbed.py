@@ -76,7 +76,7 @@ def testbed(
     ways = parse(arms)
     overrides = overrides_of(settings, seed)
     complete = Plan.load(plan).with_(*overrides)
-    complete.check()
+    complete.check_run()
     enter_user_namespace(sys.orig_argv)
     folder = out or Path("results") / f"{folder_name(plan, overrides)}-testbed"
     options = Options(realtime=realtime, watches=waits)

@@ -220,7 +220,7 @@ class Figure:
         self, run: FigureRun, flows: int | None, seed: int, load: float | None = None
     ) -> dict[str, Any]:
         """Returns that plan with all defaults; raises `PlanError` if it cannot run."""
-        return compact_plan(self.plan, *self._changes(run, flows, seed, load)).check()
+        return compact_plan(self.plan, *self._changes(run, flows, seed, load)).check_run()
 
     def _changes(
         self, run: FigureRun, flows: int | None, seed: int, load: float | None

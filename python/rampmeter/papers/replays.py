@@ -221,7 +221,7 @@ class ReplayLedger:
 
     def dependencies(self, replay: ReplaySetup) -> tuple[str, str]:
         """Returns the digests of the setup and of the results of the transport."""
-        complete = replay.plan.with_(STAND_IN).check()
+        complete = replay.plan.with_(STAND_IN).check_run()
         compared = {
             "seed": complete["seed"],
             "sha256": replay.sha256,

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -261,7 +262,19 @@ class Plan:
         write_text(file, text)
 
     def check(self) -> dict[str, Any]:
-        """Returns the plan with all defaults; raises `PlanError` if it cannot run."""
+        """Returns the plan with all defaults; raises `PlanError` if it cannot run.
+
+        If it has a table `[sweep]`, each value and transport of that is checked once, too.
+        """
+        complete = self.check_run()
+        if self.sweep is not None:
+            # Sweeps are made of plans, so their module is imported on demand.
+            sweep = import_module("rampmeter.sweeps.table").sweep_of(self)
+            sweep.check(each_value_once=True)
+        return complete
+
+    def check_run(self) -> dict[str, Any]:
+        """Returns the same, but ignores the table `[sweep]`, as a run does."""
         return self._decoded(_core.check)
 
     @property

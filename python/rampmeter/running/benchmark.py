@@ -78,7 +78,7 @@ def measure(
     Ctrl-C and SIGTERM end the current run.
     """
     for plan in plans.values():
-        plan.check()
+        plan.check_run()
     reports: dict[str, dict[str, Any]] = {}
     stop = StopCondition()
     with stopping_on_signals(stop):

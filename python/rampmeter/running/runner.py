@@ -174,9 +174,9 @@ def run_all(
 def _checked(job: Job, *, is_alone: bool) -> dict[str, Any]:
     """Returns the complete plan of a job; errors name the job unless it is alone."""
     if is_alone:
-        return job.plan.check()
+        return job.plan.check_run()
     with naming_errors(job.name):
-        return job.plan.check()
+        return job.plan.check_run()
 
 
 @contextmanager

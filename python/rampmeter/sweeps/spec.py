@@ -182,7 +182,7 @@ class Sweep:
                 continue
             seen |= new
             try:
-                point.plan.check()
+                point.plan.check_run()
             except PlanError as error:
                 raise relocated(error, replace(location_of(error), source=point.name)) from None
 

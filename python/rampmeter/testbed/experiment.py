@@ -153,7 +153,7 @@ def with_delays(plan: Plan, delays: Delays) -> Plan:
 
     The delay of a direction is charged to the receiving host, whose processor has to wake.
     """
-    has_one_path = plan.check()["fabric"]["spray"] == "ecmp"
+    has_one_path = plan.check_run()["fabric"]["spray"] == "ecmp"
     return plan.with_(
         ("topology.host-ns", round(delays.round_trip_ns / 2)),
         ("topology.switch-ns", 0.0),
@@ -196,10 +196,10 @@ def bed_of(plan: Plan) -> TestbedRun:
         real.append(("transport.control-rtt-us", max(CONTROL_RTT_US, round(2 * packet_us))))
     adapted = plan.with_(*real)
     try:
-        checked = adapted.check()
+        checked = adapted.check_run()
     except PlanError:
         # The original plan has the right line for the error, if it has the same error.
-        plan.check()
+        plan.check_run()
         raise
     plan = adapted
     topology = checked["topology"]
@@ -215,7 +215,7 @@ def bed_of(plan: Plan) -> TestbedRun:
     shape = _shape_of(plan, topology, buffer_bytes)
     if buffer_bytes is None:
         plan = plan.with_(("fabric.buffer-bytes", shape.queue_frames * shape.frame_bytes))
-        plan.check()
+        plan.check_run()
     most = mark_above_max(min(shape.access_bps, shape.core_bps or shape.access_bps))
     if mark_above is not None and mark_above > most:
         raise plan.location("fabric.ecn-bytes").error(
