@@ -24,6 +24,10 @@ LONG: dict[str, Any] = {
 SHORT = LONG | {"topology": rm.star(4), "workload": rm.imc10(load=0.3, flows=50)}
 
 
+def plan_of(parts: dict[str, Any]) -> rm.Plan:
+    return rm.Plan.of(**{name: part for name, part in parts.items() if name != "quiet"})
+
+
 def is_interrupted(out: Path) -> bool:
     return (out / MANIFEST).is_file() and rm.Run(out).status == "interrupted"
 
@@ -102,3 +106,38 @@ def test_samples_are_as_far_apart_as_packets_and_round_trips_are_long() -> None:
     # A run of 0.7 s has 70 000 samples at intervals of 10 us.
     assert samples(10.0, 10.0) > 5
     assert samples(0.01, 300_000.0) < 200
+
+
+def test_runs_comparisons_and_sweeps_report_progress_in_the_same_form() -> None:
+    plan = plan_of(SHORT | {"workload": rm.imc10(0.5, flows=3000)})
+    reports: dict[str, list[rm.RunProgress]] = {"run": [], "compare": [], "sweep": []}
+    rm.run(plan, on_progress=reports["run"].append)
+    rm.compare(plan, "dcpim,phost", seeds=2, on_progress=reports["compare"].append)
+    rm.sweep(plan, vary={"workload.load": [0.3, 0.5]}, on_progress=reports["sweep"].append)
+    for made in reports.values():
+        for report in made:
+            assert set(report) == set(rm.RunProgress.__annotations__)
+    assert {one["name"] for one in reports["run"]} == {"run"}
+    names = {f"{label} seed {seed}" for label in ("dcpim", "phost") for seed in (1, 2)}
+    assert {one["name"] for one in reports["compare"]} <= names
+    assert len(reports["sweep"]) == 2
+    assert {one["delivered"] for one in reports["sweep"]} == {3000}
+
+
+@pytest.mark.parametrize("function", [rm.run, rm.compare, rm.sweep])
+def test_a_callback_that_raises_ends_the_runs(function: Any) -> None:
+    def stop(_: rm.RunProgress) -> None:
+        raise LookupError("enough")
+
+    plan = plan_of(SHORT if function is rm.sweep else LONG)
+    words = {rm.compare: ("dcpim,phost",)}.get(function, ())
+    options = {rm.sweep: {"seeds": 2, "quiet": True}}.get(function, {})
+    with pytest.raises(LookupError, match="enough"):
+        function(plan, *words, on_progress=stop, **options)
+
+
+@pytest.mark.parametrize("function", [rm.run, rm.compare, rm.sweep])
+def test_a_callback_that_is_no_function_is_an_error(function: Any) -> None:
+    words = {rm.compare: ("dcpim",)}.get(function, ())
+    with pytest.raises(rm.PlanError, match=r"^on_progress: expected a function, got 5"):
+        function(plan_of(SHORT), *words, on_progress=5)

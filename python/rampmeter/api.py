@@ -39,6 +39,7 @@ from rampmeter.results.comparison import Comparison
 from rampmeter.results.overlay import Overlay
 from rampmeter.results.run import Run
 from rampmeter.running.api import compare, run, run_async
+from rampmeter.running.callback import RunProgress
 from rampmeter.running.conversion import convert
 from rampmeter.sweeps.api import sweep
 from rampmeter.sweeps.engines.base import EngineError
@@ -59,6 +60,7 @@ __all__: list[str] = [
     "PlanError",
     "ResultError",
     "Run",
+    "RunProgress",
     "SweepResults",
     "Transport",
     "Uniform",

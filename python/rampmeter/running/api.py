@@ -4,14 +4,14 @@ import shutil
 import signal
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rampmeter.choices import naming
 from rampmeter.choices.naming import TransportChoice
@@ -23,11 +23,12 @@ from rampmeter.plan.transport_names import TransportName
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import FAILURES, Failures
+from rampmeter.running.callback import CallbackWatcher, OnProgress, check_callback
 from rampmeter.running.comparison_job import ComparisonJob
 from rampmeter.running.growing_run import grow
 from rampmeter.running.progress import watching
 from rampmeter.running.run_length import RunLength, length_of_run
-from rampmeter.running.runner import Batch, Job, SilentWatcher, StopCondition, run_all
+from rampmeter.running.runner import Batch, Job, StopCondition, run_all
 from rampmeter.text.arguments import (
     argument_error,
     choice_argument,
@@ -38,9 +39,6 @@ from rampmeter.text.arguments import (
 from rampmeter.text.locations import Location
 from rampmeter.text.terminal import progress_console
 from rampmeter.text.toml import WHOLE_MAX, Table
-
-if TYPE_CHECKING:
-    from rampmeter._core import Progress
 
 
 def run(
@@ -66,7 +64,7 @@ def run(
     flows_max: int | None = None,
     timeout: float | None = None,
     cancel: threading.Event | None = None,
-    on_progress: "Callable[[Progress], None] | None" = None,
+    on_progress: OnProgress | None = None,
 ) -> Run:
     """Runs one simulation and returns its results.
 
@@ -85,8 +83,8 @@ def run(
 
     A run longer than `timeout` seconds ends with `TimeoutError`. A run whose event `cancel` is set
     ends with `CancelledError` of `concurrent.futures`. Both keep finished output in `out`. Another
-    thread calls `on_progress` with the run's progress a few times per second; its exceptions end
-    the run.
+    thread calls `on_progress` with a `RunProgress` a few times per second; its exceptions end the
+    run.
 
         >>> import rampmeter as rm
         >>> r = rm.run(topology=rm.leaf_spine(), transport=rm.DcPim(r=4, k=4),
@@ -117,7 +115,7 @@ def _run_plan(
     length: RunLength | None,
     out: str | PathLike[str] | None,
     stop: StopCondition,
-    on_progress: "Callable[[Progress], None] | None",
+    on_progress: OnProgress | None,
     *,
     force: bool,
     quiet: bool,
@@ -142,8 +140,7 @@ def _check_control(timeout: object, cancel: object, on_progress: object) -> None
         number_argument("timeout", timeout, 0.0)
     if not isinstance(cancel, threading.Event | None):
         raise argument_error("cancel", "a threading.Event", cancel)
-    if on_progress is not None and not callable(on_progress):
-        raise argument_error("on_progress", "a function", on_progress)
+    check_callback(on_progress)
 
 
 def _precision(precision: float | None) -> float | None:
@@ -156,7 +153,7 @@ def _precision(precision: float | None) -> float | None:
 def _run_watched(
     jobs: list[Job],
     stop: StopCondition,
-    on_progress: "Callable[[Progress], None] | None",
+    on_progress: OnProgress | None,
     *,
     quiet: bool,
 ) -> Batch:
@@ -164,28 +161,12 @@ def _run_watched(
     if on_progress is None:
         batch = _run_jobs(jobs, quiet=quiet, stop=stop)
     else:
-        watcher = _CallbackWatcher(on_progress, stop)
+        watcher = CallbackWatcher(on_progress, stop)
         batch = run_all(jobs, watcher, stop=stop)
         if watcher.error is not None:
             raise watcher.error
     _raise(batch)
     return batch
-
-
-class _CallbackWatcher(SilentWatcher):
-    """Watcher that calls a function of the user, and ends the run if the function raises."""
-
-    def __init__(self, callback: "Callable[[Progress], None]", stop: StopCondition) -> None:
-        self._callback, self._stop = callback, stop
-        self.error: BaseException | None = None
-
-    def on_progress(self, _job: Job, progress: "Progress") -> None:
-        """Calls the function with the progress of the run."""
-        try:
-            self._callback(progress)
-        except BaseException as error:
-            self.error = error
-            self._stop.is_over = True
 
 
 async def run_async(
@@ -224,6 +205,7 @@ def compare(
     failures: Failures = "excluded",
     force: bool = False,
     quiet: bool = False,
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Runs a plan through several transports, as `rampmeter compare` does.
 
@@ -236,7 +218,8 @@ def compare(
     interval of each mean slowdown is within that share of it. With `auto_flows` the flows of the
     plan are doubled, up to `flows_max`, until one run of each transport is that precise (0.05
     without `precision`). Flows that some transport did not deliver are `excluded` from the
-    statistics of all, or count as `infinite`ly slow there. Errors are those of `run`.
+    statistics of all, or count as `infinite`ly slow there. Threads call `on_progress` as `run`
+    does, one after another; the name in it is that of the run. Errors are those of `run`.
 
         >>> c = rm.compare("plan.toml", "dcpim,phost", out="results/c", seeds=5)  # doctest: +SKIP
         >>> c.plot.slowdown_by_size()  # doctest: +SKIP
@@ -246,12 +229,13 @@ def compare(
     chosen = None if seeds is None else seeds_argument("seeds", seeds)
     _precision(precision)
     choice_argument("failures", failures, FAILURES)
+    check_callback(on_progress)
     folder = Path(mkdtemp(prefix="rampmeter-")) if out is None else path_argument("out", out)
     job = ComparisonJob(base, choices, folder, chosen, precision, failures, force)
     length = RunLength.of(base, precision, flows_max, is_auto=auto_flows)
     job = replace(job, run_length=length)
-    comparison, batch = job.run(partial(_run_jobs, quiet=quiet))
-    _raise(batch)
+    run_jobs = partial(_run_watched, stop=StopCondition(), on_progress=on_progress, quiet=quiet)
+    comparison, _ = job.run(run_jobs)
     if comparison is None:
         raise Location(folder).result_error(expected="complete runs of a transport")
     comparison.save(folder)

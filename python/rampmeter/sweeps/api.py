@@ -13,6 +13,7 @@ from rampmeter.choices.seeds import Seeds, seeds_argument
 from rampmeter.plan.base import PlanTable, Transport
 from rampmeter.plan.plan import Plan
 from rampmeter.running import api
+from rampmeter.running.callback import OnProgress, check_callback
 from rampmeter.sweeps.arguments import check_plan_arguments, check_session_arguments
 from rampmeter.sweeps.drive import DriverOutcome
 from rampmeter.sweeps.engines import open_engine
@@ -52,6 +53,7 @@ def sweep(
     flows: bool = False,
     force: bool = False,
     quiet: bool = False,
+    on_progress: OnProgress | None = None,
     **parts: PlanTable | Table | None,
 ) -> SweepResults:
     """Runs a plan at many points with several seeds, here or on a cluster; returns the results.
@@ -65,7 +67,9 @@ def sweep(
     `precision`), up to `flows_max`. `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or
     `dask://HOST:PORT`; `out` is a folder or an fsspec URL. Runs that `out` has already are not
     repeated. Without `out` the results are in a temporary folder as long as the returned object
-    exists. `flows` stores a row for each flow. `parts` are tables of the plan, as for `run`.
+    exists. `flows` stores a row for each flow. `on_progress` is called with the `RunProgress` of
+    each run that has ended; its exceptions end the sweep. `parts` are tables of the plan, as for
+    `run`.
 
     Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` has another
     sweep. Raises `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed.
@@ -80,6 +84,7 @@ def sweep(
     jobs = None if jobs is None else whole_argument("jobs", jobs, 1)
     check_plan_arguments(vary, points, precision)
     check_session_arguments(on, out)
+    check_callback(on_progress)
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
     chosen = None if seeds is None else seeds_argument("seeds", seeds)
@@ -91,7 +96,7 @@ def sweep(
     session = Session(
         lambda: open_engine(on, jobs),
         lambda text: None if quiet else console.print(text, markup=False, highlight=False),
-        lambda time: watching(console, time, is_quiet=quiet),
+        lambda time: watching(console, time, is_quiet=quiet, on_progress=on_progress),
         probing="if-large" if quiet else "always",
     )
     if out is not None:

@@ -1,5 +1,6 @@
 """Progress of a sweep: a line with a bar on a terminal, a line per interval elsewhere."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from rampmeter.running.callback import OnProgress
 from rampmeter.sweeps.drive import SweepWatcher
 from rampmeter.sweeps.estimate import CostEstimate
 from rampmeter.sweeps.resources import Allotment
@@ -110,9 +112,17 @@ class RemainingTime:
 
 
 @contextmanager
-def watching(console: Console, time: RemainingTime, *, is_quiet: bool) -> Iterator[SweepWatcher]:
-    """Yields a watcher that suits the console."""
-    if is_quiet:
+def watching(
+    console: Console,
+    time: RemainingTime,
+    *,
+    is_quiet: bool,
+    on_progress: OnProgress | None = None,
+) -> Iterator[SweepWatcher]:
+    """Yields a watcher that suits the console, or that calls a function of the user."""
+    if on_progress is not None:
+        yield CallbackWatcher(on_progress)
+    elif is_quiet:
         yield SilentWatcher()
     elif not console.is_terminal:
         yield LineWatcher(console, time)
@@ -151,6 +161,31 @@ class SilentWatcher:
 
     def on_result(self, point: Point, result: TaskResult) -> None:
         """Does nothing."""
+
+
+class CallbackWatcher(SilentWatcher):
+    """A watcher that calls a function of the user after each run."""
+
+    def __init__(self, callback: OnProgress) -> None:
+        self._callback = callback
+
+    def on_result(self, point: Point, result: TaskResult) -> None:
+        """Calls the function with the numbers of a run that reached its end."""
+        if result.state != "ran":
+            return
+        summary = json.loads(result.summary)
+        flows, counters = summary["flows"], summary["counters"]
+        self._callback(
+            {
+                "name": f"{point.name} seed {result.seed}",
+                "submitted": flows["submitted"],
+                "delivered": flows["delivered"],
+                "total": flows["submitted"],
+                "now_ps": counters["end_ps"],
+                "hops": counters["packet_hops"],
+                "events": counters["events"],
+            }
+        )
 
 
 class BarWatcher:
