@@ -1,6 +1,7 @@
 """The command `diff`: first differences of two runs, and the distribution of all."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import rampmeter as rm
 from rampmeter import _core
 from rampmeter.cli import main
 from rampmeter.commands.options import FiniteRange
+from rampmeter.plan.manifest import MANIFEST
 from rampmeter.results.blame_difference import FLOWS_MIN
 from rampmeter.results.comparison_tables import comparison_tables
 
@@ -275,3 +277,22 @@ def test_ranges_of_options_do_not_contain_nan(runs: dict[str, Path]) -> None:
 
 def _two(runs: dict[str, Path], name: str) -> tuple[Path, Path]:
     return runs["one"], runs[name]
+
+
+def test_plans_of_earlier_versions_are_migrated_before_they_are_compared(
+    runs: dict[str, Path], here: Path
+) -> None:
+    old = Path(shutil.copytree(runs["same"], here / "old"))
+    manifest = json.loads((old / MANIFEST).read_text())
+    # These keys had other names.
+    table = manifest["plan"]["run"]
+    table["trace"], table["trace-from-us"] = table.pop("timeline"), table.pop("timeline-from-us")
+    (old / MANIFEST).write_text(json.dumps(manifest))
+    for first, second, which in ((old, runs["one"], "A"), (runs["one"], old, "B")):
+        text = " ".join(diff(first, second, code=0).split())
+        assert f"The plan of {which} is of an earlier version and was migrated: trace" in text
+        assert "timeline-from-us" in text
+        made = found(first, second, code=0)
+        assert made["keys"] == []
+        assert [len(one) for one in made["migrated"]] == ([2, 0] if which == "A" else [0, 2])
+    assert found(runs["one"], runs["same"], code=0)["migrated"] == [[], []]

@@ -19,6 +19,7 @@ from rampmeter.replays.divergence import (
     PlanDifference,
     cause_differences,
     plan_differences,
+    renamed_settings,
 )
 from rampmeter.replays.divergence_tables import difference_table, key_table
 from rampmeter.replays.packets import PacketDifference, first_packet, packet_source
@@ -113,6 +114,8 @@ class _Found:
         self.runs, self.flows, self.keys, self.source = runs, flows, keys, source
         self.packet, self.causes = packet, causes
         self.first_flow = flows.first_flow()
+        self.migrated = [renamed_settings(run) for run in runs]
+        """Settings of each run that have other names now."""
         self.ends_at: End = "delivered"
 
     @property
@@ -140,6 +143,9 @@ class _Found:
             "statuses": [run.status for run in self.runs],
             "ends_at": self.ends_at,
             "keys": [asdict(one) for one in self.keys],
+            "migrated": [
+                [{"old": one.old, "new": one.new} for one in settings] for settings in self.migrated
+            ],
             "flows": {
                 "common": len(flows.numbers),
                 "differing": flows.n_differing,
@@ -172,6 +178,10 @@ def _show(paths: tuple[Path, Path], found: _Found, output: Output) -> None:
 
 
 def _sentences(found: _Found, flows: dict[str, int]) -> Iterator[str]:
+    for which, settings in zip("AB", found.migrated, strict=False):
+        if settings:
+            names = ", ".join(f"{one.old} is now {one.new}" for one in settings)
+            yield f"The plan of {which} is of an earlier version and was migrated: {names}."
     if found.ends_at == "acked":
         yield f"{ENDS['acked']} (--ends-at acked)."
     if found.is_equal:

@@ -1,11 +1,16 @@
 """Plans and configurations of earlier versions, with the present names and units of keys."""
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rampmeter import _core
 from rampmeter._core import PlanError
+from rampmeter.plan.manifest import without_nulls
 from rampmeter.text.locations import location_of, relocated, undecodable, unreadable
+from rampmeter.text.toml import dumps
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +23,16 @@ class RenamedSetting:
     """The former key, and its value if that is a number."""
     new: str
     """The present key, and its value if that is a number."""
+
+
+def present_plan(plan: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[RenamedSetting]]:
+    """Returns a plan of results with the present keys, and the settings that were renamed."""
+    try:
+        text, settings = _core.migrate(dumps(without_nulls(plan)), "")
+    except PlanError:
+        # A former key and the present one: no version writes both.
+        return plan, []
+    return (tomllib.loads(text) if settings else plan), [RenamedSetting(*one) for one in settings]
 
 
 def migrate(file: Path) -> tuple[str, list[RenamedSetting]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.on_demand import np
+from rampmeter.plan.migration import RenamedSetting, present_plan
 from rampmeter.replays.compare import Replay
 from rampmeter.replays.recording import Floats
 from rampmeter.results.blame_difference import SizeDifference, differences
@@ -174,14 +175,15 @@ class Divergence:
 def plan_differences(first: Run, second: Run) -> list[PlanDifference]:
     """Returns the keys of plans that differ, and differing seeds, versions and commits.
 
-    Of different transports only their names are compared.
+    Plans of earlier versions are compared with the present names and units of keys. Of different
+    transports only their names are compared.
     """
     found = []
     for name in IDENTITY:
         values = first.manifest.get(name), second.manifest.get(name)
         if values[0] != values[1]:
             found.append(PlanDifference(name, *values))
-    plans = [dict(_keys(run.manifest["plan"])) for run in (first, second)]
+    plans = [dict(_keys(present_plan(run.manifest["plan"])[0])) for run in (first, second)]
     for key in dict.fromkeys((*plans[0], *plans[1])):
         values = plans[0].get(key), plans[1].get(key)
         is_of_transport = key.startswith("transport.") and key != NAME
@@ -190,6 +192,11 @@ def plan_differences(first: Run, second: Run) -> list[PlanDifference]:
         if values[0] != values[1] and key not in IDENTITY:
             found.append(PlanDifference(key, *values))
     return found
+
+
+def renamed_settings(run: Run) -> list[RenamedSetting]:
+    """Returns the settings of a run's plan that have other names now."""
+    return present_plan(run.manifest["plan"])[1]
 
 
 def cause_differences(first: Run, second: Run) -> list[SizeDifference]:
