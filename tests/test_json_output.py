@@ -58,7 +58,7 @@ def error_of(*arguments: str) -> dict[str, Any]:
 
 def test_every_command_has_the_option_and_is_documented() -> None:
     page = (ROOT / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
-    for name in set(COMMANDS) - {"schema"}:
+    for name in COMMANDS:
         command = main.get_command(None, name)  # type: ignore[arg-type]
         assert command is not None
         assert "--json" in {option for one in command.params for option in one.opts}, name
@@ -120,6 +120,15 @@ def test_lists_and_conversions() -> None:
     assert all(Path(file).is_file() for file in output("examples", "mine")["files"])
     Path("flows.csv").write_text("arrival_ps,src,dst,size_bytes\n0,0,1,1000\n")
     assert output("convert", "flows.csv", "out.csv")["flows"] == 1
+
+
+def test_the_schema_of_plans_is_an_object_or_a_file() -> None:
+    plain = json.loads(ok("schema").stdout)
+    assert output("schema")["plans"] == plain
+    assert output("schema", "new/plan.schema.json")["file"] == "new/plan.schema.json"
+    assert json.loads(Path("new/plan.schema.json").read_text()) == plain
+    assert error_of("schema", "/dev/full")["code"] == "file-access"
+    assert error_of("schema", "a", "b")["code"] == "usage"
 
 
 def test_an_error_of_a_plan_has_its_place() -> None:

@@ -34,6 +34,7 @@ VERSIONS: Final[Mapping[str, int]] = {
     "replay": 1,
     "report": 1,
     "run": 1,
+    "schema": 1,
     "sweep": 2,
     "testbed": 1,
     "transports": 1,

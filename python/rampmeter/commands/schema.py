@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from rampmeter.commands.json_output import emit, json_option
 from rampmeter.plan.plan import SWEEP
 from rampmeter.plan.schema import plan_schema
 from rampmeter.sweeps.schema import SWEEP as SWEEP_TABLE
@@ -13,7 +14,8 @@ from rampmeter.text.files import write_text
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-def schema(file: Path | None) -> None:
+@json_option
+def schema(file: Path | None, *, as_json: bool) -> None:
     """Print the JSON Schema of plans, or write it to FILE.
 
     Editors with the schema complete and explain keys of plans, and mark errors. A plan names it in
@@ -25,8 +27,11 @@ def schema(file: Path | None) -> None:
     """
     whole = plan_schema()
     properties = {**whole["properties"], SWEEP: SWEEP_TABLE}
-    text = json.dumps({**whole, "properties": properties}, indent=2) + "\n"
-    if file is None:
-        click.echo(text, nl=False)
-    else:
+    found = {**whole, "properties": properties}
+    text = json.dumps(found, indent=2) + "\n"
+    if file is not None:
         write_text(file, text)
+    if as_json:
+        emit("schema", {"plans": found} if file is None else {"file": file})
+    elif file is None:
+        click.echo(text, nl=False)
