@@ -108,7 +108,7 @@ class TestGroups:
         (segments,) = [
             one.get_segments()
             for one in figure.axes[0].collections
-            if isinstance(one, LineCollection)
+            if isinstance(one, LineCollection) and len(one.get_segments())
         ]
         ends = [point[0 if is_horizontal else 1] for segment in segments for point in segment]
         assert ends == pytest.approx([0.7, 0.82])
@@ -198,7 +198,9 @@ def test_lines_show_the_range_of_several_seeds() -> None:
     points = [plots.Point(1, 0.82, 0.8, 0.84), plots.Point(2, 0.84, 0.84, 0.84)]
     figure = plots.by_load([plots.Line("r = 4", points)], y_label="Maximum load")
     (segments,) = [
-        one.get_segments() for one in figure.axes[0].collections if isinstance(one, LineCollection)
+        one.get_segments()
+        for one in figure.axes[0].collections
+        if isinstance(one, LineCollection) and len(one.get_segments())
     ]
     assert [segment.tolist() for segment in segments] == [[[1.0, 0.8], [1.0, 0.84]]]
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         wait_matrices,
     )
     from rampmeter.plots.bound import SlowdownSpread, Tradeoff, spread, sustainable_share, tradeoff
+    from rampmeter.plots.collectives import BOUND, completion_times
     from rampmeter.plots.distribution import fct_cdf, fct_cdfs, queue_cdf
     from rampmeter.plots.heat import heat_maps
     from rampmeter.plots.load import Line, Point, by_load
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from rampmeter.plots.transits import LinkRows, PacketTransit, time_space, time_spaces
 
 __all__ = [
+    "BOUND",
     "SLOWDOWN",
     "CauseBars",
     "CauseDifferences",
@@ -62,6 +64,7 @@ __all__ = [
     "Tradeoff",
     "by_load",
     "cause_differences",
+    "completion_times",
     "crashes",
     "curves",
     "fct_cdf",
@@ -107,6 +110,7 @@ _NAMES: Final = {
         "wait_matrices",
     ),
     "bound": ("SlowdownSpread", "Tradeoff", "spread", "sustainable_share", "tradeoff"),
+    "collectives": ("BOUND", "completion_times"),
     "distribution": ("fct_cdf", "fct_cdfs", "queue_cdf"),
     "heat": ("heat_maps",),
     "load": ("Line", "Point", "by_load"),

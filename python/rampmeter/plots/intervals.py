@@ -1,6 +1,7 @@
 """Confidence intervals: thin bars in the colour of their series, and their legend entry."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,6 +35,10 @@ def draw_intervals(
         capthick=0.8 * weight,
         zorder=2.5,
     )
+
+
+RANGE: Final = "range over seeds"
+"""Legend entry of bars from the least to the largest value of several seeds."""
 
 
 def label_intervals(axes: Axes, text: str) -> None:

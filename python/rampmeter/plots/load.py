@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from rampmeter.plots.intervals import draw_intervals
+from rampmeter.plots.intervals import RANGE, draw_intervals, label_intervals
 from rampmeter.plots.special_marks import draw_undecided, label_undecided
 from rampmeter.plots.style import (
     LINES,
@@ -149,6 +149,8 @@ def _proxies(axes: Axes, lines: Sequence[Line], variant_name: str) -> None:
             markeredgecolor=PUBLISHED,
             label="expected",
         )
+    if any(point.least < point.most for line in lines for point in line.measured):
+        label_intervals(axes, RANGE)
     if any(point.is_undecided for line in lines for point in line.measured):
         label_undecided(axes)
     if any(line.variant for line in lines):

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from rampmeter.plots.colours import MARKERS, looks
-from rampmeter.plots.intervals import draw_intervals, label_intervals
+from rampmeter.plots.intervals import RANGE, draw_intervals, label_intervals
 from rampmeter.plots.special_marks import draw_undecided, label_short, label_undecided
 from rampmeter.plots.style import (
     CHARACTER,
@@ -221,6 +221,8 @@ def grouped(
         _label_groups(axes, labels, x_label, y_label, is_horizontal=is_horizontal)
         if interval and any(one.has_intervals for one in series):
             label_intervals(axes, interval)
+        elif any(least < most for one in series for least, most in one.ranges):
+            label_intervals(axes, RANGE)
         if any(one.undecided for one in series):
             label_undecided(axes)
         if any(one.hollow for one in series):

@@ -22,6 +22,7 @@ from rampmeter.on_demand import np, pa
 from rampmeter.results import animations, blame_difference, blame_plots, pictures
 from rampmeter.results.blame import Blame
 from rampmeter.results.blame_difference import SizeDifference
+from rampmeter.results.collective_plots import collectives
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import COMPARISON, missing_run
@@ -353,6 +354,13 @@ class ComparisonPlots(PlotList):
         ]
         note = interval_name([self._of.n_seeds])
         return plots.slowdown_by_size(series, interval=note, ax=ax)
+
+    @needs("collectives")
+    def collectives(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws completion times of collectives by round, a line for each transport."""
+        runs = {transport_name(label): of for label, of in self._of.runs.items()}
+        summaries = {name: [run.summary for run in of] for name, of in runs.items()}
+        return collectives(summaries, next(iter(runs.values()))[0].path, ax)
 
     @needs("blame")
     def blame(self) -> "Figure":

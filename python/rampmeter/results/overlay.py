@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rampmeter import plots
 from rampmeter.on_demand import np
+from rampmeter.results.names import interval_name
 from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import Run
 from rampmeter.results.slowdown import series_of_groups, slowdown_groups
@@ -39,7 +40,7 @@ class Overlay(PlotList):
         series = [
             series_of_groups(name, slowdown_groups(run.summary)) for name, run in self._runs.items()
         ]
-        return plots.slowdown_by_size(series, ax=ax)
+        return plots.slowdown_by_size(series, interval=interval_name([1]), ax=ax)
 
     def fct_cdf(self, *, ax: "Axes | None" = None) -> "Figure":
         """Draws the distributions of completion times; flows that were not delivered never end."""

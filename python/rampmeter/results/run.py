@@ -16,6 +16,7 @@ from rampmeter.results import animations, blame_plots, pictures
 from rampmeter.results.blame import Blame, SizeClass
 from rampmeter.results.blockers import BLAME, BLOCKERS, with_causes
 from rampmeter.results.chains import RELEASES, checked_releases
+from rampmeter.results.collective_plots import collectives
 from rampmeter.results.former import FORMER_KEYS, FORMER_STATUSES
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import SUMMARY, missing_run
@@ -345,6 +346,8 @@ def blame_of(run: Run) -> Blame:
 
 def has_table(run: Run, name: str) -> bool:
     """Returns true if a run has a table, or a timeline that is quickly read."""
+    if name == "collectives":
+        return bool(run.summary.get(name))
     if name != "timeline":
         return getattr(run, name) is not None
     # A folder without results is reported by the first plot.
@@ -455,6 +458,11 @@ class Plots(PlotList):
         It is exact with `run.rates-us`; without, each flow has its bytes evenly over its time.
         """
         return goodput({"": self._run}, pictures.Window.parse(start, end), ax)
+
+    @needs("collectives")
+    def collectives(self, *, ax: "Axes | None" = None) -> "Figure":
+        """Draws completion times of collectives by round, with their lower bounds."""
+        return collectives({"measured": [self._run.summary]}, self._run.path, ax)
 
     @needs("tenants")
     def tenants(self, *, ax: "Axes | None" = None) -> "Figure":
