@@ -1,5 +1,6 @@
 """Plans: parts, overrides, files and errors."""
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -427,3 +428,20 @@ def test_a_check_finds_the_mistakes_of_a_sweep_that_the_command_finds(
     line = error_line("check", plan_file)
     assert line == f"rampmeter: {caught.value} [{caught.value.code}]"
     assert rm.run(plan_file, quiet=True).is_all_delivered, "a run ignores it"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "1" + 30 * "0"])
+@pytest.mark.parametrize("path", ["topology.hosts", "workload.load", "topology.access-gbps"])
+def test_numbers_of_a_manifest_that_are_none_name_their_key_without_a_line(
+    small_run: rm.Run, tmp_path: Path, number: str, path: str
+) -> None:
+    manifest = json.loads((small_run.path / "manifest.json").read_text())
+    table, key = path.split(".")
+    manifest["plan"][table][key] = "NUMBER"
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps(manifest).replace('"NUMBER"', number))
+    with pytest.raises(rm.PlanError) as caught:
+        rm.Plan.load(file).check()
+    error = caught.value
+    assert (error.file, error.key, error.line) == (str(file), path, None), error
+    assert str(error).startswith(f"{file}: {path}: expected ")

@@ -112,7 +112,8 @@ class Plan:
         file = path_argument("plan", path)
         if is_manifest(file):
             text, base = plan_of(file)
-            return cls(text, base, str(file))
+            # Lines of the text are not those of the manifest.
+            return cls(text, base, str(file), is_rewritten=True)
         try:
             text = file.read_text(encoding="utf-8")
         except OSError as error:

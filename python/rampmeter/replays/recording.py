@@ -77,7 +77,7 @@ class Recording:
         columns_found = {
             of: found
             for of in (*RECORDED, ARRIVAL)
-            if (found := _column(of, header, mapped)) is not None
+            if (found := _column(file, of, header, mapped)) is not None
         }
         if not any(of in columns_found for of in TIMES):
             raise Location(file).error(
@@ -149,13 +149,19 @@ def _stem(name: str) -> str:
     return name.rpartition("_")[0]
 
 
-def _column(name: str, header: Sequence[str], mapped: Mapping[str, str]) -> tuple[str, str] | None:
-    """Returns the column of a time and its unit, the first one in the file."""
+def _column(
+    file: Path, name: str, header: Sequence[str], mapped: Mapping[str, str]
+) -> tuple[str, str] | None:
+    """Returns the column of a time and its unit; raises `PlanError` if the file has several."""
     names = [(f"{name}_{unit}", unit) for unit in UNITS]
-    for name, unit in names:
-        if name in mapped:
-            return mapped[name], unit
-    return next(((name, unit) for name, unit in names if name in header), None)
+    for column, unit in names:
+        if column in mapped:
+            return mapped[column], unit
+    found = [(column, unit) for column, unit in names if column in header]
+    if len(found) > 1:
+        got = " and ".join(column for column, _ in found)
+        raise Location(file).error(expected=f"one column of {name}", got=got, code=SYNTAX)
+    return found[0] if found else None
 
 
 def _header(file: Path) -> list[str]:
@@ -181,7 +187,12 @@ def _values(file: Path, header: list[str], wanted: Mapping[str, TimeColumn]) -> 
     with _lines(file) as lines:
         rows = csv.reader(lines)
         next(rows)
+        line = rows.line_num
         for row in rows:
+            if rows.line_num > line + 1:
+                got = "a quotation mark that is not closed in its line"
+                raise Location(file, line=line + 1).error(expected="cells", got=got, code=SYNTAX)
+            line = rows.line_num
             for name, at in places if row else ():
                 where = Location(file, name, line=rows.line_num)
                 if at >= len(row):
