@@ -2,10 +2,8 @@
 
 from rampmeter.papers.expected import CellId
 from rampmeter.papers.figure import Figure, SubFigure
+from rampmeter.results.names import WORKLOADS
 from rampmeter.text.locations import Location
-
-WORKLOADS = {"imc10": "IMC10", "web-search": "Web Search", "data-mining": "Data Mining"}
-"""Size distributions as papers write them."""
 
 
 def workload(figure: Figure, run_id: str) -> str:
