@@ -109,31 +109,6 @@ def test_cells_of_a_recording_may_have_units(rows: Rows, name: str) -> None:
     )
 
 
-def test_a_recording_with_two_columns_of_a_time_names_both(rows: Rows) -> None:
-    for row in rows:
-        row["fct_us"] = row["fct_ps"] / 1e6
-    line = error_line(record(rows), "--plan", "network.toml")
-    assert "flows.csv: expected one column of fct, got " in line
-    assert "fct_ps" in line
-    assert "fct_us" in line
-
-
-@pytest.mark.parametrize(
-    "cell", ['"1', "NaN", "inf", "-inf", "1e400", "-1", "0"], ids=lambda cell: cell.strip('"')
-)
-def test_cells_that_are_no_number_are_named_with_their_line(rows: Rows, cell: str) -> None:
-    file = record(rows)
-    header, first, second, *others = file.read_text().splitlines()
-    at = header.split(",").index("fct_ps")
-    cells = second.split(",")
-    cells[at] = cell
-    file.write_text("\n".join([header, first, ",".join(cells), *others]) + "\n")
-    line = error_line(file, "--plan", "network.toml")
-    assert f"{file}: line 3" in line, line
-    reason = "a quotation mark that is not closed" if cell == '"1' else f"got {cell}"
-    assert reason in line, line
-
-
 def test_a_flow_with_a_changed_recorded_time_is_named(rows: Rows) -> None:
     rows[CHANGED]["fct_ps"] *= 2
     file = record(rows)

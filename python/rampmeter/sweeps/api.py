@@ -67,9 +67,8 @@ def sweep(
     `precision`), up to `flows_max`. `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or
     `dask://HOST:PORT`; `out` is a folder or an fsspec URL. Runs that `out` has already are not
     repeated. Without `out` the results are in a temporary folder as long as the returned object
-    exists. `flows` stores a row for each flow. `on_progress` is called with the `RunProgress` of
-    each run that has ended; its exceptions end the sweep. `parts` are tables of the plan, as for
-    `run`.
+    exists. `flows` stores a row for each flow. `on_progress` receives the `RunProgress` of each run
+    that has ended. `parts` are tables of the plan, as for `run`.
 
     Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` has another
     sweep. Raises `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed.
