@@ -291,6 +291,8 @@ class TestOccupancy:
         ]
         time, end, tier, queue = zip(*rows, strict=True)
         columns = {
+            "to": pa.array(["h0"] * len(rows)),
+            "utilisation": pa.array([0.0] * len(rows)),
             "time_ps": pa.array(time, pa.uint64()),
             "from": pa.array(end),
             "tier": pa.array(tier),

@@ -89,7 +89,7 @@ NEEDED: Final[Mapping[str, Mapping[str, Kind]]] = {
     "queues.parquet": {"tier": _TEXTS, "queue_bytes": _WHOLE, "samples": _WHOLE},
     "latencies.parquet": {"packets": _TEXTS, "latency_ps": _WHOLE, "count": _WHOLE},
     "links.parquet": {
-        **dict.fromkeys(("time_ps", "link", "queue_bytes"), _WHOLE),
+        **dict.fromkeys(("time_ps", "queue_bytes"), _WHOLE),
         **dict.fromkeys(("from", "to", "tier"), _TEXTS),
         "utilisation": _NUMBERS,
     },
@@ -113,7 +113,7 @@ NEEDED: Final[Mapping[str, Mapping[str, Kind]]] = {
     "blockers.parquet": dict.fromkeys(("flow", "part", "blocker", "time_ps"), _WHOLE),
     "releases.parquet": dict.fromkeys(("flow", "after", "notified_ps"), _WHOLE),
 }
-"""Columns that readers of a table need, and their values. Earlier versions had them, too."""
+"""Columns that readers of a whole table need, and their values. Earlier versions had them, too."""
 OPTIONAL: Final[Mapping[str, Mapping[str, Kind]]] = {
     "flows.parquet": {
         "ideal_is_bound": "truth values",
@@ -122,6 +122,7 @@ OPTIONAL: Final[Mapping[str, Mapping[str, Kind]]] = {
         **dict.fromkeys(("retransmitted_bytes", "delivered_bytes"), _WHOLE),
         "status": _TEXTS,
     },
+    "links.parquet": {"link": _WHOLE},
 }
 """Columns that some readers need, or that some versions did not write."""
 NULLABLE: Final = frozenset(

@@ -41,7 +41,7 @@ def read_table(file: Path, columns: Sequence[str] | None = None) -> "pa.Table":
     for name, kind in {**needed, **optional}.items():
         if name in stored:
             _check_kind(file, name, schema.field(stored[name]).type, kind)
-        elif name in needed or name in (columns or ()):
+        elif name in (needed if columns is None else columns):
             raise Location(file).result_error(expected=f"the column {name}")
     for name in columns or ():
         choice_argument("names", name, list(stored))
