@@ -20,6 +20,8 @@ COLUMNS = (
     "flow", "src", "dst", "size_bytes", "arrival_ps", "fct_ps", "acked_ps", "ideal_ps",
     "sent_bytes", "retransmitted_bytes", "status",
 )  # fmt: skip
+NUMBERS = ("delivered_share", "goodput_gbps", "utilisation")
+"""Numbers of `summary.json` that are not sums of flows."""
 
 UNIFORM = {
     "topology": {"kind": "leaf-spine", "racks": 3, "hosts-per-rack": 4, "spines": 2},
@@ -69,7 +71,7 @@ def cases() -> list[tuple[str, str]]:
 
 
 def digest(transport: str, preset: str, plan: dict[str, Any]) -> str:
-    """Returns a digest of the flows of a run; the error's text if the plan is refused."""
+    """Returns a digest of a run's flows and numbers; the error's text if the plan is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -85,7 +87,11 @@ def digest(transport: str, preset: str, plan: dict[str, Any]) -> str:
         "status",
         pc.replace_substring(flows["status"], "delivered", "finished"),
     )
-    text = "\n".join(",".join(map(str, row.values())) for row in flows.to_pylist())
+    rows = [",".join(map(str, row.values())) for row in flows.to_pylist()]
+    # Sums of floating-point numbers depend on the processor in their last digits.
+    values = {name: done.summary[name] for name in NUMBERS}
+    numbers = [f"{name},{value:.9g}" for name, value in values.items() if value is not None]
+    text = "\n".join([*rows, *numbers])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -1,8 +1,8 @@
-"""Plan digests of the ledger after a change of plan keys that changes no result.
+"""Digests of the ledger after a change of plan keys or of digests that changes no result.
 
 Entries are stale if their plan has changed: a new key with a default, or another name, changes
-every complete plan. `save FILE` before the change stores the digest of each run; `apply FILE` after
-it replaces those in the entries. Entries that were stale before stay stale.
+every complete plan. Digests of results have their own form, too. `save FILE` before the change
+stores the digests of each run; `apply FILE` after it replaces those in the entries. Entries that were stale before stay stale.
 
     python -m tools.renew_ledger save digests.json
     python -m tools.renew_ledger apply digests.json
@@ -10,6 +10,7 @@ it replaces those in the entries. Entries that were stale before stay stale.
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Final
@@ -21,12 +22,13 @@ from rampmeter.papers.replays import ReplayLedger
 from rampmeter.papers.verdict import PILOT
 
 FIGURE: Final = "figure.toml"
+KEYS: Final = ("plan", "results")
 
 
-def digests(root: Path) -> dict[str, dict[str, str]]:
-    """Returns digests of plans by file of entries, then by load and mode."""
+def digests(root: Path) -> dict[str, dict[str, Sequence[str]]]:
+    """Returns digests of plans and results by file of entries, then by load and mode."""
     ledger, replays = Ledger(root), ReplayLedger(root)
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, Sequence[str]]] = {}
     for folder in sorted(file.parent for file in root.glob(f"*/*/{FIGURE}")):
         figure = load_figure(folder)
         for run in figure.runs:
@@ -34,16 +36,16 @@ def digests(root: Path) -> dict[str, dict[str, str]]:
             found[str(ledger.file_of(figure, run).relative_to(root))] = {
                 f"{load} {mode.name}": ledger.versions(
                     MissingRun(figure, run, SEEDS[0], load, mode)
-                )[0]
+                )
                 for load, mode in product(loads, (FULL, PILOT))
             }
     for replay in replays.setups():
         name = str(replays.file_of(replay).relative_to(root))
-        found[name] = {"": replays.dependencies(replay)[0]}
+        found[name] = {"": replays.dependencies(replay)[:2]}
     return found
 
 
-def apply(root: Path, before: dict[str, dict[str, str]]) -> None:
+def apply(root: Path, before: dict[str, dict[str, Sequence[str]]]) -> None:
     """Replaces digests in the entries."""
     for name, now in digests(root).items():
         file = root / name
@@ -51,8 +53,8 @@ def apply(root: Path, before: dict[str, dict[str, str]]) -> None:
             continue
         text = renewed = file.read_text(encoding="utf-8")
         for case, old in before.get(name, {}).items():
-            if case in now:
-                renewed = renewed.replace(f'"plan": "{old}"', f'"plan": "{now[case]}"')
+            for key, old_digest, digest in zip(KEYS, old, now.get(case, old), strict=True):
+                renewed = renewed.replace(f'"{key}": "{old_digest}"', f'"{key}": "{digest}"')
         if renewed != text:
             file.write_text(renewed, encoding="utf-8")
 
