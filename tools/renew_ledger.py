@@ -1,8 +1,9 @@
 """Digests of the ledger after a change of plan keys or of digests that changes no result.
 
 Entries are stale if their plan has changed: a new key with a default, or another name, changes
-every complete plan. Digests of results have their own form, too. `save FILE` before the change
-stores the digests of each run; `apply FILE` after it replaces those in the entries. Entries that were stale before stay stale.
+every complete plan. The form of digests of results may change, too. `save FILE` before the change
+stores the digests of each run; `apply FILE` after it replaces those in the entries. Entries that
+were stale before stay stale.
 
     python -m tools.renew_ledger save digests.json
     python -m tools.renew_ledger apply digests.json

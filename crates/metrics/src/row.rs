@@ -98,7 +98,7 @@ rows! {
         /// True if ideal_ps and acked_ideal_ps are lower bounds that perhaps no transport can
         /// reach: several paths were needed, or a short packet might overtake.
         [""] ideal_is_bound: bool,
-        /// Payload that reached the receiver more than once, before the sender knew of the delivery.
+        /// Payload that reached the receiver again, until the sender was notified of the delivery.
         ["B"] duplicate_bytes: u64,
         /// Time from submission until the deadline of the application; null if there is none.
         ["ps"] deadline_ps: Option<u64>,

@@ -1,7 +1,9 @@
 //! Results and errors of commands with `--json`: an object on one line, whose `schema` has a name
 //! and a version (`docs/reference/json.md`).
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
@@ -30,22 +32,50 @@ impl Form {
     }
 }
 
+/// Ends a command whose arguments are wrong, or that prints its help. With `--json` an error is an
+/// object.
+pub(crate) fn end_by_usage(error: &clap::Error) -> ExitCode {
+    let is_json = std::env::args_os().any(|arg| arg == "--json");
+    let exit_code = error.exit_code() as u8;
+    if is_json && error.use_stderr() {
+        let message = error.to_string();
+        let object = object_of_parts(message.trim_end(), "usage", exit_code, [const { None }; 4]);
+        let _ = writeln!(io::stderr(), "{object}");
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(exit_code)
+}
+
 /// Returns the object of an error, with `null` for parts that it does not have.
 pub(crate) fn error_object(error: &Error, exit_code: u8) -> Value {
-    let (file, key, expected, got) = match error {
-        Error::Config(ConfigError::Value { file, key, expected, got }) => {
-            (Some(file), Some(key), Some(expected), Some(got))
-        }
+    let parts = match error {
+        Error::Config(ConfigError::Value { file, key, expected, got }) => [
+            Some(file.to_string_lossy()),
+            Some(key.into()),
+            Some(expected.into()),
+            Some(got.into()),
+        ],
         Error::Config(ConfigError::Read { file, .. } | ConfigError::Syntax { file, .. }) => {
-            (Some(file), None, None, None)
+            [Some(file.to_string_lossy()), None, None, None]
         }
-        Error::Input(_) | Error::System(_) => (None, None, None, None),
+        Error::Input(_) | Error::System(_) => [None, None, None, None],
     };
+    object_of_parts(&error.to_string(), error.code(), exit_code, parts)
+}
+
+/// Returns the object of an error with its file, key, and expected and actual value.
+fn object_of_parts(
+    message: &str,
+    code: &str,
+    exit_code: u8,
+    [file, key, expected, got]: [Option<Cow<'_, str>>; 4],
+) -> Value {
     json!({
         "schema": "rampd.error/1",
-        "message": error.to_string(),
+        "message": message,
         "exit_code": exit_code,
-        "code": error.code(),
+        "code": code,
         "file": file,
         "key": key,
         "expected": expected,

@@ -117,7 +117,10 @@ enum Command {
 
 /// Runs the command for the transports of `C`.
 pub fn main<C: Catalogue>() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return json::end_by_usage(&error),
+    };
     let form = if args.json { Form::Json } else { Form::Text };
     log::start(if args.json { LogFormat::Json } else { args.log_format });
     log::end_on_panic();

@@ -17,6 +17,7 @@ use rampmeter_proto::Catalogue;
 use rampmeter_runtime::app::{Admission, Failure};
 use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Submission, Ticket};
 use rampmeter_types::{NodeId, Span, Time};
+use tracing::error;
 
 use crate::config::Setup;
 use crate::error::Error;
@@ -104,6 +105,13 @@ impl Load {
         Self { timetable, log, clock, drain, ends_at, signals, in_flight, missing, is_done }
     }
 
+    /// Writes the rest of the log of messages. A failure is in the daemon's log.
+    fn finish_log(&mut self) {
+        if let Err(error) = self.log.finish() {
+            error!(%error, "the log of messages is incomplete");
+        }
+    }
+
     fn note(&mut self, event: &str, flow: u32) {
         let now = self.clock.now();
         self.log.log_event(event, flow, now.saturating_since(self.timetable.start));
@@ -127,7 +135,7 @@ impl Load {
         if is_done && !self.is_done {
             self.is_done = true;
             self.note("done", 0);
-            let _ = self.log.finish();
+            self.finish_log();
         }
         if self.clock.now() >= self.ends_at && !self.signals.is_stopping() {
             self.signals.stop();
@@ -200,6 +208,6 @@ impl Applications for Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        let _ = self.log.finish();
+        self.finish_log();
     }
 }

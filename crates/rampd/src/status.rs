@@ -34,6 +34,8 @@ const BACKLOG: i32 = 16;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Status {
+    /// `rampd.status/1`.
+    schema: String,
     node: u32,
     /// `host` or `arbiter`.
     role: String,
@@ -227,6 +229,7 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
     let of_transport = view.transport.iter().map(|(name, n)| (format!("transport_{name}"), *n));
     let MessageCounts { sending, queued, receiving } = view.messages;
     Status {
+        schema: "rampd.status/1".to_owned(),
         node: setup.id.get(),
         role: if setup.is_arbiter { "arbiter" } else { "host" }.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

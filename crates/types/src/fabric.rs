@@ -36,7 +36,7 @@ impl Spray {
 pub enum Interface {
     /// The interface requests a packet when its link is idle, and queues none.
     Pull,
-    /// Hosts forward every packet at once; the interface queues and drops like a switch port. Where
+    /// Hosts forward every packet at once; the interface queues and drops like a switch port. If
     /// switches trim, interfaces do not, and their memory is unlimited.
     Queue,
 }
@@ -116,9 +116,9 @@ pub struct Trim {
 
 impl Trim {
     /// Returns NDP's switch (section 3) for full packets of `packet` bytes. Headers have 64 bytes,
-    /// ten of them are sent for one data packet, and they have the memory of eight data packets. The
-    /// paper's are jumbo frames, and a few short packets would have room for a few headers only. So
-    /// the memory is at least that of eight packets of 1500 bytes.
+    /// ten of them are sent for one data packet, and they have the memory of eight data packets.
+    /// The paper's are jumbo frames, and a few short packets would have room for a few headers
+    /// only. So the memory is at least that of eight packets of 1500 bytes.
     pub fn paper(packet: Bytes) -> Self {
         Self {
             trimmed_bytes: 64,

@@ -67,12 +67,12 @@ def sweep(
     `precision`), up to `flows_max`. `on` is `local`, `ray`, `ray://HOST:PORT`, `dask` or
     `dask://HOST:PORT`; `out` is a folder or an fsspec URL. Runs that `out` has already are not
     repeated. Without `out` the results are in a temporary folder as long as the returned object
-    exists. `flows` stores a row for each flow. `on_progress` receives the `RunProgress` of each run
-    that has ended. `parts` are tables of the plan, as for `run`.
+    exists. `flows` stores a row for each flow. `on_progress` receives a `RunProgress` after each
+    run. `parts` are tables of the plan, as for `run`.
 
-    Raises `PlanError` if the plan of a point is bad, and `ResultError` if `out` has another
-    sweep. Raises `EngineError` if the cluster cannot be used, and `RuntimeError` if runs failed.
-    Ctrl-C raises `KeyboardInterrupt`. Finished runs are stored.
+    Raises `PlanError` for a bad plan of a point, `ResultError` if `out` has another sweep,
+    `EngineError` for an unusable cluster, and `RuntimeError` if runs failed. Ctrl-C raises
+    `KeyboardInterrupt`. Finished runs are stored.
 
         >>> import rampmeter as rm
         >>> r = rm.sweep("plan.toml", vary={"workload.load": "0.3..0.8:0.1"},
@@ -87,10 +87,8 @@ def sweep(
     base = api._plan(plan, None, parts)
     axes = axes_of(vary or {}, combine, points, samples, sample_seed)
     chosen = None if seeds is None else seeds_argument("seeds", seeds)
-    wishes = SweepOverrides(
-        axes, transports, chosen, precision, metric, seeds_max, auto_flows, flows_max
-    )
-    complete = sweep_of(base, wishes)
+    lengths = (precision, metric, seeds_max, auto_flows, flows_max)
+    complete = sweep_of(base, SweepOverrides(axes, transports, chosen, *lengths))
     console = progress_console()
     session = Session(
         lambda: open_engine(on, jobs),

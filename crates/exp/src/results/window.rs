@@ -68,9 +68,8 @@ pub struct Window {
     /// The arrival of the first flow that is counted; if the window ends with the run, that of the
     /// first flow after the warm-up.
     pub from_ps: u64,
-    /// The last arrival; the last delivery if all flows arrive at once, or within their mean
-    /// completion time. The end of the run if flows were unfinished or none delivered. With
-    /// stationary arrivals the last arrival.
+    /// The last arrival; the last delivery if all flows arrive within their mean completion time.
+    /// The end of the run if flows were unfinished, unless arrivals are stationary.
     pub to_ps: u64,
 }
 

@@ -17,6 +17,7 @@ use toml::{Table, Value};
 use super::defaults::Defaults;
 use super::import::ImportedTopology;
 use super::names::{NamesSpec, sample};
+use super::node_kinds::{Kind, first_word, kind_of_name, kind_of_names};
 use crate::error::{DecoderCause, PlanError, Problem};
 use crate::text::parse::{of_table, parse};
 use crate::text::units::{self, DELAY, RATE};
@@ -113,8 +114,8 @@ fn null_in(value: &serde_json::Value) -> Option<String> {
 }
 
 /// Reads a file with the columns `from`, `to`, `gbps`, `propagation-ns` and, if wanted, `loss`. A
-/// node that is never in `to` is a host, so that each link must be listed in one direction. If hosts
-/// forward, switches are the nodes that are named as such.
+/// node that is never in `to` is a host, so that each link must be listed in one direction. If
+/// hosts forward, switches are the nodes that are named as such.
 pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let header = text.lines().find(|line| !line.is_empty() && !line.starts_with('#'));
     let separator = separator(header.unwrap_or_default());
@@ -250,43 +251,6 @@ fn by_direction(
     }
     let owned = |nodes: Vec<&String>| nodes.into_iter().cloned().collect();
     Ok((owned(hosts), owned(switches)))
-}
-
-/// Kind of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Host,
-    Switch,
-}
-
-/// Names of nodes before their numbers.
-const NAMES: [(Kind, &[&str]); 2] = [
-    (Kind::Host, &["h", "host", "gpu", "npu", "server", "srv", "client", "nic", "rank", "vm"]),
-    (
-        Kind::Switch,
-        &[
-            "s", "sw", "switch", "leaf", "spine", "tor", "agg", "core", "edge", "rail", "nvswitch",
-            "l", "t", "sp",
-        ],
-    ),
-];
-
-/// Returns the letters at the start of a name.
-fn first_word(name: &str) -> String {
-    let end = name.find(|c: char| !c.is_alphabetic()).unwrap_or(name.len());
-    name[..end].to_lowercase()
-}
-
-/// Returns the kind of a node whose name begins with one of [`NAMES`], as `leaf-1` does.
-fn kind_of_name(name: &str) -> Option<Kind> {
-    let word = first_word(name);
-    NAMES.iter().find(|(_, words)| words.contains(&&*word)).map(|(kind, _)| *kind)
-}
-
-/// Returns the kind of nodes that all have the same by their names.
-fn kind_of_names(names: &[impl AsRef<str>]) -> Option<Kind> {
-    let first = kind_of_name(names.first()?.as_ref())?;
-    names.iter().all(|name| kind_of_name(name.as_ref()) == Some(first)).then_some(first)
 }
 
 /// Checks that a link of a CSV file has two ends, and is not listed in its other direction too.

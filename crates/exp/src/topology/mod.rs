@@ -16,6 +16,7 @@ mod htsim;
 mod import;
 mod links;
 pub(crate) mod names;
+mod node_kinds;
 mod ns3;
 #[cfg(test)]
 mod tests;

@@ -40,8 +40,8 @@ pub struct CollectiveRound {
     pub completion_ps: Option<u64>,
     /// Algorithm bandwidth: `bytes` over the completion time, in Gbit/s.
     pub algorithm_gbps: Option<f64>,
-    /// Bus bandwidth, comparable with the rate of a host's link. It is the algorithm bandwidth
-    /// times the factor of nccl-tests, such as 2 (n - 1) / n for an all-reduce.
+    /// Bus bandwidth, comparable with the rate of a host's link: algorithm bandwidth times the
+    /// factor of nccl-tests (all-reduce: 2 (n - 1) / n).
     pub bus_gbps: Option<f64>,
     /// Minimum of `completion_ps`: each flow takes its ideal, and hosts' links carry
     /// what is theirs.

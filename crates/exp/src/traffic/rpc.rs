@@ -30,8 +30,8 @@ pub struct RpcSummary {
     pub latency_p999_ps: Option<u64>,
     /// Longest latency.
     pub latency_max_ps: Option<u64>,
-    /// Mean of the lower bounds of these calls. That of a call has the request, the service and the
-    /// response of its slowest server, with all messages alone in the network.
+    /// Mean of the lower bounds of these calls: request, service and response of the slowest
+    /// server, with all messages alone in the network.
     pub lower_bound_mean_ps: Option<u64>,
     /// Mean of latency over bound.
     pub slowdown_mean: Option<f64>,

@@ -35,14 +35,8 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         assert!(n_ports < PORTS_END, "a fabric of {n_ports} ports");
         let (n_stations, n_switches) = (topology.n_stations(), topology.n_switches());
         let (tiers, tier_of) = stats::tiers(&topology, &routes);
-        let table = PortTable::new(
-            discipline::trims(P::QUEUEING),
-            &topology,
-            &routes,
-            &config,
-            &tiers,
-            &tier_of,
-        );
+        let trims = discipline::trims(P::QUEUEING);
+        let table = PortTable::new(&topology, &routes, &config, &tiers, &tier_of, trims);
         let PortTable { mut ports, rates, marking } = table;
         let first_ports = first_ports(&ports, routes.n_interfaces(), n_switches);
         let stream = |purpose| move |node: u32| Rng::new(seed, u64::from(node), purpose);
@@ -111,15 +105,15 @@ struct PortTable {
 }
 
 impl PortTable {
-    /// Creates the ports of all nodes, whose tiers are `tier_of` by number. Switches trim packets if
-    /// `trims`.
+    /// Creates the ports of all nodes, whose tiers are `tier_of` by number. Switches trim packets
+    /// if `trims`.
     fn new(
-        trims: bool,
         topology: &Topology,
         routes: &Routes,
         config: &FabricConfig,
         tiers: &[TierStats],
         tier_of: &[u8],
+        trims: bool,
     ) -> Self {
         let (n_ports, n_switches) = (routes.n_ports(), topology.n_switches());
         let n_stations = topology.n_stations();

@@ -260,7 +260,8 @@ const WRONG: [(&str, &str); 40] = [
       neither the name nor the contents of the file suggest one, got none"),
     ("pattern = 'mix'\n[[parts]]\npattern = 'dense'\nflow-bytes = 1\n[[parts]]\n\
       pattern = 'dense'\nflow-bytes = 0",
-     "parts[1].flow-bytes: expected bytes from 1 to 2^50, got 0"),
+     "parts[1].flow-bytes: expected bytes from 1 to 6270652250700, the size of 2^32 - 1 packets or \
+     2^50, got 0"),
 ];
 
 #[test]

@@ -257,6 +257,23 @@ fn parse_ids(field: &str) -> Option<Vec<u64>> {
 
 const IDS_EXPECTED: &str = "whole numbers, separated by spaces or semicolons";
 
+fn field_error(file: &str, place: u64, field: &str, expected: &str, got: String) -> TraceError {
+    let (file, field, expected) = (file.to_owned(), field.to_owned(), expected.to_owned());
+    TraceError::Field { file, place, field, expected, got }
+}
+
+/// Returns what an error expects, and the field that it got. A field of several lines has a quote
+/// that does not close.
+fn cite_field(expected: &str, field: &str) -> (String, String) {
+    match field.split_once('\n') {
+        None => (expected.to_owned(), format!("\"{field}\"")),
+        Some((first, _)) => (
+            format!("{expected}, in quotes that close on the line"),
+            format!("\"{first}\" and further lines"),
+        ),
+    }
+}
+
 fn parse_record(
     source: &Source<'_>,
     place: u64,
@@ -266,19 +283,11 @@ fn parse_record(
 ) -> Result<RawRow, TraceError> {
     let Source { name: file, options, n_hosts, .. } = *source;
     let get = |at: usize| record.get(at).unwrap_or("").trim();
-    let wrong_as = |field: &str, expected: &str, got: String| TraceError::Field {
-        file: file.to_owned(),
-        place,
-        field: field.to_owned(),
-        expected: expected.to_owned(),
-        got,
-    };
-    let wrong = |field: &str, expected: &str, got: &str| match got.split_once('\n') {
-        None => wrong_as(field, expected, format!("\"{got}\"")),
-        Some((first, _)) => {
-            let expected = format!("{expected}, in quotes that close on the line");
-            wrong_as(field, &expected, format!("\"{first}\" and further lines"))
-        }
+    let wrong_as =
+        |field: &str, expected: &str, got| field_error(file, place, field, expected, got);
+    let wrong = |field: &str, expected: &str, got: &str| {
+        let (expected, got) = cite_field(expected, got);
+        wrong_as(field, &expected, got)
     };
     let number =
         |field, at| parse_whole(get(at)).ok_or_else(|| wrong(field, "a whole number", get(at)));

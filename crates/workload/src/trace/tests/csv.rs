@@ -75,8 +75,8 @@ fn errors_of_csv_files_name_place_expectation_and_content() {
         ("1,0,1,9,,7", "t.csv:2: line: expected at most 5 fields, as the header has, got 6"),
         (
             "\"1,0,1,9,\n2,0,1,9,",
-            "t.csv:2: arrival_ps: expected TIME, in quotes that close on the line, got \"1,0,1,9,\" \
-             and further lines",
+            "t.csv:2: arrival_ps: expected TIME, in quotes that close on the line, got \
+             \"1,0,1,9,\" and further lines",
         ),
         (
             "1,0,1,9,slow",
