@@ -238,7 +238,8 @@ def described(network: Network, node: int) -> dict[str, float]:
     """Returns the numbers that `rampd check` derives, by name."""
     argv = [RAMPD, "--json", "check", str(network.folder / f"{node}.toml")]
     text = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    return json.loads(text)["configurations"][0]["derived"]
+    derived: dict[str, float] = json.loads(text)["configurations"][0]["derived"]
+    return derived
 
 
 def arrivals(port: Port) -> list[int]:

@@ -90,8 +90,8 @@ class DcPim(Transport):
       round trip, in full packet times per channel of a host. Values: 0 to 1000; default: 0 (paper),
       1 (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `r`: The paper's name of `matching_rounds`.
@@ -171,8 +171,8 @@ class PHost(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -233,8 +233,8 @@ class PFabric(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference), `full` (ns-2).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to
       1000000; default: 400 (paper), 50000 (reference), 400 (ns-2).
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -284,8 +284,8 @@ class Fastpass(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -332,8 +332,8 @@ class Cosy(Transport):
       default: 0.05.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
       µs; default: the network's.
     - `data_rtt_us`: Round trip of a full packet, for the transport's derived values. Unit: µs;
@@ -434,8 +434,9 @@ class Tcp(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (cubic), 1460 (new-reno), 1448 (reference).
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40 (cubic), 40 (new-reno), 54 (reference).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40
+      (cubic), 40 (new-reno), 54 (reference).
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
       default: 15.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -562,8 +563,9 @@ class Dctcp(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (rfc8257), 1448 (reference), 1460 (ns-2).
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40 (rfc8257), 54 (reference), 40 (ns-2).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40
+      (rfc8257), 54 (reference), 40 (ns-2).
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
       default: 15 (rfc8257), 15 (reference), 60 (ns-2).
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -706,8 +708,8 @@ class Pias(Transport):
       switches. Values: true or false; default: false.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Timeouts in a row after which a connection is aborted. Values: 1 to 1000000;
       default: 15 (web-search-0.5), 15 (web-search-0.8), 15 (data-mining-0.5), 15 (data-mining-0.8),
       60 (reference).
@@ -802,8 +804,8 @@ class Capton(Transport):
       products, at least 142. Values: 1 to 1000000.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Timeouts in a row after which a message is reported as failed. Values: 1 to
       1000000; default: 15.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -872,8 +874,8 @@ class Hyline(Transport):
       products, at least 142. Values: 1 to 1000000.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `attempts_max`: Timeouts in a row after which a message is reported as failed. Values: 1 to
       1000000; default: 15.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -933,8 +935,8 @@ class Fastpod(Transport):
       the queue (§3.2). Last packets are then charged their length, at least `control-bytes`.
       Values: true or false; default: false.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `control_bytes`: Bytes charged to an RTS or SCHD. Unit: bytes; values: 46 to 1000; default:
       64.
     - `core_queue_cells`: Cells for one pod that a core switch holds before arbiters of other pods
@@ -995,8 +997,9 @@ class Ndp(Transport):
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40 (paper), 104 (reference).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40
+      (paper), 104 (reference).
     - `control_bytes`: Length of acknowledgements, refusals and pulls. Unit: bytes; values: 1 to
       1000; default: 64.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to
@@ -1059,8 +1062,9 @@ class Homa(Transport):
       Values: 2 to 1000000; default: 64 (paper), 4096 (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (paper), 1456 (reference).
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40
+      (paper), 82 (reference).
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
@@ -1132,8 +1136,8 @@ class HomaAeolus(Transport):
       longer. A receiver then requests missing packets, and a sender without a response probes.
       Values: 2 to 1000000; default: 64.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000.
     - `grant_bytes`: Length of a grant, or a CREDIT of SIRD; default: the length of headers. Unit:
@@ -1213,8 +1217,9 @@ class Sird(Transport):
       1000000; default: 64 (paper), 4096 (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (paper), 1456 (reference).
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40 (paper), 82 (reference).
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40
+      (paper), 82 (reference).
     - `unscheduled_payload_bytes`: Payload of a full unscheduled packet, which is as long on the
       wire as others; default: `payload-bytes`. Unit: bytes; values: 1 to 9000; default: derived
       (paper), 1442 (reference).
@@ -1281,8 +1286,8 @@ class Hpcc(Transport):
       default: 1024 base round trips. Unit: µs; values: 0.1 to 1000000.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1000
       (paper), 1460 (dcpim-study).
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `int_bytes`: Bytes of telemetry charged to each packet in addition, on its whole path. Unit:
       bytes; values: 0 to 1000; default: 42.
     - `attempts_max`: Timeouts in a row after which a flow is reported as failed. Values: 1 to
@@ -1327,8 +1332,8 @@ class Python(Transport):
       default: `StopAndWait`.
     - `parameters`: Arguments of the class in addition to its host. Values: a table; default: {}.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
-    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet.
-      Unit: bytes; values: 1 to 1000; default: 40.
+    - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
+      without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
       µs; default: the network's.
     - `data_rtt_us`: Round trip of a full packet, for the transport's derived values. Unit: µs;
