@@ -31,4 +31,6 @@ def completion_times(
     with house_style():
         for axes in figure.axes if ax is None else [ax]:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+            # Differences are seen as shares of the time.
+            axes.set_ylim(0, 1.08 * axes.get_ylim()[1])
     return figure
