@@ -59,7 +59,7 @@ def long_flow(rtt_s: float, run_s: float, bottleneck_gbps: float = 10.0, **more:
             "pattern": "shuffle",
             "senders": one,
             "receivers": {**one, "first": 1},
-            "flow-bytes": 10**13,
+            "flow-bytes": 6 * 10**12,
         },
         faults={"links": [{"link": "h0-s0", "loss": loss}]},
         run={"sample-us": sample_us, "drain-us": round(run_s * 1e6), "links": True},
