@@ -78,8 +78,10 @@ class TestResuming:
         fcntl.flock(folder, fcntl.LOCK_EX)
         [outcome] = run_all([job]).outcomes
         assert outcome.state == "failed"
-        assert "another run is writing to this folder" in str(outcome.error)
-        with pytest.raises(rm.ResultError, match="another run is writing to this folder"):
+        assert f"another run (process {os.getpid()}) is writing to this folder" in str(
+            outcome.error
+        )
+        with pytest.raises(rm.ResultError, match=r"another run .* is writing"):
             rm.compare(job.plan, "dcpim", out=job.out, quiet=True)
         assert partial.exists()
         assert not fake_core.plans

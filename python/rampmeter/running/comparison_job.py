@@ -17,12 +17,12 @@ from rampmeter.results.comparison import Comparison
 from rampmeter.results.missing import COMPARISON
 from rampmeter.results.run import Run
 from rampmeter.results.same_flows import Failures
+from rampmeter.running.folder_lock import lock_folder
 from rampmeter.running.run_length import FLOWS, RunLength
 from rampmeter.running.runner import (
     Batch,
     Job,
     JobOutcome,
-    lock_folder,
     naming_errors,
     reject_other_kinds,
 )

@@ -7,8 +7,6 @@ same plan, the same input files and the same simulator is not run again.
 """
 
 import ctypes
-import errno
-import fcntl
 import hashlib
 import json
 import math
@@ -18,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -33,6 +31,7 @@ from rampmeter.plan.schema import PYTHON
 from rampmeter.results.missing import KINDS as OTHER_KINDS
 from rampmeter.results.missing import SUMMARY
 from rampmeter.results.run import COMPLETE, FLOWS, Run
+from rampmeter.running.folder_lock import lock_folder
 from rampmeter.text.files import plain_system_errors, write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location, location_of, relocated
@@ -323,33 +322,6 @@ class _Worker:
         """Removes the main files of an earlier run, so that results of two runs are not mixed."""
         for name in (IDENTITY, MANIFEST, SUMMARY):
             (out / name).unlink(missing_ok=True)
-
-
-@contextmanager
-def lock_folder(out: Path) -> Iterator[None]:
-    """Locks a folder against other runs, of this process or others; creates it if necessary.
-
-    Raises `ResultError` if another run has the lock. A file system without locks has no protection.
-    """
-    with suppress(FileExistsError):
-        out.mkdir(parents=True, exist_ok=True)
-    try:
-        folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    except NotADirectoryError:
-        raise Location(out).result_error(expected="a folder", got="a file") from None
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Location(out).result_error(
-                "another run is writing to this folder", hint="use another one with --out"
-            ) from None
-        except OSError as error:
-            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
-                raise
-        yield
-    finally:
-        os.close(folder)
 
 
 def _simulate(
