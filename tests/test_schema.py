@@ -162,7 +162,7 @@ def test_mistakes_are_found_by_the_schema_and_by_the_core(
 def test_tables_of_sweeps_are_valid(validator: Any) -> None:
     page = (ROOT / "docs/howto/sweeps.md").read_text()
     table = page.partition("```toml\n")[2].partition("```")[0]
-    plan = tomllib.loads(PLAN + table)
+    plan = tomllib.loads(PLAN) | tomllib.loads(table)
     assert set(plan["sweep"]) > {"grid", "zip", "points", "sample"}
     assert wrong(validator, plan) == []
     mistakes: list[dict[str, Any]] = [
