@@ -2,14 +2,15 @@
 
 Entries are stale if their plan has changed: a new key with a default, or another name, changes
 every complete plan. The form of digests of results may change, too. `save FILE` before the change
-stores the digests of each run; `apply FILE` after it replaces those in the entries. Entries that
-were stale before stay stale.
+stores the digests of each run; `apply FILE` after it replaces those in the entries, and those of
+results in the notes of figures. Entries and notes that were stale before stay stale.
 
     python -m tools.renew_ledger save digests.json
     python -m tools.renew_ledger apply digests.json
 """
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from itertools import product
@@ -21,9 +22,12 @@ from rampmeter.papers.figure import load_figure
 from rampmeter.papers.ledger import FULL, SEEDS, Ledger, MissingRun
 from rampmeter.papers.replays import ReplayLedger
 from rampmeter.papers.verdict import PILOT
+from rampmeter.text.json_object import read_json
+from tools.generate.notes import LENGTH, NETWORK, Recorded
 
 FIGURE: Final = "figure.toml"
 KEYS: Final = ("plan", "results")
+MEASURED: Final = re.compile(rf"^- ([\w-]+) ([\w.-]+) ([0-9a-f]{{{LENGTH}}})$", re.M)
 
 
 def digests(root: Path) -> dict[str, dict[str, Sequence[str]]]:
@@ -46,6 +50,20 @@ def digests(root: Path) -> dict[str, dict[str, Sequence[str]]]:
     return found
 
 
+def apply_to_notes(root: Path, before: Recorded, now: Recorded) -> None:
+    """Replaces digests of results in the notes of figures."""
+
+    def renewed(line: re.Match[str]) -> str:
+        name, preset, digest = line.groups()
+        if not before[name][preset][NETWORK].startswith(digest):
+            return line[0]
+        return f"- {name} {preset} {now[name][preset][NETWORK][:LENGTH]}"
+
+    for file in root.glob("*/*/NOTES.md"):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(MEASURED.sub(renewed, text), encoding="utf-8")
+
+
 def apply(root: Path, before: dict[str, dict[str, Sequence[str]]]) -> None:
     """Replaces digests in the entries."""
     for name, now in digests(root).items():
@@ -62,11 +80,15 @@ def apply(root: Path, before: dict[str, dict[str, Sequence[str]]]) -> None:
 
 def main() -> None:
     """Runs the tool."""
+    recorded = find_papers() / "recorded.json"
     match sys.argv[1:]:
         case ["save", file]:
-            Path(file).write_text(json.dumps(digests(find_papers())), encoding="utf-8")
+            saved = {"entries": digests(find_papers()), "recorded": read_json(recorded)}
+            Path(file).write_text(json.dumps(saved), encoding="utf-8")
         case ["apply", file]:
-            apply(find_papers(), json.loads(Path(file).read_text(encoding="utf-8")))
+            saved = read_json(Path(file))
+            apply(find_papers(), saved["entries"])
+            apply_to_notes(find_papers(), saved["recorded"], read_json(recorded))
         case _:
             sys.exit(__doc__)
 
