@@ -4,7 +4,7 @@
 //! delays may be texts with units (`"25Gbps"`, `"0.5us"`), and a link may have a `loss`. All of
 //! these become the keys of plans, link by link, so that an error names the line and the link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use csv::StringRecord;
 use rampmeter_sim::{LinkSpec, TopologySpec};
@@ -204,7 +204,7 @@ fn by_direction(
     let rule = "a node that is never in column to is a host";
     let remedy = "list links from the hosts upwards, or exchange the names of the columns from \
                   and to";
-    let words: Vec<String> = hosts.iter().map(|name| first_word(name)).collect();
+    let words: BTreeSet<String> = hosts.iter().map(|name| first_word(name)).collect();
     let is_named_host = |name: &&&String| {
         kind_of_name(name) == Some(Kind::Host)
             && (words.is_empty() || words.contains(&first_word(name)))
