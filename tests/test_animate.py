@@ -101,7 +101,7 @@ def test_every_change_of_a_queue_is_in_the_page(
     )
     assert found == Counter(
         (track.name.removesuffix(" queue"), one.at, one.value)
-        for track in timeline_of(run).at_ports(" queue")
+        for track in timeline_of(run).of_role(QUEUE)
         for one in track.values
     )
 
@@ -292,7 +292,7 @@ def test_networks_with_custom_names_show_all_packets(name: str, tmp_path: Path) 
     (of,) = shown["runs"]
     links = timeline_of(run).links
     assert len(of["packets"]["link"]) == sum(len(one.slices) for one in links) > 1000
-    values = [len(one.values) for one in timeline_of(run).at_ports(QUEUE)]
+    values = [len(one.values) for one in timeline_of(run).of_role(QUEUE)]
     assert len(of["queues"]["link"]) == sum(values) > 0
     kinds = [(node["name"], node["kind"]) for node in shown["nodes"]]
     arbiters = [("a0", "arbiter"), ("a1", "arbiter")] if name == "fastpass" else []

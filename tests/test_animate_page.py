@@ -10,6 +10,7 @@ import rampmeter as rm
 from rampmeter.animation import page
 from rampmeter.results import animations
 from rampmeter.results.pictures import timeline_of
+from rampmeter.timeline import PORT, QUEUE
 
 from .browser import PHONE, errors, has_no_sideways_scroll, run_script, until
 from .commands import ok
@@ -96,7 +97,7 @@ def event_times(compared: Path) -> list[int]:
         run = rm.Run(compared / name)
         timeline = timeline_of(run)
         found |= {one.at for track in timeline.links for one in track.slices}
-        ports = timeline.at_ports(" drops, marks, outages")
+        ports = timeline.of_role(PORT)
         found |= {one.at for track in ports for one in track.instants}
         for track in (*timeline.named("matching"), *timeline.named("data phase")):
             found |= {one.at for one in track.slices}
@@ -127,7 +128,7 @@ def test_far_steps_lead_to_flows_phases_and_drops(opened: "Chrome", compared: Pa
     (track, *_) = timeline_of(rm.Run(compared / "dcpim")).named("matching")
     assert shown_ps(opened) == track.slices[1].at
     assert "grant 1 begins" in text_of(opened, "event")
-    (drops,) = timeline_of(rm.Run(compared / "tcp")).at_ports(" drops, marks, outages")
+    (drops,) = timeline_of(rm.Run(compared / "tcp")).of_role(PORT)
     run_script(opened, "animation.seek(arguments[0]);", drops.instants[0].at - 1)
     press(opened, "ArrowRight", shift=True)
     assert shown_ps(opened) == drops.instants[0].at
@@ -184,7 +185,7 @@ def test_places_of_packets_and_queues_are_exact(opened: "Chrome", compared: Path
             if one.at <= at < one.until + delay
         ]
         assert sorted(state["moving"]) == sorted(expected)
-        for track in timeline.at_ports(" queue"):
+        for track in timeline.of_role(QUEUE):
             port = track.name.removesuffix(" queue")
             values = [one.value for one in track.values if one.at <= at]
             assert state["queues"][port] == (values[-1] if values else 0)

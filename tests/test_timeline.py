@@ -10,7 +10,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter.plan import schema
-from rampmeter.timeline import Event, Timeline, Track
+from rampmeter.timeline import PORT, QUEUE, Event, Timeline, Track
 
 TRANSPORTS = tuple(
     about["name"]
@@ -121,7 +121,7 @@ def check_links(run: rm.Run, timeline: Timeline) -> None:
 def check_queues(run: rm.Run, timeline: Timeline) -> None:
     """The longest queue of each tier is that of the summary, and all are empty at the end."""
     longest: Counter[str] = Counter()
-    for row in timeline.at_ports(" queue"):
+    for row in timeline.of_role(QUEUE):
         assert all(before.at <= after.at for before, after in pairwise(row.values))
         longest[tier(row)] = max(longest[tier(row)], *(event.value for event in row.values))
         assert row.values[-1].value == 0
@@ -132,7 +132,7 @@ def check_queues(run: rm.Run, timeline: Timeline) -> None:
 def check_drops(run: rm.Run, timeline: Timeline) -> int:
     """Drops are counted by tier and reason as in the summary. Returns how many there are."""
     drops: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in timeline.at_ports(" drops, marks, outages"):
+    for row in timeline.of_role(PORT):
         for event in row.instants:
             if event.name == "drop":
                 drops[tier(row)][event.args["reason"]] += 1
@@ -309,8 +309,8 @@ def test_a_window_contains_overlapping_events(
 
     assert known(timeline) == known(whole[1])
     assert sum(len(row.slices) for row in timeline.tracks) == len(known(timeline))
-    queues = {row.name: row for row in whole[1].at_ports(" queue")}
-    for row in timeline.at_ports(" queue"):
+    queues = {row.name: row for row in whole[1].of_role(QUEUE)}
+    for row in timeline.of_role(QUEUE):
         inside = [e for e in queues[row.name].values if begin <= e.at < end]
         before = [e.value for e in queues[row.name].values if e.at < begin]
         assert row.values == [Event(begin, value=before[-1]), *inside]
@@ -355,7 +355,7 @@ def test_outages_are_events_of_the_network_and_of_both_ports(tmp_path: Path) -> 
     assert [(event.at, event.name) for event in outages.instants] == expected
     at_ports = {
         row.name.split(" ")[0]: [(e.at, e.name) for e in row.instants if e.name != "drop"]
-        for row in timeline.at_ports(" drops, marks, outages")
+        for row in timeline.of_role(PORT)
     }
     events = [(100_500_000, "down"), (200_250_000, "up")]
     assert at_ports == {

@@ -11,9 +11,17 @@ from rampmeter.on_demand import perfetto_trace, protobuf
 from rampmeter.text.arguments import path_argument
 from rampmeter.text.locations import Location
 
-QUEUE: Final = " queue"
-EVENTS: Final = " drops, marks, outages"
+FLOW: Final = "flow"
+PHASE: Final = "phase"
+LINK: Final = "link"
+QUEUE: Final = "queue"
+PORT: Final = "port"
+"""Roles of tracks: the first category of their events."""
+SUFFIXES: Final = {LINK: "", QUEUE: " queue", PORT: " drops, marks, outages"}
 """Ends of the names of a port's tracks, after the name of its link."""
+DATA: Final = "data"
+KINDS: Final = (DATA, "acknowledgement", "permission", "request", "other control")
+"""Kinds of packets: the second category of their events."""
 
 
 @dataclass
@@ -28,6 +36,8 @@ class Event:
     value: int = 0
     args: dict[str, Any] = field(default_factory=dict)
     """Its fields, such as `flow` and `bytes` of a packet on a link."""
+    kind: str = ""
+    """The kind of its packet, one of `KINDS`; empty for events of no packet."""
     arrows: list[int] = field(default_factory=list)
     """Numbers of the arrows that begin, pass or end here."""
     is_last: bool = False
@@ -42,6 +52,8 @@ class Track:
     """The node that it belongs to: `h0`, `s3`, `a0`, or its custom name."""
     name: str
     """Its name: that of a link is `h0>s0`."""
+    role: str = ""
+    """Its role, such as `LINK`; empty for tracks without events."""
     slices: list[Event] = field(default_factory=list)
     instants: list[Event] = field(default_factory=list)
     values: list[Event] = field(default_factory=list)
@@ -49,9 +61,8 @@ class Track:
     @property
     def link(self) -> str:
         """The name of the link of this track, such as `h0>s0`; empty for tracks of nodes."""
-        if not self.name.startswith(f"{self.group}>"):
-            return ""
-        return self.name.removesuffix(QUEUE).removesuffix(EVENTS)
+        suffix = SUFFIXES.get(self.role)
+        return "" if suffix is None else self.name.removesuffix(suffix)
 
 
 class Timeline:
@@ -81,11 +92,11 @@ class Timeline:
     @property
     def links(self) -> list[Track]:
         """The tracks of links: a slice for each packet."""
-        return [track for track in self.tracks if track.link and track.link == track.name]
+        return self.of_role(LINK)
 
-    def at_ports(self, suffix: str) -> list[Track]:
-        """Returns the tracks of ports with `suffix`, `QUEUE` or `EVENTS`, after the link's name."""
-        return [t for t in self.tracks if t.link and t.name == f"{t.link}{suffix}"]
+    def of_role(self, role: str) -> list[Track]:
+        """Returns the tracks of a role, such as `QUEUE`."""
+        return [track for track in self.tracks if track.role == role]
 
     def flows(self, way: str) -> dict[int, tuple[str, Event]]:
         """Returns each flow's slice and its host. `way` is `in` or `out`."""
@@ -107,6 +118,7 @@ class _Reader:
         self.tracks: dict[int, Track] = {}
         self._names: dict[int, str] = {}
         self._arg_names: dict[int, str] = {}
+        self._categories: dict[int, str] = {}
         open_slices: dict[int, Event] = {}
         kinds = perfetto_trace.TrackEvent
         for packet in trace.packet:
@@ -117,6 +129,8 @@ class _Reader:
                 continue
             event, at = packet.track_event, packet.timestamp
             track = self.tracks[event.track_uuid]
+            if event.category_iids and not track.role:
+                track.role = self._categories[event.category_iids[0]]
             match event.type:
                 case kinds.TYPE_SLICE_BEGIN:
                     open_slices[event.track_uuid] = self._event(at, event)
@@ -137,6 +151,7 @@ class _Reader:
         for known, new in (
             (self._names, data.event_names),
             (self._arg_names, data.debug_annotation_names),
+            (self._categories, data.event_categories),
         ):
             known.update({entry.iid: entry.name for entry in new})
 
@@ -152,6 +167,7 @@ class _Reader:
             at,
             event.name or self._names[event.name_iid],
             args=self._args(event.debug_annotations),
+            kind=next((self._categories[iid] for iid in event.category_iids[1:]), ""),
             arrows=[*event.flow_ids, *event.terminating_flow_ids],
             is_last=bool(event.terminating_flow_ids),
         )

@@ -1,6 +1,5 @@
 """Events of a run for its animation: columns of integers, with differences of sorted times."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from rampmeter.animation.network import Network
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count, time_text
-from rampmeter.timeline import EVENTS, QUEUE, Event, Timeline, Track
+from rampmeter.timeline import DATA, PHASE, PORT, QUEUE, Event, Timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,14 +19,6 @@ MARKED: Final = 1
 """Bit of the flags of a packet that a switch has marked."""
 TRIMMED: Final = 2
 """Bit of the flags of a packet without its payload."""
-CLASSES: Final = (
-    ("data", re.compile("data|cell|packet|payload", re.IGNORECASE)),
-    ("acknowledgement", re.compile("ack", re.IGNORECASE)),
-    ("permission", re.compile("grant|token|pull|credit|accept|alloc|schd|rsvp", re.IGNORECASE)),
-    ("request", re.compile("request|rts|notif|syn|probe|known|announce", re.IGNORECASE)),
-    ("other control", re.compile("")),
-)
-"""Classes of packets by the names of their kinds; the first that matches counts."""
 DROPS: Final = ("drop", "cut")
 FLOW_COLUMNS: Final[Mapping[str, str]] = {
     "flow": "flow",
@@ -52,7 +43,7 @@ class RunEvents:
     """The name of the transport or of the run."""
     colour: str
     kinds: list[tuple[str, str]]
-    """Names and classes of the packets."""
+    """Names and kinds of the packets."""
     packets: Columns
     """Packets on links in the order of their first bits: `link`, `start` and `length` (ps), `kind`,
     `flow` (-1 for none), `packet` (equal on all links of one packet), `bytes` and `flags`."""
@@ -87,7 +78,6 @@ def events_of(
     """Returns the events of a run in a window of picoseconds, on the links of a network."""
     numbers = {name: idx for idx, name in enumerate(network.links)}
     packets = _Packets(timeline, network, numbers, window)
-    kinds = packets.kinds
     drops: Columns = {name: [] for name in ("link", "at", "kind", "flow", "reason")}
     marks: Columns = {name: [] for name in ("link", "at", "flow")}
     for link, one in _instants(timeline, numbers, window):
@@ -95,13 +85,13 @@ def events_of(
         if one.name == "mark":
             _append(marks, link=link, at=one.at, flow=flow)
         elif one.name in DROPS:
-            kind = kinds.setdefault(one.args.get("kind", "data"), len(kinds))
+            kind = packets.kind(one.args.get("kind", DATA), one.kind)
             reason = one.args.get("reason", one.name)
             _append(drops, link=link, at=one.at, kind=kind, flow=flow, reason=reason)
     return RunEvents(
         label,
         colour,
-        [(name, class_of(name)) for name in kinds],
+        packets.kinds,
         packets.columns,
         _queues(timeline, numbers, window),
         drops,
@@ -109,15 +99,6 @@ def events_of(
         _phases(timeline, network, window),
         _flows(flows, network, window),
     )
-
-
-def class_of(name: str) -> str:
-    """Returns the class of packets of a kind.
-
-    >>> class_of("unscheduled data"), class_of("syn-ack"), class_of("GRANT"), class_of("fin")
-    ('data', 'acknowledgement', 'permission', 'other control')
-    """
-    return next(of for of, pattern in CLASSES if pattern.search(name))
 
 
 def last_event_ps(timelines: Iterable[Timeline]) -> float:
@@ -170,7 +151,7 @@ class _Packets:
             if one.at < window[1] and one.until + delays[numbers[track.name]] > window[0]
         ]
         found.sort(key=lambda each: each[:2])
-        self.kinds: dict[str, int] = {}
+        self.kinds: list[tuple[str, str]] = []
         self._flows: dict[int, int] = {}
         marked = _marked_packets(timeline)
         names = ("link", "start", "length", "kind", "flow", "packet", "bytes", "flags")
@@ -179,19 +160,25 @@ class _Packets:
             packet = one.arrows[0] if one.arrows else 0
             mark = marked.get(packet)
             flags = MARKED if mark is not None and at >= mark else 0
-            if class_of(one.name) == "data" and "offset" not in one.args:
+            if one.kind == DATA and "offset" not in one.args:
                 flags |= TRIMMED
             _append(
                 self.columns,
                 link=link,
                 start=at,
                 length=one.until - at,
-                kind=self.kinds.setdefault(one.name, len(self.kinds)),
+                kind=self.kind(one.name, one.kind),
                 flow=self._flow(packet, one),
                 packet=packet,
                 bytes=one.args.get("bytes", 0),
                 flags=flags,
             )
+
+    def kind(self, name: str, kind: str) -> int:
+        """Returns the number of packets of a name, which is new if there is none."""
+        if (name, kind) not in self.kinds:
+            self.kinds.append((name, kind))
+        return self.kinds.index((name, kind))
 
     def _flow(self, packet: int, one: Event) -> int:
         """Returns the flow of a packet; headers of flow 0 without data omit it."""
@@ -211,7 +198,7 @@ def _marked_packets(timeline: Timeline) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     links = {track.name: track for track in timeline.links}
-    for track in timeline.at_ports(EVENTS):
+    for track in timeline.of_role(PORT):
         marks = [one for one in track.instants if one.name == "mark"]
         name = track.link
         if not marks or name not in links:
@@ -236,7 +223,7 @@ def _instants(
     """Returns drops and marks with the numbers of their links, by time."""
     found = [
         (numbers[track.link], one)
-        for track in timeline.at_ports(EVENTS)
+        for track in timeline.of_role(PORT)
         if track.link in numbers
         for one in track.instants
         if window[0] <= one.at <= window[1]
@@ -247,7 +234,7 @@ def _instants(
 def _queues(timeline: Timeline, numbers: Mapping[str, int], window: tuple[float, float]) -> Columns:
     """Returns the changes of queues, with the last one before the window at its start."""
     columns: Columns = {name: [] for name in ("link", "at", "bytes")}
-    for track in timeline.at_ports(QUEUE):
+    for track in timeline.of_role(QUEUE):
         link = numbers.get(track.link)
         if link is None:
             continue
@@ -264,8 +251,8 @@ def _phases(
     """Returns the phases of nodes; nodes with equal phases share them."""
     shown = {node["name"] for node in network.nodes}
     alike: dict[tuple[Any, ...], list[str]] = {}
-    for track in timeline.tracks:
-        if track.group in shown and track.slices and _is_of_phases(track):
+    for track in timeline.of_role(PHASE):
+        if track.group in shown and track.slices:
             inside = [one for one in track.slices if one.at < window[1] and one.until > window[0]]
             slices = tuple((one.name, one.at, one.until) for one in inside)
             alike.setdefault((track.name, slices), []).append(track.group)
@@ -279,10 +266,6 @@ def _phases(
         }
         for (name, slices), nodes in alike.items()
     ]
-
-
-def _is_of_phases(track: Track) -> bool:
-    return not track.link and not track.name.startswith("flows ")
 
 
 def _flows(table: "pa.Table", network: Network, window: tuple[float, float]) -> Columns:

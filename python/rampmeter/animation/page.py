@@ -13,17 +13,18 @@ from string import Template
 from typing import Any, Final
 
 from rampmeter import _core
-from rampmeter.animation.events import CLASSES, RunEvents, differences
+from rampmeter.animation.events import RunEvents, differences
 from rampmeter.animation.network import Network
 from rampmeter.plots.colours import COLOURS, PALETTE
 from rampmeter.text.arguments import path_argument
 from rampmeter.text.files import write_text
+from rampmeter.timeline import KINDS
 
 SCRIPTS: Final = ("data.js", "draw.js", "chart.js", "player.js")
 SORTED: Final = ("start", "at", "packet")
 """Columns that are stored as differences."""
 CLASS_COLOURS: Final = (PALETTE[0], PALETTE[3], PALETTE[2], PALETTE[4], "#7F7F7F")
-"""Colours of the classes of packets."""
+"""Colours of the kinds of packets."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def page_of(
         "hosts": network.hosts,
         "links": [{"name": name, **link} for name, link in network.links.items()],
         "colours": COLOURS,
-        "classes": [[name, CLASS_COLOURS[idx]] for idx, (name, _) in enumerate(CLASSES)],
+        "classes": [[name, CLASS_COLOURS[idx]] for idx, name in enumerate(KINDS)],
         "runs": [_run(run) for run in runs],
     }
     text = Template(_asset("page.html")).substitute(

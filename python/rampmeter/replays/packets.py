@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from rampmeter.apps.capture import capture_of, read_frames
 from rampmeter.results.run import Run
-from rampmeter.timeline import EVENTS, Timeline
+from rampmeter.timeline import PORT, Timeline
 
 
 class PacketEvent(NamedTuple):
@@ -123,7 +123,7 @@ def _of_timeline(timeline: Timeline) -> list[PacketEvent]:
     ]
     return links + [
         PacketEvent(one.at, track.link, f"{one.name} {_arguments(one.args)}".strip())
-        for track in timeline.at_ports(EVENTS)
+        for track in timeline.of_role(PORT)
         for one in track.instants
     ]
 

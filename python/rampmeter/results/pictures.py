@@ -12,7 +12,7 @@ from rampmeter.on_demand import np, pa
 from rampmeter.text.cautions import Caution, warn_of
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count
-from rampmeter.timeline import EVENTS, QUEUE, Timeline
+from rampmeter.timeline import DATA, PORT, QUEUE, Event, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,6 @@ PART_SHOWN: Final = "part-shown"
 """Code of the warning of a diagram that does not show a whole run."""
 SENDERS_MAX: Final = 12
 """Maximum number of senders that each have a colour; of more, kinds of packets have colours."""
-DATA: Final = re.compile(r"data|cell|packet|payload", re.IGNORECASE)
-"""Names of packets with data."""
 CONTROL: Final = "control"
 BINS: Final = 60
 """Number of intervals of the utilisation of a link."""
@@ -284,7 +282,7 @@ def _queues(run: Run) -> dict[str, Line]:
         ends = {track.link: track.slices[-1].until for track in run.timeline.links if track.slices}
         # Ports that never had a queue have no track of it.
         found = {port: (np.array([0.0, end]), np.zeros(2)) for port, end in ends.items()}
-        for track in run.timeline.at_ports(QUEUE):
+        for track in run.timeline.of_role(QUEUE):
             times = np.asarray([event.at for event in track.values], dtype=float)
             found[track.link] = (
                 times,
@@ -418,33 +416,28 @@ class _Kinds:
             self._sources |= {flow: host for flow, (host, _) in timeline.flows("out").items()}
             for track in timeline.links:
                 if track.name in links:
-                    counts.update(one.name for one in track.slices)
+                    counts.update(one.name for one in track.slices if one.kind == DATA)
         self._is_by_sender = len(set(self._sources.values())) <= SENDERS_MAX
         senders = sorted(set(self._sources.values()), key=lambda name: numbers.of(name) or 0)
-        data = [name for name, _ in counts.most_common() if is_data(name)]
+        data = [name for name, _ in counts.most_common()]
         self.names = [*([f"data of {s}" for s in senders] if self._is_by_sender else data), CONTROL]
 
-    def of(self, event: Any) -> str:
+    def of(self, event: Event) -> str:
         """Returns the kind of a packet on a link."""
-        if not is_data(event.name):
+        if event.kind != DATA:
             return CONTROL
         if not self._is_by_sender:
-            return str(event.name)
+            return event.name
         source = event.args.get("src")
         if source is None:
             return f"data of {self._sources[event.args.get('flow', 0)]}"
         return f"data of {self._numbers.name(source)}"
 
 
-def is_data(name: str) -> bool:
-    """Returns true for the name of packets that carry data."""
-    return bool(DATA.search(name))
-
-
 def _drops(timeline: Timeline) -> dict[str, list[float]]:
     """Returns the times of the drops at each port."""
     found: dict[str, list[float]] = {}
-    for track in timeline.at_ports(EVENTS):
+    for track in timeline.of_role(PORT):
         found[track.link] = [float(one.at) for one in track.instants if one.name == "drop"]
     return found
 

@@ -93,8 +93,12 @@ impl Flows {
             if tracks.is_shown(node) {
                 window.events += 1;
                 let name = format!("flow {} {to} {}", id.get(), tracks.name(peer));
-                let content =
-                    EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+                let content = EventContent {
+                    label: Label::Text(&name),
+                    packet: None,
+                    args: &args,
+                    arrow: Arrow::None,
+                };
                 tracks.on_flow(node, way, arrival, end, &content)?;
             }
         }

@@ -97,6 +97,7 @@ fn end<W: Write>(
     };
     let name = format!("{} {}", phase.name, phase.number);
     let args = [("number", Value::Count(phase.number))];
-    let content = EventContent { label: Label::Text(&name), args: &args, arrow: Arrow::None };
+    let content =
+        EventContent { label: Label::Text(&name), packet: None, args: &args, arrow: Arrow::None };
     tracks.on_phase(track, running.since, now, &content)
 }

@@ -88,7 +88,7 @@ impl Arrows {
                     return Ok(());
                 }
                 let reason = Value::Word(DropReason::NAMES[*reason as usize]);
-                let kind = Value::Word(packet.header.kind());
+                let kind = Value::Word(packet.header.name());
                 let annotations = self.packet_annotations(packet, arrow, DetailLevel::Ends);
                 let args = [&[("reason", reason), ("kind", kind)], annotations.args].concat();
                 let annotations =
@@ -180,7 +180,8 @@ impl Arrows {
                 args.push(("header", Value::Group(fields)));
             }
         }
-        EventContent { label: Label::Word(packet.header.kind()), args, arrow }
+        let (label, packet) = (Label::Word(packet.header.name()), Some(packet.header.kind()));
+        EventContent { label, packet, args, arrow }
     }
 }
 
@@ -199,6 +200,7 @@ fn on_outage<H, W: Write>(
     if !tracks.is_port_shown(port) || !window.count_event(at) {
         return Ok(());
     }
-    let annotations = EventContent { label: Label::Word(name), args: &[], arrow: Arrow::None };
+    let annotations =
+        EventContent { label: Label::Word(name), packet: None, args: &[], arrow: Arrow::None };
     tracks.add_port_event(port, at, &annotations)
 }

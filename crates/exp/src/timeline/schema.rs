@@ -75,6 +75,8 @@ pub(super) struct CounterDescriptor {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TrackEvent {
+    #[prost(uint64, repeated, packed = "false", tag = "3")]
+    pub(super) category_iids: Vec<u64>,
     #[prost(message, repeated, tag = "4")]
     pub(super) debug_annotations: Vec<DebugAnnotation>,
     #[prost(int32, optional, tag = "9")]
@@ -109,13 +111,15 @@ pub(super) struct DebugAnnotation {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InternedData {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) event_categories: Vec<InternedName>,
     #[prost(message, repeated, tag = "2")]
     pub(super) event_names: Vec<InternedName>,
     #[prost(message, repeated, tag = "3")]
     pub(super) debug_annotation_names: Vec<InternedName>,
 }
 
-/// An `EventName` or a `DebugAnnotationName`.
+/// An `EventCategory`, an `EventName` or a `DebugAnnotationName`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct InternedName {
     #[prost(uint64, optional, tag = "1")]

@@ -6,7 +6,7 @@ use rampmeter_sim::Topology;
 use rampmeter_types::Time;
 
 use super::window::Window;
-use super::writer::{Arrow, EventContent, Label, TraceWriter, Track};
+use super::writer::{Arrow, EventContent, Label, TraceWriter, Track, TrackRole};
 use crate::topology::names::{Names, NamesSpec};
 
 /// The tracks of a node that are not a port's, by place. Phases are between.
@@ -118,7 +118,7 @@ impl<W: Write> Tracks<W> {
         let track = match self.ports[port as usize].link {
             Some(track) => track,
             None => {
-                let track = self.port_track(port, "", 0)?;
+                let track = self.port_track(port, TrackRole::Link)?;
                 *self.ports[port as usize].link.insert(track)
             }
         };
@@ -135,7 +135,7 @@ impl<W: Write> Tracks<W> {
         let track = match self.ports[port as usize].events {
             Some(track) => track,
             None => {
-                let track = self.port_track(port, " drops, marks, outages", 2)?;
+                let track = self.port_track(port, TrackRole::Port)?;
                 *self.ports[port as usize].events.insert(track)
             }
         };
@@ -199,7 +199,7 @@ impl<W: Write> Tracks<W> {
                     InstantRow::DataReceived => ("data received", DATA_RECEIVED),
                 };
                 let group = self.group(node)?;
-                let track = self.writer.track(group, name, place)?;
+                let track = self.writer.track(group, TrackRole::NodePacket, name, place)?;
                 *self.nodes[node as usize].rows[row as usize].insert(track)
             }
         };
@@ -228,7 +228,7 @@ impl<W: Write> Tracks<W> {
                     FlowDirection::Ingress => ("flows in", FLOWS_IN),
                 };
                 let group = self.group(node)?;
-                let track = self.writer.track(group, name, place)?;
+                let track = self.writer.track(group, TrackRole::Flow, name, place)?;
                 self.nodes[node as usize].flow_tracks[way as usize].push((until, track));
                 track
             }
@@ -239,7 +239,8 @@ impl<W: Write> Tracks<W> {
     /// Makes the track of a node's phases of one kind, the `number`th of its kinds.
     pub(super) fn phases(&mut self, node: u32, name: &str, number: usize) -> io::Result<Track> {
         let group = self.group(node)?;
-        self.writer.track(group, name, PHASES + (number as i32).min(CONTROL_SENT - PHASES - 1))
+        let place = PHASES + (number as i32).min(CONTROL_SENT - PHASES - 1);
+        self.writer.track(group, TrackRole::Phase, name, place)
     }
 
     /// Adds a phase on such a track.
@@ -263,12 +264,13 @@ impl<W: Write> Tracks<W> {
         let track = match self.outages {
             Some(track) => track,
             None => {
-                let track = self.writer.track(self.network, "outages", 0)?;
+                let track = self.writer.track(self.network, TrackRole::Outage, "outages", 0)?;
                 *self.outages.insert(track)
             }
         };
         let name = format!("{} {name}", self.names.links[link as usize]);
-        let content = EventContent { label: Label::Text(&name), args: &[], arrow: Arrow::None };
+        let content =
+            EventContent { label: Label::Text(&name), packet: None, args: &[], arrow: Arrow::None };
         self.writer.instant(track, at, &content)
     }
 
@@ -277,11 +279,16 @@ impl<W: Write> Tracks<W> {
         self.writer.finish()
     }
 
-    fn port_track(&mut self, port: u32, suffix: &str, part: i32) -> io::Result<Track> {
+    /// Makes the track of a port's link or of its events.
+    fn port_track(&mut self, port: u32, role: TrackRole) -> io::Result<Track> {
+        let (suffix, part) = match role {
+            TrackRole::Link => ("", 0),
+            _ => (" drops, marks, outages", 2),
+        };
         let name = format!("{}{suffix}", self.names.port(port));
         let group = self.group(self.names.ports[port as usize].node)?;
         let place = PORTS + 3 * self.ports[port as usize].place + part;
-        self.writer.track(group, &name, place)
+        self.writer.track(group, role, &name, place)
     }
 
     /// Returns the group of a node's tracks. The network's has the number 1.

@@ -10,6 +10,7 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint};
 use rampmeter_types::Time;
 use rampmeter_types::collections::IdMap;
+use rampmeter_types::wire::PacketKind;
 
 use super::schema::{
     COUNTER, CounterDescriptor, DebugAnnotation, INCREMENTAL_STATE_CLEARED, INSTANT, InternedData,
@@ -22,7 +23,47 @@ const SEQUENCE: u32 = 1;
 
 /// A track of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Track(u64);
+pub(super) struct Track {
+    uuid: u64,
+    role: TrackRole,
+}
+
+/// Role of a track, the first category of its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TrackRole {
+    /// A group of tracks, which has no events.
+    Node,
+    /// Flows that a host sends or receives.
+    Flow,
+    /// Phases of a protocol.
+    Phase,
+    /// Packets that a node sends or receives.
+    NodePacket,
+    /// Packets on a link.
+    Link,
+    /// Length of a port's queue.
+    Queue,
+    /// Drops, marks and outages at a port.
+    Port,
+    /// Outages of the network.
+    Outage,
+}
+
+impl TrackRole {
+    /// Returns the category of events.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Flow => "flow",
+            Self::Phase => "phase",
+            Self::NodePacket => "node packet",
+            Self::Link => "link",
+            Self::Queue => "queue",
+            Self::Port => "port",
+            Self::Outage => "outage",
+        }
+    }
+}
 
 /// Name of an event.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +97,8 @@ pub(super) enum Arrow {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventContent<'a> {
     pub(super) label: Label<'a>,
+    /// Kind of its packet, the second category; `None` for events of no packet.
+    pub(super) packet: Option<PacketKind>,
     pub(super) args: &'a [(&'static str, Value)],
     pub(super) arrow: Arrow,
 }
@@ -66,6 +109,7 @@ pub(super) struct TraceWriter<W> {
     out: W,
     tracks: u64,
     is_first: bool,
+    categories: InternTable,
     names: InternTable,
     args: InternTable,
     /// Strings that the next packet interns.
@@ -80,6 +124,7 @@ impl<W: Write> TraceWriter<W> {
             out,
             tracks: 0,
             is_first: true,
+            categories: InternTable::default(),
             names: InternTable::default(),
             args: InternTable::default(),
             interned: InternedData::default(),
@@ -91,40 +136,56 @@ impl<W: Write> TraceWriter<W> {
     /// one.
     pub(super) fn node(&mut self, number: i32, name: &str, about: &str) -> io::Result<Track> {
         let process = ProcessDescriptor { pid: Some(number), process_name: Some(name.to_owned()) };
-        self.describe(TrackDescriptor {
-            process: Some(process),
-            child_ordering: Some(ORDER_EXPLICIT),
-            description: (!about.is_empty()).then(|| about.to_owned()),
-            ..TrackDescriptor::default()
-        })
+        self.describe(
+            TrackRole::Node,
+            TrackDescriptor {
+                process: Some(process),
+                child_ordering: Some(ORDER_EXPLICIT),
+                description: (!about.is_empty()).then(|| about.to_owned()),
+                ..TrackDescriptor::default()
+            },
+        )
     }
 
     /// Adds a track of a node, at its place among the node's others.
-    pub(super) fn track(&mut self, node: Track, name: &str, place: i32) -> io::Result<Track> {
-        self.describe(TrackDescriptor {
-            name: Some(name.to_owned()),
-            parent_uuid: Some(node.0),
-            sibling_order_rank: Some(place),
-            ..TrackDescriptor::default()
-        })
+    pub(super) fn track(
+        &mut self,
+        node: Track,
+        role: TrackRole,
+        name: &str,
+        place: i32,
+    ) -> io::Result<Track> {
+        self.describe(
+            role,
+            TrackDescriptor {
+                name: Some(name.to_owned()),
+                parent_uuid: Some(node.uuid),
+                sibling_order_rank: Some(place),
+                ..TrackDescriptor::default()
+            },
+        )
     }
 
-    /// Adds a track of bytes.
+    /// Adds a track of queued bytes.
     pub(super) fn counter(&mut self, node: Track, name: &str, place: i32) -> io::Result<Track> {
-        self.describe(TrackDescriptor {
-            name: Some(name.to_owned()),
-            parent_uuid: Some(node.0),
-            counter: Some(CounterDescriptor { unit: Some(UNIT_BYTES) }),
-            sibling_order_rank: Some(place),
-            ..TrackDescriptor::default()
-        })
+        self.describe(
+            TrackRole::Queue,
+            TrackDescriptor {
+                name: Some(name.to_owned()),
+                parent_uuid: Some(node.uuid),
+                counter: Some(CounterDescriptor { unit: Some(UNIT_BYTES) }),
+                sibling_order_rank: Some(place),
+                ..TrackDescriptor::default()
+            },
+        )
     }
 
-    fn describe(&mut self, descriptor: TrackDescriptor) -> io::Result<Track> {
+    fn describe(&mut self, role: TrackRole, descriptor: TrackDescriptor) -> io::Result<Track> {
         self.tracks += 1;
-        let descriptor = TrackDescriptor { uuid: Some(self.tracks), ..descriptor };
+        let uuid = self.tracks;
+        let descriptor = TrackDescriptor { uuid: Some(uuid), ..descriptor };
         self.write(TracePacket { track_descriptor: Some(descriptor), ..TracePacket::default() })?;
-        Ok(Track(self.tracks))
+        Ok(Track { uuid, role })
     }
 
     /// Writes a slice. Slices of one track are written in order of time and do not overlap.
@@ -139,7 +200,7 @@ impl<W: Write> TraceWriter<W> {
         self.write_event(from, event)?;
         let end = TrackEvent {
             r#type: Some(SLICE_END),
-            track_uuid: Some(track.0),
+            track_uuid: Some(track.uuid),
             ..TrackEvent::default()
         };
         self.write_event(until, end)
@@ -160,7 +221,8 @@ impl<W: Write> TraceWriter<W> {
     pub(super) fn value(&mut self, track: Track, at: Time, value: u32) -> io::Result<()> {
         let event = TrackEvent {
             r#type: Some(COUNTER),
-            track_uuid: Some(track.0),
+            track_uuid: Some(track.uuid),
+            category_iids: self.categories(track, None),
             counter_value: Some(value.into()),
             ..TrackEvent::default()
         };
@@ -180,6 +242,7 @@ impl<W: Write> TraceWriter<W> {
             }
             Label::Text(text) => (None, Some(text.to_owned())),
         };
+        let category_iids = self.categories(track, content.packet);
         let args = content.args.iter();
         let debug_annotations = args.map(|(name, value)| self.annotation(name, value)).collect();
         let (flow_ids, terminating_flow_ids) = match content.arrow {
@@ -189,14 +252,22 @@ impl<W: Write> TraceWriter<W> {
         };
         TrackEvent {
             r#type: Some(kind),
-            track_uuid: Some(track.0),
+            track_uuid: Some(track.uuid),
             name_iid,
             name,
+            category_iids,
             debug_annotations,
             flow_ids,
             terminating_flow_ids,
             ..TrackEvent::default()
         }
+    }
+
+    /// Returns the categories of an event: the track's role, and the kind of the packet.
+    fn categories(&mut self, track: Track, packet: Option<PacketKind>) -> Vec<u64> {
+        let names = [Some(track.role.name()), packet.map(PacketKind::name)];
+        let new = &mut self.interned.event_categories;
+        names.into_iter().flatten().map(|name| self.categories.number(name, new)).collect()
     }
 
     fn annotation(&mut self, name: &'static str, value: &Value) -> DebugAnnotation {
@@ -217,7 +288,7 @@ impl<W: Write> TraceWriter<W> {
 
     fn write_event(&mut self, at: Time, event: TrackEvent) -> io::Result<()> {
         let new = std::mem::take(&mut self.interned);
-        let is_named = event.name_iid.is_some() || !event.debug_annotations.is_empty();
+        let is_named = !event.category_iids.is_empty();
         self.write(TracePacket {
             timestamp: Some(at.as_ps()),
             sequence_flags: is_named.then_some(NEEDS_INCREMENTAL_STATE),
@@ -292,9 +363,10 @@ mod tests {
     fn a_slice_is_two_events_at_exact_picoseconds_with_arguments_and_an_arrow() {
         let trace = written(|writer| {
             let node = writer.node(1, "h0", "")?;
-            let track = writer.track(node, "h0>s0", 7)?;
+            let track = writer.track(node, TrackRole::Link, "h0>s0", 7)?;
             let content = EventContent {
                 label: Label::Word("data"),
+                packet: Some(PacketKind::Data),
                 args: &[("flow", Value::Count(17)), ("slowdown", Value::Ratio(1.5))],
                 arrow: Arrow::Through(5),
             };
@@ -312,6 +384,11 @@ mod tests {
         let event = begin.track_event.as_ref().unwrap();
         assert_eq!(interned.event_names[0].iid, event.name_iid);
         assert_eq!(interned.event_names[0].name(), "data");
+        let categories: Vec<&str> = interned.event_categories.iter().map(|of| of.name()).collect();
+        assert_eq!(
+            (&categories[..], &event.category_iids[..]),
+            (&["link", "data"][..], &[1, 2][..])
+        );
         assert_eq!(event.debug_annotations[0].uint_value, Some(17));
         assert_eq!(event.debug_annotations[1].double_value, Some(1.5));
         assert_eq!((event.r#type(), &event.flow_ids[..]), (SLICE_BEGIN, &[5][..]));
@@ -323,11 +400,15 @@ mod tests {
     fn words_are_interned_once_and_only_the_first_packet_clears_them() {
         let trace = written(|writer| {
             let node = writer.node(1, "h0", "")?;
-            let track = writer.track(node, "sent", 0)?;
+            let track = writer.track(node, TrackRole::NodePacket, "sent", 0)?;
             for n in 0..3 {
                 let args = [("flow", Value::Count(n))];
-                let content =
-                    EventContent { label: Label::Word("token"), args: &args, arrow: Arrow::None };
+                let content = EventContent {
+                    label: Label::Word("token"),
+                    packet: Some(PacketKind::Permission),
+                    args: &args,
+                    arrow: Arrow::None,
+                };
                 writer.instant(track, at(n), &content)?;
             }
             Ok(())

@@ -13,7 +13,7 @@ headers! {
     /// Messages between hosts and controllers.
     pub enum OrderHeader {
         /// Host to controller: reports the remaining bytes of a flow (RT).
-        16 Request (control "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
+        16 Request (request "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
             /// The flow's number, that of its message at the source.
             flow: u32 as "Flow, numbered by its source",
             /// The destination.
@@ -24,7 +24,7 @@ headers! {
             acked_order: u32 as "Latest order received",
         },
         /// Controller to host: transmit at this rate.
-        17 Grant (control "grant", C to H) "flow {flow} may send at {rate} bit/s" {
+        17 Grant (permission "grant", C to H) "flow {flow} may send at {rate} bit/s" {
             /// The flow.
             flow: u32,
             /// The number of the order; those of a flow rise.

@@ -1,6 +1,6 @@
 //! Control messages, and the packets that carry them or TCP.
 
-use rampmeter_types::wire::{Format, Formats};
+use rampmeter_types::wire::{Format, Formats, PacketKind};
 use rampmeter_types::{Header, WireError};
 
 use super::controller::Request;
@@ -77,7 +77,11 @@ impl<O: Header> Header for CentralHeader<O> {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    fn name(&self) -> &'static str {
+        whichever!(self, header => header.name())
+    }
+
+    fn kind(&self) -> PacketKind {
         whichever!(self, header => header.kind())
     }
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use rampmeter_types::wire::{Reader, Writer};
+use rampmeter_types::wire::{PacketKind, Reader, Writer};
 use rampmeter_types::{FabricFacts, Header, Packet, Priority, WireError};
 
 use crate::keys::{BadKey, PacketSizes};
@@ -79,7 +79,14 @@ impl<A: Header, B: Header> Header for CoexistingHeader<A, B> {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Upper(header) => header.name(),
+            Self::Lower(header) => header.name(),
+        }
+    }
+
+    fn kind(&self) -> PacketKind {
         match self {
             Self::Upper(header) => header.kind(),
             Self::Lower(header) => header.kind(),

@@ -12,7 +12,7 @@ headers! {
     /// A cosy header.
     pub enum CosyHeader {
         /// Sender to receiver: requests a reservation for a message.
-        1 Request (control "request", S to R) "flow {flow} of {size} bytes, flow slot {tx_slot}" {
+        1 Request (request "request", S to R) "flow {flow} of {size} bytes, flow slot {tx_slot}" {
             /// The message's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
             /// Slot at the sender's endpoint.
@@ -21,7 +21,7 @@ headers! {
             size: u64 as "Bytes of the flow" [size at least 1],
         },
         /// Receiver to sender: reserves a virtual link on every link that it takes.
-        2 Rsvp (control "rsvp", R to S, reserving)
+        2 Rsvp (permission "rsvp", R to S, reserving)
         "flow slot {tx_slot} may send to slot {rx_slot}, virtual link {link}" {
             /// The message's slot at the sender's endpoint.
             tx_slot: u32,

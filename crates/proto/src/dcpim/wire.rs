@@ -12,11 +12,11 @@ layout! {
     /// The step of a matching round that a message belongs to.
     pub enum Step {
         /// Receiver to sender: requests channels.
-        7 Request (control "request", R to S),
+        7 Request (request "request", R to S),
         /// Sender to receiver: grants channels.
-        8 Grant (control "grant", S to R),
+        8 Grant (permission "grant", S to R),
         /// Receiver to sender: accepts channels.
-        9 Accept (control "accept", R to S),
+        9 Accept (permission "accept", R to S),
         /// Sender to receiver: releases channels that it cannot serve.
         10 Release (control "release", S to R),
     }
@@ -46,7 +46,7 @@ headers! {
     /// A dcPIM header.
     pub enum DcpimHeader {
         /// Sender to receiver: a flow exists.
-        1 Notification (control "notification", S to R)
+        1 Notification (request "notification", S to R)
         "flow {flow} of {size} bytes, flow slot {tx_slot}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -58,7 +58,7 @@ headers! {
             is_retransmission: bool as "Retransmitted, to be answered" [size at least 1],
         },
         /// Receiver to sender: the notification has arrived.
-        2 Ack (control "ack", R to S) "flow slot {tx_slot} is registered" {
+        2 Ack (ack "ack", R to S) "flow slot {tx_slot} is registered" {
             /// The flow's slot at the sender.
             tx_slot: u32,
             /// True if the receiver has no credit for the message.
@@ -77,7 +77,7 @@ headers! {
         ///
         /// The fields are here, not in a separate type, so that the tag fits next to them and a
         /// header into 32 bytes.
-        4 Token (control "token", R to S)
+        4 Token (permission "token", R to S)
         "flow slot {tx_slot}, packet {seq}, {remaining} remaining" {
             /// The flow's slot at the sender.
             tx_slot: u32,
@@ -107,7 +107,7 @@ headers! {
             packets: u32 as "Packets of the flow",
         },
         /// Receiver to sender: every packet of the flow has arrived.
-        6 FinishAck (control "finish ack", R to S) "flow slot {tx_slot} is complete" {
+        6 FinishAck (ack "finish ack", R to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the sender.
             tx_slot: u32,
         },

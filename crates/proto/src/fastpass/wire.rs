@@ -52,7 +52,7 @@ headers! {
             size: u64 as "Bytes of the flow" [size at least 1],
         },
         /// Destination to source: acknowledges packets.
-        2 Ack (control "ack", D to S)
+        2 Ack (ack "ack", D to S)
         "flow slot {tx_slot}, packet {seq}, all below {cumulative} have arrived" {
             /// The flow's slot at the source.
             tx_slot: u32,
@@ -62,7 +62,7 @@ headers! {
             seq: u32,
         },
         /// Host to arbiter: requests slots.
-        3 Request (control "request", H to A) "slots in all: {demand:{total} to {dst}}" {
+        3 Request (request "request", H to A) "slots in all: {demand:{total} to {dst}}" {
             /// Increases whenever the host restarts its totals.
             incarnation: u32 as "Incarnation of the demands",
             /// Grows with every request of an incarnation.
@@ -71,7 +71,7 @@ headers! {
             demands as demand: List<Demand, DEMANDS_MAX> as "Demand",
         },
         /// Arbiter to host: slots given.
-        4 Allocation (control "allocation", A to H)
+        4 Allocation (permission "allocation", A to H)
         "from slot {first}: {slot:+{offset} to {dst}}" {
             /// The host's incarnation that the slots count for.
             incarnation: u32,
@@ -95,7 +95,7 @@ headers! {
         /// Arbiter to its standby: the arbiter is active.
         7 Watchdog (control "watchdog", A to A) "the arbiter is alive",
         /// Host to arbiter, epochs: a flow has packets to send.
-        8 Announce (control "announce", H to A)
+        8 Announce (request "announce", H to A)
         "flow slot {tx_slot} to {dst}, {remaining} remaining" {
             /// The flow's slot at the source.
             tx_slot: u32,
@@ -108,7 +108,7 @@ headers! {
         },
         /// Arbiter to host, epochs: the flows that may send in the slots of an epoch, by their
         /// slots at the source; `u32::MAX` for none.
-        9 Schedule (control "schedule", A to H) "flow slots {schedule:{flow||none}}" {
+        9 Schedule (permission "schedule", A to H) "flow slots {schedule:{flow||none}}" {
             /// The flows.
             flows as schedule: List<u32, SLOTS_MAX>
                 as "Slot of the epoch" of flow "Slot at the source",

@@ -70,7 +70,7 @@ headers! {
             size: u64 as "Bytes of the flow" [size at least 1],
         },
         /// Host to arbiter: requests slots, and acknowledges messages.
-        2 Rts (control "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
+        2 Rts (request "rts", H to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch that the host has received.
             epoch: u32 as "Epoch",
             /// Increases whenever the host restarts its totals.
@@ -87,7 +87,7 @@ headers! {
             acks as ack: List<Ack, ACKS_MAX> as "Message that has arrived",
         },
         /// Arbiter to host: a slot given, and messages that have arrived.
-        3 Schd (control "schd", A to H) "slot {slot} to {dst}" {
+        3 Schd (permission "schd", A to H) "slot {slot} to {dst}" {
             /// Grows whenever another arbiter takes over.
             epoch: u32,
             /// Time at which the arbiter sends the packet, in picoseconds by its clock.
@@ -116,7 +116,7 @@ headers! {
         },
         /// Core switch to arbiter: requests slots, and lists pods that the arbiter's hosts may send
         /// to by it.
-        5 CoreRts (control "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
+        5 CoreRts (request "core-rts", C to A) "slots in all: {demand:{total} to {dst}}" {
             /// The latest epoch of the pod that the switch has received.
             epoch: u32,
             /// Increases whenever the switch restarts its totals.
@@ -132,7 +132,7 @@ headers! {
             relays as relay: List<Relay, RELAYS_MAX> as "Message that has arrived elsewhere",
         },
         /// Arbiter to core switch: a slot given, and messages that have arrived in the pod.
-        6 CoreSchd (control "core-schd", A to C) "slot {slot} to {dst}" {
+        6 CoreSchd (permission "core-schd", A to C) "slot {slot} to {dst}" {
             /// Grows whenever another arbiter takes over.
             epoch: u32,
             /// Time at which the arbiter sends the packet, in picoseconds by its clock.
@@ -177,7 +177,7 @@ headers! {
             is_paused: bool as "Paused by the receiver",
         },
         /// Source to destination: requests credit for a paused message.
-        10 Request (control "request", S to D) "flow {flow} of {size} bytes" {
+        10 Request (request "request", S to D) "flow {flow} of {size} bytes" {
             /// The flow's number among those of this pair.
             flow: u32,
             /// Slot at the source.

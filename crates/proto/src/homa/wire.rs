@@ -38,7 +38,7 @@ headers! {
             seq: u32,
         },
         /// Receiver to sender: a grant of packets.
-        3 Grant (control "GRANT", R to S)
+        3 Grant (permission "GRANT", R to S)
         "message slot {tx_slot}, {credit} packets, priority {priority}" {
             /// The message's slot at the sender.
             tx_slot: u32,
@@ -69,7 +69,7 @@ headers! {
             rx_slot: u32,
         },
         /// Receiver to sender: the whole message has arrived.
-        6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
+        6 Ack (ack "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// True if the receiver awaits too many messages, so that new ones must be short at
@@ -78,7 +78,7 @@ headers! {
         },
         /// Sender to receiver: a message exists, and its sender has received nothing about it; or,
         /// with droppable unscheduled packets, all of them have been sent.
-        7 Probe (control "PROBE", S to R) "message {flow} of {size} bytes" {
+        7 Probe (request "PROBE", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,
             /// Slot at the sender.
@@ -94,7 +94,7 @@ headers! {
             is_burst_over: bool as "All unscheduled packets are sent",
         },
         /// Receiver to sender: the message is registered. The answer to a probe.
-        8 Known (control "KNOWN", R to S) "message slot {tx_slot} is registered" {
+        8 Known (ack "KNOWN", R to S) "message slot {tx_slot} is registered" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Slot at the receiver.
@@ -103,7 +103,7 @@ headers! {
             is_burst_over: bool,
         },
         /// Receiver to sender: an unscheduled packet that switches may drop has arrived.
-        9 Sack (control "SACK", R to S) "message slot {tx_slot}, packet {seq} has arrived" {
+        9 Sack (ack "SACK", R to S) "message slot {tx_slot}, packet {seq} has arrived" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// The packet.

@@ -29,7 +29,7 @@ headers! {
             records as record: Records as "Record",
         },
         /// Destination to source: acknowledges packets, and returns the telemetry of one.
-        2 Ack (control "ack", D to S)
+        2 Ack (ack "ack", D to S)
         "flow slot {tx_slot}, all below packet {cumulative} have arrived" {
             /// The flow's slot at the source.
             tx_slot: u32,

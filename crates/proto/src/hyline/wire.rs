@@ -14,7 +14,7 @@ headers! {
     /// Messages between hosts and controllers.
     pub enum SignalHeader {
         /// Host to controller: reports the remaining bytes of a flow.
-        16 Request (control "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
+        16 Request (request "request", H to C) "flow {flow} to {dst}, {remaining} bytes remaining" {
             /// The flow's number, that of its message at the source.
             flow: u32 as "Flow, numbered by its source",
             /// The destination.
@@ -25,7 +25,7 @@ headers! {
             acked_order: u32 as "Latest order received",
         },
         /// Controller to host: transmit at this rate, by this path.
-        17 Grant (control "go", C to H) "flow {flow} may send at {rate} bit/s by path {path}" {
+        17 Grant (permission "go", C to H) "flow {flow} may send at {rate} bit/s by path {path}" {
             /// The flow.
             flow: u32,
             /// The number of the order; those of a flow rise.

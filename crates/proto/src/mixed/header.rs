@@ -1,7 +1,7 @@
 //! Headers of several transports in one type.
 
 use rampmeter_types::fabric::Spray;
-use rampmeter_types::wire::{FieldEncoding, FieldInfo, Formats, Reader, Writer};
+use rampmeter_types::wire::{FieldEncoding, FieldInfo, Formats, PacketKind, Reader, Writer};
 use rampmeter_types::{Header, WireError};
 
 /// The encoded header of a packet of one of the transports.
@@ -11,7 +11,8 @@ pub struct MixedHeader {
     pub(super) member: u8,
     len: u8,
     spray: Option<Spray>,
-    kind: &'static str,
+    name: &'static str,
+    kind: PacketKind,
     bytes: [u8; Self::LEN_MAX],
 }
 
@@ -23,7 +24,7 @@ impl MixedHeader {
     pub(super) fn from_header<H: Header>(member: u8, header: &H, spray: Option<Spray>) -> Self {
         let mut bytes = [0; Self::LEN_MAX];
         let len = header.encode(&mut bytes).expect("Member::check admits headers that have room");
-        Self { member, len: len as u8, spray, kind: header.kind(), bytes }
+        Self { member, len: len as u8, spray, name: header.name(), kind: header.kind(), bytes }
     }
 
     /// Returns the header in the type of its transport.
@@ -57,7 +58,11 @@ impl Header for MixedHeader {
         2 + usize::from(self.len)
     }
 
-    fn kind(&self) -> &'static str {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn kind(&self) -> PacketKind {
         self.kind
     }
 
@@ -86,7 +91,8 @@ impl Header for MixedHeader {
         for byte in &mut bytes[..len.into()] {
             *byte = r.u8()?;
         }
-        let header = Self { member, len, spray: None, kind: "packet", bytes };
+        let (name, kind) = ("packet", PacketKind::Data);
+        let header = Self { member, len, spray: None, name, kind, bytes };
         Ok((header, header.wire_len()))
     }
 }

@@ -32,7 +32,8 @@ impl Visitor for Headers {
                 assert!(header.wire_len() <= longest_header::<T::Header>(), "{}", T::NAME);
                 let mixed = MixedHeader::from_header(3, &header, Some(Spray::Ecmp));
                 assert_eq!(mixed.decode_as::<T::Header>(), header);
-                assert_eq!((mixed.kind(), mixed.spray()), (header.kind(), Some(Spray::Ecmp)));
+                assert_eq!((mixed.name(), mixed.kind()), (header.name(), header.kind()));
+                assert_eq!(mixed.spray(), Some(Spray::Ecmp));
                 let mut bytes = [0; 128];
                 let len = mixed.encode(&mut bytes).unwrap();
                 assert_eq!(MixedHeader::decode(&bytes[..len]).unwrap(), (mixed, len));

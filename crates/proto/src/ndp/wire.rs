@@ -23,7 +23,7 @@ headers! {
             size: u64 as "Bytes of the flow" [size at least 1],
         },
         /// Receiver to sender: a packet has arrived.
-        2 Ack (control "ack", D to S)
+        2 Ack (ack "ack", D to S)
         "flow slot {tx_slot}, packet {seq}, all below {cumulative}, pull {pull}" {
             /// The flow's slot at the sender.
             tx_slot: u32,
@@ -37,7 +37,7 @@ headers! {
             path: u16 as "Path",
         },
         /// Receiver to sender: a packet has arrived without its payload.
-        3 Nack (control "nack", D to S) "flow slot {tx_slot}, packet {seq}, pull {pull}" {
+        3 Nack (ack "nack", D to S) "flow slot {tx_slot}, packet {seq}, pull {pull}" {
             /// The flow's slot at the sender.
             tx_slot: u32,
             /// The packet.
@@ -48,7 +48,7 @@ headers! {
             path: u16,
         },
         /// Receiver to sender: send until the sum of pulls reaches this number.
-        4 Pull (control "pull", D to S) "flow slot {tx_slot}, pull {pull}" {
+        4 Pull (permission "pull", D to S) "flow slot {tx_slot}, pull {pull}" {
             /// The flow's slot at the sender.
             tx_slot: u32,
             /// Packets that the receiver has pulled so far.

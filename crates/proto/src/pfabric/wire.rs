@@ -26,7 +26,7 @@ headers! {
         },
         /// Source to destination: requests an acknowledgement. Sent instead of data by flows that
         /// starve (§4.3).
-        2 Probe (control "probe", S to D)
+        2 Probe (request "probe", S to D)
         "flow {flow} of {size} bytes, {remaining} remaining" {
             /// The flow.
             flow: u32,
@@ -38,7 +38,7 @@ headers! {
             size: u64 [size at least 1],
         },
         /// Destination to source: acknowledges packets.
-        3 Ack (control "ack", D to S)
+        3 Ack (ack "ack", D to S)
         "flow slot {tx_slot}, all below packet {cumulative} have arrived" {
             /// The flow's slot at the source.
             tx_slot: u32,

@@ -11,7 +11,7 @@ headers! {
     /// A pHost header.
     pub enum PhostHeader {
         /// Source to destination: a flow exists (request to send).
-        1 Rts (control "RTS", S to D)
+        1 Rts (request "RTS", S to D)
         "flow {flow} of {size} bytes, slot {tx_slot}, {time_to_deadline| ps left|no deadline}" {
             /// The flow's number among those of this pair.
             flow: u32 as "Flow, numbered among those of the pair",
@@ -27,7 +27,7 @@ headers! {
             is_retransmission: bool as "Retransmitted, to be answered",
         },
         /// Destination to source: send one packet.
-        2 Token (control "token", D to S)
+        2 Token (permission "token", D to S)
         "flow slot {tx_slot}, packet {seq}, {remaining} remaining" {
             /// The flow's slot at the source.
             tx_slot: u32,
@@ -62,13 +62,13 @@ headers! {
             number: u32,
         },
         /// Destination to source: the whole flow has arrived.
-        5 Ack (control "ack", D to S) "flow slot {tx_slot} is complete" {
+        5 Ack (ack "ack", D to S) "flow slot {tx_slot} is complete" {
             /// The flow's slot at the source.
             tx_slot: u32,
         },
         /// Destination to source: the flow is registered, and its missing packets will get tokens.
         /// The answer to a repeated RTS.
-        6 RtsAck (control "RTS ack", D to S) "flow slot {tx_slot} is registered" {
+        6 RtsAck (ack "RTS ack", D to S) "flow slot {tx_slot} is registered" {
             /// The flow's slot at the source.
             tx_slot: u32,
             /// True if the destination has no credit for the message.

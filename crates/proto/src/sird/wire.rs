@@ -35,7 +35,7 @@ headers! {
             csn: bool,
         },
         /// Sender to receiver: a message needs credit, or its sender has received nothing about it.
-        3 Request (control "REQUEST", S to R) "message {flow} of {size} bytes" {
+        3 Request (request "REQUEST", S to R) "message {flow} of {size} bytes" {
             /// The message's number among those of this pair.
             flow: u32,
             /// Slot at the sender.
@@ -44,7 +44,7 @@ headers! {
             size: u64 [size at least 1],
         },
         /// Receiver to sender: send this packet.
-        4 Credit (control "CREDIT", R to S) "message slot {tx_slot}, packet {seq}" {
+        4 Credit (permission "CREDIT", R to S) "message slot {tx_slot}, packet {seq}" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Slot at the receiver.
@@ -58,12 +58,12 @@ headers! {
             rx_slot: u32,
         },
         /// Receiver to sender: the whole message has arrived.
-        6 Ack (control "ACK", R to S) "message slot {tx_slot} is complete" {
+        6 Ack (ack "ACK", R to S) "message slot {tx_slot} is complete" {
             /// The message's slot at the sender.
             tx_slot: u32,
         },
         /// Receiver to sender: the message is registered. The answer to a request that is repeated.
-        7 Known (control "KNOWN", R to S) "message slot {tx_slot} is registered" {
+        7 Known (ack "KNOWN", R to S) "message slot {tx_slot} is registered" {
             /// The message's slot at the sender.
             tx_slot: u32,
             /// Slot at the receiver.

@@ -25,7 +25,7 @@ headers! {
     /// A TCP header.
     pub enum TcpHeader {
         /// Sender to receiver: opens a connection.
-        1 Syn (control "syn", S to R) "connection {conn}, sequence number {seq}" {
+        1 Syn (request "syn", S to R) "connection {conn}, sequence number {seq}" {
             /// The connection's number among those of this pair, one direction.
             conn: u32 as "Connection, numbered among those of the pair",
             /// The initial sequence number.
@@ -34,7 +34,7 @@ headers! {
             ecn: bool as "ECN offered or accepted",
         },
         /// Receiver to sender: the connection is open.
-        2 SynAck (control "syn-ack", R to S) "connection {conn} is open, window {window}" {
+        2 SynAck (ack "syn-ack", R to S) "connection {conn} is open, window {window}" {
             /// The connection.
             conn: u32,
             /// The next sequence number expected.
@@ -63,7 +63,7 @@ headers! {
             seq: u32,
         },
         /// Receiver to sender: acknowledges bytes.
-        5 Ack (control "ack", R to S)
+        5 Ack (ack "ack", R to S)
         "connection {conn}, all below {ack} has arrived, window {window}" {
             /// The connection.
             conn: u32,

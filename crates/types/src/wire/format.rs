@@ -10,7 +10,7 @@ pub struct Format {
     pub code: u8,
     /// Name, as in "free data".
     pub name: &'static str,
-    /// Kind: with or without payload.
+    /// Kind.
     pub kind: PacketKind,
     /// Sender and receiver, as in "S to R".
     pub direction: &'static str,
@@ -28,13 +28,32 @@ pub struct Format {
     pub rules: &'static [Rule],
 }
 
-/// Kind of a packet: with or without payload.
+/// Kind of a packet. Only data has payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketKind {
-    /// Packets without payload.
-    Control,
     /// Packets with a part of a message.
     Data,
+    /// Packets that report what has arrived.
+    Ack,
+    /// Packets that allow a sender to send: tokens, grants, credits, pulls.
+    Permission,
+    /// Packets that announce a message or ask for permission.
+    Request,
+    /// All others.
+    Control,
+}
+
+impl PacketKind {
+    /// Returns the name of the kind in timelines.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Ack => "acknowledgement",
+            Self::Permission => "permission",
+            Self::Request => "request",
+            Self::Control => "other control",
+        }
+    }
 }
 
 /// A field of a header, or of the items of a list.
@@ -135,11 +154,13 @@ pub trait Formats: Header + 'static {
     fn values(&self, visit: &mut dyn FnMut(&'static str, &'static str, u64));
 }
 
-/// Returns the name of a header's packet, by its type byte.
-pub fn packet_name<H: Formats>(header: &H) -> &'static str {
+/// Returns the description of a header's packet, by its type byte.
+///
+/// # Panics
+/// If there is none. [`headers!`](crate::headers) makes one for each type.
+pub fn format_of<H: Formats>(header: &H) -> &'static Format {
     let code = header.code();
-    let format = H::FORMATS.iter().find(|format| format.code == code);
-    format.map_or("packet", |format| format.name)
+    H::FORMATS.iter().find(|format| format.code == code).expect("a format for each type")
 }
 
 /// Part of a header that packets of several types share; [`layout!`](crate::layout) makes it. The

@@ -1,6 +1,7 @@
 //! Headers of transports on a wire.
 
 use super::error::WireError;
+use super::format::PacketKind;
 use crate::fabric::Spray;
 
 /// Packet header of a protocol, decoded. Small and `Copy`; the simulator moves it unencoded, the
@@ -36,8 +37,14 @@ pub trait Header: Copy + PartialEq + Send + std::fmt::Debug {
 
     /// Returns the name of packets of this type, as in "token". [`headers!`](crate::headers)
     /// generates it from the table.
-    fn kind(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         "packet"
+    }
+
+    /// Returns the kind of packets of this type. [`headers!`](crate::headers) generates it from the
+    /// table.
+    fn kind(&self) -> PacketKind {
+        PacketKind::Data
     }
 
     /// Calls `tell` with the fields by name, and with the parts of lists, as

@@ -17,7 +17,7 @@
 ///             size: u64 as "Bytes of the message" [size at least 1],
 ///         },
 ///         /// Receiver to sender: the packet has arrived.
-///         2 Ack (control "ack", R to S) "packet {seq} has arrived" {
+///         2 Ack (ack "ack", R to S) "packet {seq} has arrived" {
 ///             /// The packet's number.
 ///             seq: u32,
 ///         },
@@ -32,9 +32,10 @@
 /// assert_eq!(TurnsHeader::FORMATS[0].fields[1].name, "size");
 /// ```
 ///
-/// A packet is defined by its type byte and its name in Rust. In parentheses follow `data` or
-/// `control` (with or without payload), its name for readers, and its direction. Then follow a
-/// sentence that summarises it (see [`Format::summary`](crate::wire::Format::summary)) and its
+/// A packet is defined by its type byte and its name in Rust. In parentheses follow its kind
+/// (`data`, or without payload `ack`, `permission`, `request` or `control`), its name for readers,
+/// and its direction. See [`PacketKind`](crate::wire::PacketKind). Then follow a sentence that
+/// summarises it (see [`Format::summary`](crate::wire::Format::summary)) and its
 /// fields, if it has any. The header is the type byte and the fields, in order.
 ///
 /// A field is a name and a type that implements [`Field`](crate::wire::Field). Optional parts
@@ -135,8 +136,12 @@ macro_rules! headers {
                 ::core::result::Result::Ok((header, r.position()))
             }
 
-            fn kind(&self) -> &'static str {
-                $crate::wire::packet_name(self)
+            fn name(&self) -> &'static str {
+                $crate::wire::format_of(self).name
+            }
+
+            fn kind(&self) -> $crate::wire::PacketKind {
+                $crate::wire::format_of(self).kind
             }
 
             fn fields(&self, visitor: &mut dyn FnMut(&'static str, &'static str, u64)) {
@@ -228,8 +233,11 @@ macro_rules! headers {
         <$Layout as $crate::wire::Layout>::code($layout)
     };
 
-    (@kind control) => { $crate::wire::PacketKind::Control };
     (@kind data) => { $crate::wire::PacketKind::Data };
+    (@kind ack) => { $crate::wire::PacketKind::Ack };
+    (@kind permission) => { $crate::wire::PacketKind::Permission };
+    (@kind request) => { $crate::wire::PacketKind::Request };
+    (@kind control) => { $crate::wire::PacketKind::Control };
 
     (@bound least) => { $crate::wire::Bound::Min };
     (@bound most) => { $crate::wire::Bound::Max };

@@ -26,7 +26,7 @@ pub use error::WireError;
 pub use field::{Field, arbitrary_number};
 pub use format::{
     Bound, FieldEncoding, FieldInfo, FieldLimit, Format, Formats, Layout, NumberBase, PacketKind,
-    Rule, packet_name,
+    Rule, format_of,
 };
 pub use header::Header;
 pub use join::{count, join};

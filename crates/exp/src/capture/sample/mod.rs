@@ -92,7 +92,7 @@ fn samples(wires: &[WireFormat]) -> Result<Vec<Sample>, WireError> {
 /// Returns a bundle of a packet of each type without payload.
 fn bundle(wire: &WireFormat, rng: &mut Rng) -> Result<Sample, WireError> {
     let (mut all, mut fields, mut n) = (Vec::new(), Map::new(), 0);
-    for format in wire.formats.iter().filter(|format| format.kind == PacketKind::Control) {
+    for format in wire.formats.iter().filter(|format| format.kind != PacketKind::Data) {
         let (header, of_header) = header(wire, format, rng)?;
         n += 1;
         let mut entry = [0; Envelope::BUNDLE_ENTRY];
@@ -118,7 +118,6 @@ fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, W
     let (header, mut fields) = header(wire, format, rng)?;
     let msg = MsgId::new(0x0a0b_0c0d);
     let (kind, len) = match format.kind {
-        PacketKind::Control => (DatagramKind::Control { msg }, 0),
         PacketKind::Data => {
             // Those of every other transport have digests.
             let digest = wire.id.0.is_multiple_of(2).then_some(0x89ab_cdef);
@@ -126,6 +125,7 @@ fn packet(wire: &WireFormat, format: &Format, rng: &mut Rng) -> Result<Sample, W
             fields.insert("rampmeter.payload_len".to_owned(), PAYLOAD.into());
             (DatagramKind::Data { msg, fragment }, PAYLOAD)
         }
+        _ => (DatagramKind::Control { msg }, 0),
     };
     sample(wire.id, kind, len, fields, &header)
 }
