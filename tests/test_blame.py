@@ -145,7 +145,7 @@ class TestTables:
         assert (np.nan_to_num(means) > -1e-9).all()
         rows = blame.matrix().records()
         assert len(rows) == len(counts) * (len(counts) + 2)
-        assert {row["blocker_size"] for row in rows} >= {"others", "none", "<1 BDP", "rest"}
+        assert {row["blocker_size"] for row in rows} >= {"others", "none", "<1 BDP", ">16 BDP"}
 
     def test_the_matrix_has_the_sizes_of_blockers(self) -> None:
         # Two flows from one host: the second waits for the first one's link.

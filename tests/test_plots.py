@@ -67,7 +67,7 @@ class TestGroups:
 
     def test_groups_without_flows_have_no_mark_and_none_at_the_ends(self) -> None:
         statistics = {"count": 2, "mean": 1.5, "p50": 1, "p99": 2, "p999": 2, "max": 2}
-        labels = ["<1 BDP", "<2 BDP", "<4 BDP", "<8 BDP", "rest"]
+        labels = ["<1 BDP", "1-2 BDP", "2-4 BDP", "4-8 BDP", ">8 BDP"]
         found = [None, statistics, None, statistics, None]
         groups = [Group.of(one, label) for one, label in zip(found, labels, strict=True)]
         figure = plots.slowdown_by_size([series_of_groups("ours", groups)])

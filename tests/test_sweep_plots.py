@@ -45,8 +45,8 @@ def statistics(mean: float) -> dict[str, float]:
 
 def row(mean: float, *, is_short: bool = False) -> dict[str, Any]:
     bins = [
-        {"label": label, "upper_bytes": 1, "stats": statistics(mean) if label != "rest" else None}
-        for label in ("<1 BDP", "<2 BDP", "rest")
+        {"label": label, "upper_bytes": 1, "stats": statistics(mean) if label != ">2 BDP" else None}
+        for label in ("<1 BDP", "1-2 BDP", ">2 BDP")
     ]
     summary = {"slowdown": {"delivered": {"overall": statistics(mean), "bdp": bins}}}
     measures = dict.fromkeys(MEASURES) | {"slowdown_mean": mean, "slowdown_p99": 3 * mean}

@@ -145,7 +145,7 @@ impl Bins {
         let named = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         match self {
             Self::BdpMultiples { .. } => {
-                named(&["<1 BDP", "<2 BDP", "<4 BDP", "<8 BDP", "<16 BDP", "rest"])
+                named(&["<1 BDP", "1-2 BDP", "2-4 BDP", "4-8 BDP", "8-16 BDP", ">16 BDP"])
             }
             Self::PacketClasses => named(&["1", "2-7", "8-49", "50-343", "344-2401", ">2401"]),
             Self::Decades | Self::Deciles { .. } => {
@@ -239,8 +239,8 @@ mod tests {
     #[test]
     fn sizes_fall_into_the_published_bins() {
         let bdp = Bins::BdpMultiples { bdp_bytes: 49 * 1460 };
-        let cases = [(1, "<1 BDP"), (48, "<1 BDP"), (49, "<2 BDP"), (97, "<2 BDP"), (98, "<4 BDP")];
-        for (packets, label) in cases.into_iter().chain([(783, "<16 BDP"), (784, "rest")]) {
+        let cases = [(1, "<1 BDP"), (48, "<1 BDP"), (49, "1-2 BDP"), (97, "1-2 BDP")];
+        for (packets, label) in cases.into_iter().chain([(783, "8-16 BDP"), (784, ">16 BDP")]) {
             assert_eq!(bin_of(&bdp, packets * 1460), label, "{packets} packets");
         }
         let cases = [(1, "1"), (2, "2-7"), (49, "8-49"), (50, "50-343"), (2401, "344-2401")];

@@ -21,6 +21,7 @@ from rampmeter.plots.style import (
     house_style,
     new_figure,
     new_panels,
+    split_unit,
 )
 
 COLOURS: Final[Mapping[str, tuple[str, str]]] = {
@@ -97,7 +98,8 @@ def slowdown_by_cause(panels: Mapping[str, CauseBars], *, ax: Axes | None = None
             shown |= _draw_stack(axes, bars, styles)
             if len(panels) > 1:
                 axes.set_title(name, fontsize=current_format().font_size)
-        _label_outer(all_axes, _unit_label(next(iter(panels.values())).sizes), "Mean slowdown")
+        _, x_label = split_unit(next(iter(panels.values())).sizes, "Flow size")
+        _label_outer(all_axes, x_label, "Mean slowdown")
         order = [key for key in reversed(list(styles)) if key in shown]
         _legend(figure, all_axes[0], [_patch(key, styles[key]) for key in order])
     return figure
@@ -117,7 +119,8 @@ def wait_matrices(
     cells = [value for rows in panels.values() for row in rows for value in row if value >= 0.05]
     high = max(cells, default=1.0)
     norm = LogNorm(min(0.1, high / 10), high, clip=True)
-    short, unit = _common(sizes)
+    short, x_label = split_unit(sizes, "Size of the flow that used the link")
+    _, y_label = split_unit(sizes, "Size of the flow\nthat waited")
     with house_style():
         if ax is not None or len(panels) == 1:
             figure, axes = new_figure(width=5.2, height=3.3, ax=ax)
@@ -130,8 +133,7 @@ def wait_matrices(
                 f"{name}: {_unattributed(rows)}" if name else _unattributed(rows),
                 fontsize=current_format().font_size,
             )
-        x_label = f"Size of the flow that used the link{unit}"
-        _label_outer(all_axes, x_label, f"Size of the flow\nthat waited{unit}")
+        _label_outer(all_axes, x_label, y_label)
         if figure.get_label() == OWN:
             finish(figure, all_axes[0], "Mean time for which a flow waited (µs)", handles=[])
     return figure
@@ -173,7 +175,7 @@ def _draw_stack(
     axes: Axes, bars: CauseBars, styles: Mapping[CauseKey, tuple[str, str]]
 ) -> set[CauseKey]:
     """Draws bars of parts, and their sums above them; returns the visible causes."""
-    labels, _ = _common(bars.sizes)
+    labels, _ = split_unit(bars.sizes, "")
     places = np.arange(len(labels))
     bottoms = np.zeros(len(labels))
     totals = np.sum([np.nan_to_num(values) for values in bars.parts.values()], axis=0)
@@ -323,15 +325,3 @@ def _label_outer(all_axes: Sequence[Axes], x_label: str, y_label: str) -> None:
             axes.set_xlabel(x_label)
         if number % n_columns == 0:
             axes.set_ylabel(y_label)
-
-
-def _common(sizes: Sequence[str]) -> tuple[list[str], str]:
-    """Returns sizes without the unit that all of them have, and the unit in parentheses."""
-    units = {size.rpartition(" ")[2] for size in sizes if " " in size}
-    if len(units) != 1:
-        return list(sizes), ""
-    return [size.rpartition(" ")[0] or size for size in sizes], f" ({units.pop()})"
-
-
-def _unit_label(sizes: Sequence[str]) -> str:
-    return f"Flow size{_common(sizes)[1]}"

@@ -21,6 +21,7 @@ from rampmeter.plots.style import (
     new_figure,
     new_panels,
     plain_log_ticks,
+    split_unit,
     wrap_y_label,
 )
 
@@ -122,7 +123,7 @@ def slowdown_by_size(
     if not series:
         raise ValueError("expected at least one series, got none")
     first, last = _used(series)
-    labels, x_label = _common_unit(series[0].labels[first:last], x_label)
+    labels, x_label = split_unit(series[0].labels[first:last], x_label)
     return grouped(
         labels,
         [one.part(first, last) for one in series],
@@ -155,7 +156,7 @@ def sizes_by_panel(
             shown = [one.part(*_used(series)) for one in series]
             for idx, one in enumerate(shown):
                 _draw(axes, one, styles[one.name], (idx, len(shown)), is_horizontal=False)
-            labels, x_label = _common_unit(shown[0].labels, "Flow size")
+            labels, x_label = split_unit(shown[0].labels, "Flow size")
             _label_groups(axes, labels, x_label, "", is_horizontal=False)
             axes.tick_params(axis="x", labelbottom=True)
             axes.set_title(name, fontsize=current_format().font_size)
@@ -171,14 +172,6 @@ def sizes_by_panel(
             label_short(axes_of[0])
         finish(figure, axes_of[0], title)
     return figure
-
-
-def _common_unit(labels: Sequence[str], x_label: str) -> tuple[Sequence[str], str]:
-    """Returns labels without the unit that all have, and the label of the axis with it."""
-    units = {label.rpartition(" ")[2] for label in labels}
-    if len(labels) < 2 or len(units) != 1 or not all(" " in label for label in labels):
-        return labels, x_label
-    return [label.rpartition(" ")[0] for label in labels], f"{x_label} ({units.pop()})"
 
 
 def _used(series: Sequence[GroupSeries]) -> tuple[int, int]:

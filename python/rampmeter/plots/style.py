@@ -324,6 +324,22 @@ def wrap_y_label(label: str) -> str:
     return label.replace(" (", "\n(", 1) if len(label) > LABEL_MAX else label
 
 
+def split_unit(labels: Sequence[str], x_label: str) -> tuple[Sequence[str], str]:
+    """Returns labels without the unit that all have, and the label of their axis with it.
+
+    A label of one word, such as `all`, has no unit.
+
+    >>> split_unit(["<1 BDP", "1-2 BDP", "all"], "Flow size")
+    (['<1', '1-2', 'all'], 'Flow size (BDP)')
+    >>> split_unit(["IMC10", "Web Search", "Data Mining"], "Workload")
+    (['IMC10', 'Web Search', 'Data Mining'], 'Workload')
+    """
+    units = [label.rpartition(" ")[2] for label in labels if " " in label]
+    if len(units) < 2 or len(set(units)) > 1:
+        return labels, x_label
+    return [label.removesuffix(f" {units[0]}") for label in labels], f"{x_label} ({units[0]})"
+
+
 def wrap_x_label(label: str) -> str:
     """Returns the label of a horizontal axis, in two lines if it is too long for one."""
     return label.replace(" (", "\n(", 1) if len(label) > 1.8 * LABEL_MAX else label

@@ -23,7 +23,7 @@ from rampmeter.report.model import (
     SvgImage,
 )
 from rampmeter.results import tables
-from rampmeter.results.names import size_ranges, transport_name
+from rampmeter.results.names import transport_name
 from rampmeter.results.plot_list import PlotList
 from rampmeter.results.run import FLOWS, LINKS, QUEUES, SERIES, Run
 from rampmeter.results.slowdown import Group, slowdown_groups
@@ -77,7 +77,6 @@ def common_warnings(folders: Iterable[Path], id_: str) -> Iterator[Section]:
 def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) -> Chart:
     """Returns a quantity by size, of each name: points with intervals, by labels of sizes."""
     labels = list(dict.fromkeys(label for of_name in groups.values() for label, _ in of_name))
-    ranges = dict(zip(labels, size_ranges(labels), strict=True))
     series = []
     for look, (name, of_name) in zip(looks(list(groups)), groups.items(), strict=True):
         shown = [(label, at) for label, at in of_name if math.isfinite(at.mean)]
@@ -85,14 +84,14 @@ def by_size(groups: Mapping[str, Sequence[tuple[str, Interval]]], y_label: str) 
         series.append(
             Series(
                 transport_name(name) or "measured",
-                [ranges[label] for label, _ in shown],
+                [label for label, _ in shown],
                 [at.mean for _, at in shown],
                 [low for low, _ in ends],
                 [high for _, high in ends],
                 colour=look.idx,
             )
         )
-    return Chart(y_label, "Flow size", y_label, series, "y", False, list(ranges.values()))
+    return Chart(y_label, "Flow size", y_label, series, "y", False, labels)
 
 
 def drawings(plots: PlotList, titles: Mapping[str, str]) -> Iterator[SvgImage]:

@@ -106,7 +106,7 @@ class SizeClass:
     """A class of flow sizes."""
 
     label: str
-    """Its label in summaries, such as `<2 BDP`."""
+    """Its label in summaries, such as `1-2 BDP`."""
     upper_bytes: int | None
     """The largest size; `None` for the last class."""
 

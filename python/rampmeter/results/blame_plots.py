@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from rampmeter import plots
 from rampmeter.results.blame_difference import SizeDifference
 from rampmeter.results.blame_tables import FlowTimes, cause_name, causes_by_size, wait_matrix
-from rampmeter.results.names import size_ranges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,14 +20,14 @@ def slowdown_by_cause(runs: Mapping[str, FlowTimes], ax: "Axes | None" = None) -
 def waits(runs: Mapping[str, FlowTimes], ax: "Axes | None" = None) -> "Figure":
     """Draws who delayed whom, a panel for each name."""
     first = next(iter(runs.values()))
-    sizes = size_ranges([one.label for one in first.size_classes])
+    sizes = [one.label for one in first.size_classes]
     panels = {name: wait_matrix(run)[1].tolist() for name, run in runs.items()}
     return plots.wait_matrices(panels, sizes, ax=ax)
 
 
 def differences(names: tuple[str, str], by_size: Sequence[SizeDifference]) -> "Figure":
     """Draws the differences of two transports cause by cause, a panel for each size."""
-    labels = size_ranges([one.label for one in by_size])
+    labels = [one.label for one in by_size]
     panels = [
         plots.CauseDifferences(
             "all flows" if label == "all" else label,
@@ -50,7 +49,7 @@ def differences(names: tuple[str, str], by_size: Sequence[SizeDifference]) -> "F
 
 def _bars(run: FlowTimes) -> "plots.CauseBars":
     groups = causes_by_size(run)
-    labels = size_ranges([one.label for one in groups])
+    labels = [one.label for one in groups]
     parts = {
         plots.CauseKey(*key, cause_name(*key)): [one.slowdowns[key] for one in groups]
         for key in groups[0].slowdowns

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from rampmeter.on_demand import np
-from rampmeter.results.names import size_ranges
 from rampmeter.results.table import Cell, Column, ResultTable
 
 if TYPE_CHECKING:
@@ -188,9 +187,8 @@ def by_size_for_readers(blame: FlowTimes) -> ResultTable:
 
 def size_columns(groups: Sequence[SizeRange]) -> Iterator[Column]:
     """Yields a column for each size class, with its range in multiples of a BDP."""
-    labels = [one.label for one in groups]
-    for label, text in zip(labels, size_ranges(labels), strict=True):
-        yield Column(label, text.replace(" BDP", "\nBDP"))
+    for one in groups:
+        yield Column(one.label, one.label.replace(" BDP", "\nBDP"))
 
 
 def wait_matrix(blame: FlowTimes) -> "tuple[list[int], NDArray[np.float64]]":
@@ -255,7 +253,7 @@ def matrix_for_readers(blame: FlowTimes) -> ResultTable:
         *(Column(one.key, one.heading, places=2) for one in size_columns(blame.size_classes)),
         *(Column(name, name, places=2) for name in (OTHERS, NONE)),
     )
-    labels = size_ranges([one.label for one in blame.size_classes])
+    labels = [one.label for one in blame.size_classes]
     rows: list[tuple[Cell, ...]] = [
         (label, count, *row)
         for label, count, row in zip(labels, counts, means.tolist(), strict=True)

@@ -7,7 +7,6 @@ from typing import Any, Final, Protocol
 
 from rampmeter.analysis.confidence import Interval
 from rampmeter.results import blame_difference, blame_tables
-from rampmeter.results.names import size_ranges
 from rampmeter.results.operations import operation_tables
 from rampmeter.results.records import RunRecord
 from rampmeter.results.slowdown import STATISTICS, Slowdowns
@@ -163,7 +162,7 @@ def _by_size(
         for label, of in zip(comparison.labels, found, strict=True)
     }
     first = next(iter(groups.values()))
-    ranges = size_ranges([group.label for group in found[0]])
+    ranges = [group.label for group in found[0]]
     titles = [_size(ranges[idx], found[0][idx]) for idx in shown]
     named = zip(first, titles, strict=True)
     columns = (TRANSPORT, *(Column(group.label, title) for group, title in named))

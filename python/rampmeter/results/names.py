@@ -1,6 +1,5 @@
 """Names of transports, workloads, keys and measures as papers write them, for plots."""
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -93,23 +92,6 @@ def setting_name(key: str, value: Any) -> str:
         return WORKLOADS[value]
     name, unit = _key_and_unit(key)
     return " ".join(filter(None, (name, value_name(value), unit)))
-
-
-def size_ranges(labels: Sequence[str]) -> list[str]:
-    """Returns ranges for the labels of size bins, which have upper ends alone.
-
-    >>> size_ranges(["<1 BDP", "<2 BDP", "<4 BDP", "rest"])
-    ['<1 BDP', '1-2 BDP', '2-4 BDP', '>4 BDP']
-    """
-    ends = [re.fullmatch(r"<([\d.]+) (\D+)", label) for label in labels]
-    found = list(labels)
-    for idx in range(1, len(labels)):
-        before, own = ends[idx - 1], ends[idx]
-        if before and own and before[2] == own[2]:
-            found[idx] = f"{before[1]}-{own[1]} {own[2]}"
-        elif before and labels[idx] == "rest":
-            found[idx] = f">{before[1]} {before[2]}"
-    return found
 
 
 def interval_name(n_seeds: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rampmeter import plots
 from rampmeter.analysis.confidence import Interval
-from rampmeter.results.names import size_ranges, transport_name
+from rampmeter.results.names import transport_name
 from rampmeter.text.arguments import choice_argument
 
 STATISTICS = ("mean", "p50", "p99", "p999", "max")
@@ -95,7 +95,7 @@ def series_of_groups(name: str, groups: Sequence[Group]) -> "plots.SizeSeries":
         [group.p99 if group.count else None for group in groups],
         mean_errors=[group.ci.get("mean") for group in groups],
         p99_errors=[group.ci.get("p99") for group in groups],
-        labels=size_ranges([group.label for group in groups]),
+        labels=[group.label for group in groups],
     )
 
 
@@ -111,5 +111,5 @@ def series_of_slowdowns(name: str, groups: Sequence[Slowdowns]) -> "plots.SizeSe
         [shown(group.p99.mean) for group in groups],
         mean_errors=[group.mean.ci for group in groups],
         p99_errors=[group.p99.ci for group in groups],
-        labels=size_ranges([group.label for group in groups]),
+        labels=[group.label for group in groups],
     )

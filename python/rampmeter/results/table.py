@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import pa
 from rampmeter.results import formats
-from rampmeter.results.names import size_ranges
 from rampmeter.text.arguments import path_argument
 from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location
@@ -33,8 +32,6 @@ Medium: TypeAlias = Literal["all", "text", "data", "none"]
 
 Form: TypeAlias = Literal["number", "bytes", "mega", "general", "name"]
 
-SIZE: Final = "size"
-"""Key of classes of sizes, whose labels have upper ends alone; readers see both ends."""
 CI: Final = "_ci"
 """Suffix of a key: half the width of the 95 % confidence interval."""
 HTML_ROWS_MAX: Final = 40
@@ -169,11 +166,6 @@ class ResultTable:
         head = [(column.title, "") for column in self.columns]
         pairs = ([*zip(self.columns, row, strict=True)] for row in self.rows)
         body = [[column.texts(cell) for column, cell in row] for row in pairs]
-        for idx, column in enumerate(self.columns):
-            if column.key == SIZE:
-                sizes = size_ranges([line[idx][0] for line in body])
-                for line, size in zip(body, sizes, strict=True):
-                    line[idx] = size, ""
         if self.is_transposed:
             (row,) = self.rows
             lines = zip(self.columns, row, zip(head, *body, strict=True), strict=True)

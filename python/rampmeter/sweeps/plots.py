@@ -13,7 +13,6 @@ from rampmeter.results.names import (
     key_name,
     measure_name,
     setting_name,
-    size_ranges,
     transport_name,
     value_name,
 )
@@ -338,7 +337,7 @@ def _sizes(point: PointRows, bins: str) -> "plots.SizeSeries":
         errors = [[group.ci.get(n) for group in seeds[0]] for n in ("mean", "p99")]
     else:
         errors = [[at.ci for at in of] for of in (means, p99s)]
-    labels = size_ranges([group.label for group in seeds[0]])
+    labels = [group.label for group in seeds[0]]
     hollow = frozenset(range(len(labels))) if _is_short(point) else frozenset[int]()
     return plots.SizeSeries(
         transport_name(point.transport),
