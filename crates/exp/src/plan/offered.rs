@@ -178,27 +178,29 @@ impl ValidPlan {
 
     fn offered_tiers(&self, ports: &[[Port; 2]], span: Option<Span>) -> Vec<OfferedTier> {
         let topology = &self.sim.topology;
-        let mut tiers: BTreeMap<String, OfferedTier> = BTreeMap::new();
+        let mut tiers: BTreeMap<String, (TierOrder, OfferedTier)> = BTreeMap::new();
         let links = topology.links().iter().zip(ports).zip(link_tiers(topology));
         for ((link, ports), names) in links {
             let ends = [(link.a, link.b), (link.b, link.a)];
             for ((port, name), (from, to)) in ports.iter().zip(names).zip(ends) {
-                if name.starts_with("arbiter") {
-                    continue;
-                }
+                let Some(order) = tier_order(topology, from, to) else { continue };
                 let bytes_per_s = link.rate_to(to).as_bps() as f64 / 8.0;
                 let load =
                     span.map(|span| port.timed_bytes / bytes_per_s / (span.as_ps() as f64 * 1e-12));
                 let seconds = port.bytes / bytes_per_s;
-                let tier = tiers.entry(name.clone()).or_insert_with(|| OfferedTier {
-                    name,
-                    links: 0,
-                    load: load.map(|_| 0.0),
-                    load_max: load.map(|_| 0.0),
-                    busiest: String::new(),
-                    busiest_bytes: 0.0,
-                    busiest_seconds: -1.0,
-                    busiest_flows: 0.0,
+                let (_, tier) = tiers.entry(name.clone()).or_insert_with(|| {
+                    let load = load.map(|_| 0.0);
+                    let tier = OfferedTier {
+                        name,
+                        links: 0,
+                        load,
+                        load_max: load,
+                        busiest: String::new(),
+                        busiest_bytes: 0.0,
+                        busiest_seconds: -1.0,
+                        busiest_flows: 0.0,
+                    };
+                    (order, tier)
                 });
                 tier.links += 1;
                 // A sum, until all links are added.
@@ -218,21 +220,32 @@ impl ValidPlan {
                 }
             }
         }
-        let mut tiers: Vec<OfferedTier> = tiers.into_values().collect();
-        for tier in &mut tiers {
-            tier.load = tier.load.map(|sum| sum / f64::from(tier.links));
-        }
-        let rank = |name: &str| {
-            let order = ["host", "tor", "agg", "spine", "core", "level"];
-            let of = order.iter().position(|of| name.starts_with(of));
-            (name.ends_with("down"), of)
-        };
-        tiers.sort_by_key(|tier| match rank(&tier.name) {
-            (false, of) => (0, of.unwrap_or(0) as i32),
-            (true, of) => (1, -(of.unwrap_or(0) as i32)),
-        });
+        let mut tiers: Vec<(TierOrder, OfferedTier)> = tiers.into_values().collect();
+        tiers.sort_by_key(|&(order, _)| order);
         tiers
+            .into_iter()
+            .map(|(_, tier)| {
+                let load = tier.load.map(|sum| sum / f64::from(tier.links));
+                OfferedTier { load, ..tier }
+            })
+            .collect()
     }
+}
+
+/// Place of a tier on a path: the way up before the way down, and the levels of the nodes that send
+/// in it.
+type TierOrder = (bool, i32);
+
+/// Returns the place of the tier of a link; `None` for links of arbiters.
+fn tier_order(topology: &Topology, from: Node, to: Node) -> Option<TierOrder> {
+    let level = |node| match node {
+        Node::Host(_) => Some(0),
+        Node::Switch(switch) => Some(i32::from(topology.levels[switch as usize])),
+        Node::Arbiter(_) => None,
+    };
+    let (from, to) = (level(from)?, level(to)?);
+    let is_down = from > to;
+    Some((is_down, if is_down { -from } else { from }))
 }
 
 /// Returns bytes and flows of each link: those that enter it at its first end, and at its second.
