@@ -82,6 +82,10 @@ class _LocatedError:
     """The line in the file, from 1."""
     column: int | None
     """The column in the line, from 1."""
+    data_file: str | None
+    """Another file that the plan names, if the mistake is in it."""
+    data_line: int | None
+    """The line or row in that file, from 1."""
     _source: str | None
     _name: str | None
     _names: list[str] | None

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_metrics::TableError;
 use rampmeter_proto::keys::{BadKey, Choice};
-use rampmeter_types::without_os_error;
+use rampmeter_types::{NameError, without_os_error};
 use rampmeter_workload::size::NAMES;
 use rampmeter_workload::{SizeError, TraceError, WorkloadError};
 use thiserror::Error;
@@ -108,15 +108,44 @@ pub enum Problem {
     Other(String),
 }
 
-/// A value of a file other than the expected one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A value of another file than the plan, other than the expected one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileProblem {
-    /// The file, with the line and field if the problem has them.
-    pub place: String,
+    /// The file; empty until its reader names it.
+    pub file: String,
+    /// The line or row, from 1.
+    pub line: Option<u64>,
+    /// The field, key or item there; may be empty.
+    pub item: String,
     /// The values that are allowed.
     pub expected: String,
     /// The value that is there.
     pub got: String,
+    /// A remark after the value. May be empty.
+    pub note: String,
+}
+
+impl FileProblem {
+    /// Returns the problem as an error of a plan.
+    fn boxed(self) -> Problem {
+        Problem::InFile(Box::new(self))
+    }
+}
+
+impl fmt::Display for FileProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, item, expected, got, note } = self;
+        match (&**file, line) {
+            ("", None) => {}
+            ("", Some(line)) => write!(f, "line {line}: ")?,
+            (file, None) => write!(f, "{file}: ")?,
+            (file, Some(line)) => write!(f, "{file}:{line}: ")?,
+        }
+        if !item.is_empty() {
+            write!(f, "{item}: ")?;
+        }
+        write!(f, "expected {expected}, got {got}{note}")
+    }
 }
 
 /// A value that is none of a list of names.
@@ -143,47 +172,17 @@ pub struct DecoderProblem {
     /// The message of the decoder.
     pub message: String,
     /// The name that is unknown, or the key that is missing.
-    pub cause: DecoderCause,
+    pub cause: NameError,
     /// The place in another file than the plan, with a colon and a space. May be empty.
     pub before: String,
     /// A note about that file, which begins with a space. May be empty.
     pub after: String,
 }
 
-/// The name that the decoder rejected or lacked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DecoderCause {
-    /// A name that is not one of `names`. Without names, none is allowed.
-    Unknown {
-        /// The name that is there.
-        name: String,
-        /// The names that are allowed.
-        names: Vec<String>,
-    },
-    /// A key that its table lacks.
-    Missing {
-        /// The key.
-        key: String,
-    },
-}
-
 impl DecoderProblem {
     /// Returns the values that are allowed, in the words of other errors.
     pub fn expected(&self) -> String {
-        match &self.cause {
-            DecoderCause::Unknown { names, .. } if names.is_empty() => "no key".to_owned(),
-            DecoderCause::Unknown { names, .. } => format!("one of {}", names.join(", ")),
-            DecoderCause::Missing { .. } => "this key".to_owned(),
-        }
-    }
-
-    /// Returns the value that is there, in the words of other errors.
-    pub fn got(&self) -> &str {
-        match &self.cause {
-            DecoderCause::Unknown { name, .. } if name.is_empty() => "an empty name",
-            DecoderCause::Unknown { name, .. } => name,
-            DecoderCause::Missing { .. } => "none",
-        }
+        self.cause.expected(|_| "this key".to_owned())
     }
 }
 
@@ -194,8 +193,43 @@ impl Problem {
         if reason == message { Self::Other(message) } else { Self::System { message, reason } }
     }
 
-    /// Returns the problem with its place in another file than the plan.
-    pub(crate) fn at(self, place: impl fmt::Display) -> Self {
+    /// Returns the problem of an unexpected value.
+    pub(crate) fn unexpected(expected: impl ToString, got: impl ToString) -> Self {
+        Self::Unexpected { expected: expected.to_string(), got: got.to_string() }
+    }
+
+    /// Returns the problem of a line of another file than the plan.
+    pub(crate) fn on_line(line: usize, expected: impl ToString, got: impl ToString) -> Self {
+        Self::unexpected(expected, got).at(Some(line), "")
+    }
+
+    /// Returns the problem with its place in another file than the plan: the line, and the item
+    /// there, which may be empty.
+    pub(crate) fn at(self, line: Option<usize>, item: &str) -> Self {
+        let line = line.map(|line| line as u64);
+        let (expected, got) = match self {
+            Self::InFile(mut problem) => {
+                problem.line = problem.line.or(line);
+                problem.item = match (item, &*problem.item) {
+                    (item, "") => item.to_owned(),
+                    ("", inner) => inner.to_owned(),
+                    (item, inner) => format!("{item}: {inner}"),
+                };
+                return Self::InFile(problem);
+            }
+            Self::Unexpected { expected, got } => (expected, got),
+            Self::Unlisted(name) => (name.expected(), name.got),
+            other => {
+                let line = line.map(|line| format!("line {line}"));
+                let item = (!item.is_empty()).then(|| item.to_owned());
+                return line.into_iter().chain(item).rev().fold(other, Self::after);
+            }
+        };
+        FileProblem { line, item: item.to_owned(), expected, got, ..FileProblem::default() }.boxed()
+    }
+
+    /// Returns a problem that is more than two values, after a word for its place.
+    fn after(self, place: String) -> Self {
         match self {
             Self::Decoder(mut problem) => {
                 problem.before = format!("{place}: {}", problem.before);
@@ -209,35 +243,31 @@ impl Problem {
         }
     }
 
-    /// Returns the problem with a note about the file at its end.
+    /// Returns the problem with a remark at its end.
     pub(crate) fn with_note(self, note: &str) -> Self {
         match self {
             Self::Decoder(mut problem) => {
                 problem.after += note;
                 Self::Decoder(problem)
             }
+            Self::Unexpected { .. } | Self::Unlisted(_) => self.at(None, "").with_note(note),
+            Self::InFile(mut problem) => {
+                problem.note += note;
+                Self::InFile(problem)
+            }
             other => Self::Other(format!("{other}{note}")),
         }
     }
 
-    pub(crate) fn in_file(place: String, expected: impl ToString, got: impl ToString) -> Self {
-        let (expected, got) = (expected.to_string(), got.to_string());
-        Self::InFile(Box::new(FileProblem { place, expected, got }))
-    }
-
     /// Returns the problem as one of another file than the plan.
     pub(crate) fn in_other(self, file: &Path) -> Self {
-        let file = file.display();
-        match self {
-            Self::Unexpected { expected, got } => Self::in_file(file.to_string(), expected, got),
-            Self::InFile(problem) => {
-                let FileProblem { place, expected, got } = *problem;
-                Self::in_file(format!("{file}: {place}"), expected, got)
+        match self.at(None, "") {
+            Self::InFile(mut problem) => {
+                problem.file = file.display().to_string();
+                Self::InFile(problem)
             }
-            Self::Unlisted(name) => Self::in_file(file.to_string(), name.expected(), name.got),
-            Self::Decoder(_) | Self::System { .. } => self.at(file),
-            Self::Unreadable { .. } => self,
-            Self::Other(message) => Self::Other(format!("{file}: {message}")),
+            Self::Unreadable { file, got } => Self::Unreadable { file, got },
+            other => other.after(file.display().to_string()),
         }
     }
 }
@@ -246,10 +276,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unexpected { expected, got } => write!(f, "expected {expected}, got {got}"),
-            Self::InFile(problem) => {
-                let FileProblem { place, expected, got } = &**problem;
-                write!(f, "{place}: expected {expected}, got {got}")
-            }
+            Self::InFile(problem) => problem.fmt(f),
             Self::Unlisted(name) => {
                 write!(f, "expected {}, got {}", name.expected(), name.got)
             }
@@ -330,6 +357,11 @@ impl PlanError {
                 problem.after += &error.after();
                 Problem::Decoder(problem)
             }
+            Problem::Unexpected { .. } | Problem::Unlisted(_) => {
+                let after = self.after();
+                let line = self.place.map(|place| place.line);
+                self.problem.at(line, &self.key).with_note(&after)
+            }
             _ => Problem::Other(self.to_string()),
         }
     }
@@ -372,7 +404,9 @@ impl PlanError {
 
 fn of_sizes(error: SizeError) -> Problem {
     match error {
-        SizeError::Point { place, expected, got } => Problem::in_file(place, expected, got),
+        SizeError::Point { place, expected, got } => {
+            Problem::unexpected(expected, got).at(None, &place)
+        }
         SizeError::Read { file, source } => unreadable(file, &source),
         SizeError::UnknownName { got } => {
             let names = NAMES.map(str::to_owned).to_vec();
@@ -387,13 +421,14 @@ fn of_trace(error: TraceError) -> Problem {
     match error {
         TraceError::Io { file, source } => unreadable(file, &source),
         TraceError::Column { file, expected, got } => {
-            Problem::in_file(file, format!("a column {expected}"), got)
+            Problem::unexpected(format!("a column {expected}"), got).in_other(Path::new(&file))
         }
         TraceError::Unknown { file, column, known } => {
-            Problem::in_file(file, format!("columns among {known}"), column)
+            Problem::unexpected(format!("columns among {known}"), column).in_other(Path::new(&file))
         }
         TraceError::Field { file, place, field, expected, got } => {
-            Problem::in_file(format!("{file}:{place}: {field}"), expected, got)
+            let (file, line) = (file.clone(), Some(place));
+            FileProblem { file, line, item: field, expected, got, note: String::new() }.boxed()
         }
         other => Problem::system(other.to_string()),
     }

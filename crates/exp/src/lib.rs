@@ -23,8 +23,8 @@ mod warning;
 pub use capture::every_packet;
 pub use convert::{ConvertError, ConvertedFile, convert};
 pub use error::{
-    DecoderCause, DecoderProblem, FileProblem, PlanError, PlanErrorCode, Problem, READABLE,
-    RunError, SourceLocation, UnlistedName,
+    DecoderProblem, FileProblem, PlanError, PlanErrorCode, Problem, READABLE, RunError,
+    SourceLocation, UnlistedName,
 };
 pub use plan::Plan;
 pub use plan::offered::{DrawnLink, DrawnSwitch, OfferedTier, OfferedTraffic, TopologyDrawing};

@@ -19,12 +19,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
 use rampmeter_exp::{
-    DecoderCause, InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE,
-    RunError, ValidPlan, Warning, catch_violation,
+    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE, RunError,
+    ValidPlan, Warning, catch_violation,
 };
 use rampmeter_metrics::SampleOrder;
 use rampmeter_types::quantity::Unit;
-use rampmeter_types::{Bytes, Transport};
+use rampmeter_types::{Bytes, NameError, Transport};
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
@@ -98,9 +98,23 @@ fn plan_error(error: impl ToString) -> PyErr {
 }
 
 /// The attributes of `PlanError` and `ResultError`; `None` if an error does not have one.
-const ATTRIBUTES: [&str; 14] = [
-    "code", "file", "key", "problem", "expected", "got", "line", "column", "_source", "_name",
-    "_names", "_missing", "_before", "_after",
+const ATTRIBUTES: [&str; 16] = [
+    "code",
+    "file",
+    "key",
+    "problem",
+    "expected",
+    "got",
+    "line",
+    "column",
+    "data_file",
+    "data_line",
+    "_source",
+    "_name",
+    "_names",
+    "_missing",
+    "_before",
+    "_after",
 ];
 
 /// Returns an error of Python that has the parts of a plan's error as attributes.
@@ -123,6 +137,10 @@ fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
         value.setattr("line", line)?;
         value.setattr("column", column.map(|(column, _)| *column))?;
         value.setattr("_source", column.map(|(_, text)| text))?;
+        if let Problem::InFile(problem) = &error.problem {
+            value.setattr("data_file", &problem.file)?;
+            value.setattr("data_line", problem.line)?;
+        }
         set_names(value, &error.problem)
     });
     set.map_or_else(|error| error, |()| raised)
@@ -135,7 +153,7 @@ fn expected_and_got(problem: &Problem) -> Option<(String, &str)> {
         Problem::InFile(problem) => Some((problem.expected.clone(), &problem.got)),
         Problem::Unreadable { got, .. } => Some((READABLE.to_owned(), got)),
         Problem::Unlisted(name) => Some((name.expected(), &name.got)),
-        Problem::Decoder(problem) => Some((problem.expected(), problem.got())),
+        Problem::Decoder(problem) => Some((problem.expected(), problem.cause.got())),
         Problem::System { .. } | Problem::Other(_) => None,
     }
 }
@@ -151,11 +169,11 @@ fn set_names(error: &Bound<'_, PyBaseException>, problem: &Problem) -> PyResult<
             error.setattr("_before", &problem.before)?;
             error.setattr("_after", &problem.after)?;
             match &problem.cause {
-                DecoderCause::Unknown { name, names } => {
+                NameError::Unknown { name, names } => {
                     error.setattr("_name", name)?;
                     error.setattr("_names", names)
                 }
-                DecoderCause::Missing { key } => error.setattr("_missing", key),
+                NameError::Missing { key } => error.setattr("_missing", key),
             }
         }
         _ => Ok(()),

@@ -18,7 +18,7 @@ use rampmeter_types::NodeId;
 use rustix::fs::OFlags;
 
 use self::check::Check;
-pub(crate) use self::error::ConfigError;
+pub(crate) use self::error::{ConfigError, Fault};
 pub(crate) use self::setup::{Keys, RailAddresses, Setup};
 use self::tables::Config;
 

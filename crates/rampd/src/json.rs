@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, Fault};
 use crate::error::Error;
 
 /// Form in which a command prints its result.
@@ -39,7 +39,7 @@ pub(crate) fn end_by_usage(error: &clap::Error) -> ExitCode {
     let exit_code = error.exit_code() as u8;
     if is_json && error.use_stderr() {
         let message = error.to_string();
-        let object = object_of_parts(message.trim_end(), "usage", exit_code, [const { None }; 4]);
+        let object = object_of_parts(message.trim_end(), "usage", exit_code, Parts::default());
         let _ = writeln!(io::stderr(), "{object}");
     } else {
         let _ = error.print();
@@ -50,33 +50,52 @@ pub(crate) fn end_by_usage(error: &clap::Error) -> ExitCode {
 /// Returns the object of an error, with `null` for parts that it does not have.
 pub(crate) fn error_object(error: &Error, exit_code: u8) -> Value {
     let parts = match error {
-        Error::Config(ConfigError::Value { file, key, expected, got }) => [
-            Some(file.to_string_lossy()),
-            Some(key.into()),
-            Some(expected.into()),
-            Some(got.into()),
-        ],
-        Error::Config(ConfigError::Read { file, .. } | ConfigError::Syntax { file, .. }) => {
-            [Some(file.to_string_lossy()), None, None, None]
+        Error::Config(ConfigError::Value { file, key, expected, got }) => Parts {
+            file: Some(file.to_string_lossy()),
+            key: Some(key),
+            expected: Some(expected),
+            got: Some(got),
+            ..Parts::default()
+        },
+        Error::Config(ConfigError::Read { file, .. }) => {
+            Parts { file: Some(file.to_string_lossy()), ..Parts::default() }
         }
-        Error::Input(_) | Error::System(_) => [None, None, None, None],
+        Error::Config(ConfigError::Syntax { file, error }) => {
+            let values = match &error.fault {
+                Fault::Value(values) => Some((&*values.expected, &*values.got)),
+                Fault::Other(_) => None,
+            };
+            let ((line, column), (expected, got)) = (error.place.unzip(), values.unzip());
+            let (file, key) = (Some(file.to_string_lossy()), Some(&*error.key));
+            Parts { file, line, column, key, expected, got }
+        }
+        Error::Input(_) | Error::System(_) => Parts::default(),
     };
     object_of_parts(&error.to_string(), error.code(), exit_code, parts)
 }
 
-/// Returns the object of an error with its file, key, and expected and actual value.
-fn object_of_parts(
-    message: &str,
-    code: &str,
-    exit_code: u8,
-    [file, key, expected, got]: [Option<Cow<'_, str>>; 4],
-) -> Value {
+/// Parts of an error; `None` if it does not have one.
+#[derive(Default)]
+struct Parts<'a> {
+    file: Option<Cow<'a, str>>,
+    line: Option<usize>,
+    column: Option<usize>,
+    key: Option<&'a str>,
+    expected: Option<&'a str>,
+    got: Option<&'a str>,
+}
+
+/// Returns the object of an error.
+fn object_of_parts(message: &str, code: &str, exit_code: u8, parts: Parts<'_>) -> Value {
+    let Parts { file, line, column, key, expected, got } = parts;
     json!({
         "schema": "rampd.error/1",
         "message": message,
         "exit_code": exit_code,
         "code": code,
         "file": file,
+        "line": line,
+        "column": column,
         "key": key,
         "expected": expected,
         "got": got,

@@ -50,7 +50,7 @@ pub use transport::{
     Departure, FabricFacts, ForwardOnly, NoArbiter, Queueing, RankProgram, SwitchFacts,
     SwitchProgram, TransitPacket, Transport, TrimmingProgram, Verdict,
 };
-pub use type_error::{TypeError, without_os_error};
+pub use type_error::{NameError, TypeError, without_os_error};
 pub use units::{Bytes, Rate, Span, Time};
 pub use wire::{Header, WireError};
 pub use wiring::Wiring;

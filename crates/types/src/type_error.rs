@@ -1,4 +1,4 @@
-//! Errors of serde about types, and of the system, in the words of a user.
+//! Errors of serde about types and names, and of the system, in the words of a user.
 
 use std::fmt;
 
@@ -80,6 +80,58 @@ impl TypeError {
     }
 }
 
+/// A name that is not allowed, or a key that is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameError {
+    /// A name that is not one of `names`. Without names, none is allowed.
+    Unknown {
+        /// The actual name.
+        name: String,
+        /// The names that are allowed.
+        names: Vec<String>,
+    },
+    /// A key that its table lacks.
+    Missing {
+        /// The key.
+        key: String,
+    },
+}
+
+impl NameError {
+    /// Reads a message of serde, such as ``unknown field `a`, expected `b` or `c` ``. Returns `None`
+    /// for messages that are not about a name.
+    pub fn parse(message: &str) -> Option<Self> {
+        if let Some(key) = message.strip_prefix("missing field `") {
+            return Some(Self::Missing { key: key.strip_suffix('`')?.to_owned() });
+        }
+        let rest = ["unknown field `", "unknown variant `"]
+            .iter()
+            .find_map(|it| message.strip_prefix(it))?;
+        let (name, rest) = rest.split_once("`, ")?;
+        // Every second part between quotes is a name.
+        let names = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        Some(Self::Unknown { name: name.to_owned(), names })
+    }
+
+    /// Returns the allowed values. `missing` is that of a key that is missing.
+    pub fn expected(&self, missing: impl FnOnce(&str) -> String) -> String {
+        match self {
+            Self::Unknown { names, .. } if names.is_empty() => "no key".to_owned(),
+            Self::Unknown { names, .. } => format!("one of {}", names.join(", ")),
+            Self::Missing { key } => missing(key),
+        }
+    }
+
+    /// Returns the actual value.
+    pub fn got(&self) -> &str {
+        match self {
+            Self::Unknown { name, .. } if name.is_empty() => "an empty name",
+            Self::Unknown { name, .. } => name,
+            Self::Missing { .. } => "none",
+        }
+    }
+}
+
 /// Returns the words for an array of a length, as serde names it.
 fn list_of(expected: &str) -> Option<String> {
     let n = expected.strip_prefix("an array of length ")?;
@@ -119,5 +171,18 @@ mod tests {
             assert_eq!(TypeError::parse(message), Some(TypeError { expected, got }));
         }
         assert_eq!(TypeError::parse("missing field `id`"), None);
+    }
+
+    #[test]
+    fn messages_about_names_are_read() {
+        let (name, names) = ("a".to_owned(), vec!["b".to_owned(), "c".to_owned()]);
+        let unknown = NameError::parse("unknown field `a`, expected `b` or `c`").unwrap();
+        assert_eq!(unknown, NameError::Unknown { name, names });
+        assert_eq!((&*unknown.expected(str::to_owned), unknown.got()), ("one of b, c", "a"));
+        let missing = NameError::parse("missing field `id`").unwrap();
+        assert_eq!((&*missing.expected(str::to_owned), missing.got()), ("id", "none"));
+        let none = NameError::parse("unknown field ``, there are no fields").unwrap();
+        assert_eq!((&*none.expected(str::to_owned), none.got()), ("no key", "an empty name"));
+        assert_eq!(NameError::parse("invalid type: map, expected a string"), None);
     }
 }

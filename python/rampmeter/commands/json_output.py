@@ -42,7 +42,7 @@ VERSIONS: Final[Mapping[str, int]] = {
 }
 """Version of each object."""
 FLAG: Final = "--json"
-PARTS: Final = ("file", "line", "column", "key", "expected", "got")
+PARTS: Final = ("file", "line", "column", "key", "data_file", "data_line", "expected", "got")
 """Attributes of errors with a location."""
 USAGE: Final = "usage"
 """Code of errors of the command line."""

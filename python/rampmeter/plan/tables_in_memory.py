@@ -23,11 +23,12 @@ def cite_table(error: PlanError) -> tuple[PlanError, Location]:
 
     Other errors are returned as they are.
     """
-    location, problem = location_of(error), error.problem or ""
-    for file, name in _NAMES.items():
-        if problem.startswith(f"{file}:"):
-            # After the file comes the number of the row, if the error has one.
-            rest = problem.removeprefix(f"{file}:")
-            error.problem = f"{name}:{rest}" if rest.startswith(" ") else f"{name}: row {rest}"
-            return error, replace(location, key=location.key.removesuffix(FILE))
-    return error, location
+    location, name = location_of(error), _NAMES.get(error.data_file or "")
+    if name is None:
+        return error, location
+    row, place = "", f"{error.data_file}: "
+    if error.data_line is not None:
+        row, place = f"row {error.data_line}: ", f"{error.data_file}:{error.data_line}: "
+    error.problem = f"{name}: {row}{(error.problem or '').removeprefix(place)}"
+    error.data_file = name
+    return error, replace(location, key=location.key.removesuffix(FILE))

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from rampmeter.on_demand import np
 from rampmeter.replays.divergence import Divergence, PlanDifference
-from rampmeter.results.names import size_ranges
 from rampmeter.results.table import Cell, Column, ResultTable
 
 QUANTILES: Final = (1, 50, 99)
@@ -37,7 +36,7 @@ def key_table(keys: Sequence[PlanDifference]) -> ResultTable:
 def difference_table(divergence: Divergence) -> ResultTable:
     """Returns a table of the differences of completion times, by size class."""
     classes = list(divergence.by_size())
-    labels = size_ranges([label for label, _ in classes])
+    labels = [label for label, _ in classes]
     rows = [
         (label, *_statistics(divergence, of))
         for label, (_, of) in zip(labels, classes, strict=True)

@@ -26,7 +26,8 @@ def plain_error(error: PlanError, location: Location) -> PlanError:
         inner = Location(key=error._missing or "").error(
             expected=error.expected, got=error.got, hint=hint
         )
-        return location.error(f"{error._before}{inner}{error._after}", code=code)
+        error.code, error.problem = code, f"{error._before}{inner}{error._after}"
+        return relocated(error, location)
     # The line of a missing key is that of its table.
     place = replace(location, key=f"{location.key}.{error._missing or ''}".strip("."))
     return place.error(expected=error.expected, got=error.got, hint=hint, code=code)

@@ -119,7 +119,9 @@ class Location:
 def relocated(error: E, location: Location) -> E:
     """Returns an error with another location. The other parts are the same."""
     problem = str(error) if error.problem is None else error.problem
-    return location._with_parts(type(error), error.code, problem, error.expected, error.got)
+    moved = location._with_parts(type(error), error.code, problem, error.expected, error.got)
+    moved.data_file, moved.data_line = error.data_file, error.data_line
+    return moved
 
 
 def location_of(error: PlanError | ResultError) -> Location:

@@ -14,7 +14,7 @@ use super::Plan;
 use super::by_port::NeedsByRate;
 use super::context::PlanOrigin;
 use super::faults::faults;
-use crate::error::{PlanError, unreadable};
+use crate::error::{PlanError, Problem, unreadable};
 use crate::topology::names::NamesSpec;
 use crate::topology::{self, ImportedTopology};
 use crate::transport::{TransportSpec, ValidTransport};
@@ -186,7 +186,7 @@ fn topology(
         }
     })?;
     imported.names.add_forwarding(&imported.spec, &built);
-    let bad = |(key, message): (&str, String)| cx.bad(&format!("names.{key}"), message);
+    let bad = |(key, problem): (&str, Problem)| cx.problem(&format!("names.{key}"), problem);
     imported.names.check(&built).map_err(bad)?;
     Ok((built, imported))
 }

@@ -9,14 +9,14 @@
 use std::borrow::Cow;
 
 use rampmeter_proto::keys::{RENAMED_PLAN_KEYS, RenamedTableKey, table_and_key};
-use rampmeter_types::TypeError;
+use rampmeter_types::{NameError, TypeError};
 use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::place::{Path, PathElement, at_path, place, syntax_error};
 use super::units::without_units;
-use crate::error::{DecoderCause, DecoderProblem, PlanError, Problem};
+use crate::error::{DecoderProblem, PlanError, Problem};
 
 /// Keys that select the form of a table. Without one of them every table has another error.
 const SELECTORS: [&str; 3] = ["kind", "pattern", "name"];
@@ -59,7 +59,7 @@ pub(crate) fn of_table<T: DeserializeOwned>(table: &Table) -> Result<T, Problem>
         let message = error.message();
         match find(table, message, |root| T::deserialize(root).err()) {
             Some(path) if !path.is_empty() && !is_unknown(message) => {
-                describe_type_error(message).at(path)
+                describe_type_error(message).at(None, &path.to_string())
             }
             _ => describe_type_error(message),
         }
@@ -130,7 +130,7 @@ pub(crate) fn describe_type_error(message: &str) -> Problem {
             Problem::Unexpected { expected: "a text".to_owned(), got }
         }
         Some(TypeError { expected, got }) => Problem::Unexpected { expected, got },
-        None => match cause(&message) {
+        None => match NameError::parse(&message) {
             Some(cause) => {
                 let (before, after) = (String::new(), String::new());
                 Problem::Decoder(Box::new(DecoderProblem { message, cause, before, after }))
@@ -138,19 +138,6 @@ pub(crate) fn describe_type_error(message: &str) -> Problem {
             None => Problem::Other(message),
         },
     }
-}
-
-/// Reads a message of serde about a name, such as ``unknown field `a`, expected `b` or `c` ``.
-fn cause(message: &str) -> Option<DecoderCause> {
-    if let Some(key) = message.strip_prefix("missing field `") {
-        return Some(DecoderCause::Missing { key: key.strip_suffix('`')?.to_owned() });
-    }
-    let rest =
-        ["unknown field `", "unknown variant `"].iter().find_map(|it| message.strip_prefix(it))?;
-    let (name, rest) = rest.split_once("`, ")?;
-    // Every second part between quotes is a name.
-    let names = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    Some(DecoderCause::Unknown { name: name.to_owned(), names })
 }
 
 /// Returns the offset in `text` of the place `at` of `plain`, which has the same lines. It is that

@@ -47,30 +47,26 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     let is_json = text.trim_start().starts_with('{');
     let value = if is_json { parse_json(text)? } else { yaml(text)? };
     if value.get("logical-dims").is_some() {
-        let expected = "expected a network, got logical dimensions: the network of ASTRA-sim's \
-                        ns-3 is the file TOPOLOGY_FILE of its configuration";
-        return Err(expected.into());
+        return Err(Problem::unexpected("a network", "logical dimensions").with_note(
+            ": the network of ASTRA-sim's ns-3 is the file TOPOLOGY_FILE of its configuration",
+        ));
     }
     let mut draft = TopologyDraft::default();
-    let dimensions = dimensions(&value, &mut draft.notes).map_err(|error| located(error, text))?;
+    let dimensions = dimensions(&value, &mut draft.notes)
+        .map_err(|(key, problem)| problem.at(line_of(text, &key), &key))?;
     build(&dimensions, &mut draft)?;
     Ok(draft.finish()?)
 }
 
 /// A key and the problem with its value; the key is empty if there is none.
-type KeyProblem = (String, String);
+type KeyProblem = (String, Problem);
 
-/// Returns the message of a problem, with the line of its key.
-fn located((key, problem): KeyProblem, text: &str) -> String {
-    match (line_of(text, &key), &*key) {
-        (_, "") => problem,
-        (Some(line), _) => format!("line {line}: {key}: {problem}"),
-        (None, _) => format!("{key}: {problem}"),
-    }
-}
-
-/// Returns the first line that has `key` with a value. A table of JSON may be on one line.
+/// Returns the first line that has `key` with a value. A table of JSON may be on one line. `None`
+/// without a key.
 fn line_of(text: &str, key: &str) -> Option<usize> {
+    if key.is_empty() {
+        return None;
+    }
     let is_of_key = |piece: &str| {
         let piece = piece.trim_start_matches(|c: char| c.is_whitespace() || "\"'".contains(c));
         let rest = piece.strip_prefix(key).map(|rest| rest.trim_start_matches(['"', '\'', ' ']));
@@ -80,12 +76,13 @@ fn line_of(text: &str, key: &str) -> Option<usize> {
 }
 
 /// Returns the value of a YAML file.
-fn yaml(text: &str) -> Result<Value, String> {
-    let documents = Yaml::load_from_str(text)
-        .map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
+fn yaml(text: &str) -> Result<Value, Problem> {
+    let documents = Yaml::load_from_str(text).map_err(|error| {
+        Problem::Other(error.info().to_owned()).at(Some(error.marker().line()), "")
+    })?;
     match &documents[..] {
         [one] => Ok(plain(one)),
-        all => Err(format!("expected one document of YAML, got {}", all.len())),
+        all => Err(Problem::unexpected("one document of YAML", all.len())),
     }
 }
 
@@ -110,27 +107,30 @@ fn plain(value: &Yaml<'_>) -> Value {
 
 fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, KeyProblem> {
     let object = value.as_object();
-    let object = object.ok_or_else(|| (String::new(), "expected a table of lists".to_owned()))?;
+    let object =
+        object.ok_or_else(|| (String::new(), Problem::unexpected("a table of lists", value)))?;
     let is_old = object.contains_key("topologies-per-dim");
     let keys = KEYS[usize::from(is_old)];
-    let bad = |key: &str, problem: String| (key.to_owned(), problem);
+    let bad = |key: &str, expected: &str, got: &dyn ToString| {
+        (key.to_owned(), Problem::unexpected(expected, got.to_string()))
+    };
     // One dimension may be a value without brackets.
     let list = |key: &str| match object.get(key) {
         Some(Value::Array(list)) => Ok(list.clone()),
         Some(value @ (Value::String(_) | Value::Number(_))) => Ok(vec![value.clone()]),
-        Some(other) => Err(bad(key, format!("expected a list, got {other}"))),
-        None => Err(bad(key, "expected a list, got none".to_owned())),
+        Some(other) => Err(bad(key, "a list", other)),
+        None => Err(bad(key, "a list", &"none")),
     };
     let kinds = list(keys[0])?;
     let numbers = |key: &str| -> Result<Vec<f64>, KeyProblem> {
         let list = list(key)?;
         if list.len() != kinds.len() {
             let (expected, got) = (count(kinds.len(), "value"), list.len());
-            return Err(bad(key, format!("expected {expected}, one a dimension, got {got}")));
+            return Err(bad(key, &format!("{expected}, one a dimension"), &got));
         }
         let number = |value: &Value| {
             let number = value.as_f64().filter(|number| (0.0..=1e9).contains(number));
-            number.ok_or_else(|| bad(key, format!("expected numbers, got {value}")))
+            number.ok_or_else(|| bad(key, "numbers", value))
         };
         list.iter().map(number).collect()
     };
@@ -150,15 +150,14 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
     let dimension = |at: usize| {
         let kind = kinds[at].as_str().unwrap_or_default().to_owned();
         if !["Ring", "FullyConnected", "AllToAll", "Switch"].contains(&&*kind) {
-            let expected = "expected Ring, FullyConnected or Switch";
-            return Err(bad(keys[0], format!("{expected}, got {}", kinds[at])));
+            return Err(bad(keys[0], "Ring, FullyConnected or Switch", &kinds[at]));
         }
         let n = npus[at] as u64;
         if npus[at].fract() != 0.0 {
-            return Err(bad(keys[1], format!("expected whole numbers, got {}", npus[at])));
+            return Err(bad(keys[1], "whole numbers", &npus[at]));
         }
         if n < 2 && kinds.len() == 1 || n < 1 {
-            return Err(bad(keys[1], format!("expected at least 2 NPUs, got {}", npus[at])));
+            return Err(bad(keys[1], "at least 2 NPUs", &npus[at]));
         }
         // In the first versions a ring or a full mesh counts the links of an NPU.
         let per_pair = match &*kind {
@@ -169,19 +168,22 @@ fn dimensions(value: &Value, notes: &mut Vec<String>) -> Result<Vec<Dimension>, 
         let links = if is_old { (links[at] / per_pair.max(1.0)).ceil() as u64 } else { 1 };
         let gbps = bandwidth[at] * 8.0 * f64::from(1 << 30) / 1e9;
         if !units::is_rate(gbps) {
-            let got = bandwidth[at];
             let expected = format!("a bandwidth above 0 and up to 11641 GB/s in dimension {at}");
-            return Err(bad(keys[2], format!("expected {expected}, got {got}")));
+            return Err(bad(keys[2], &expected, &bandwidth[at]));
         }
         Ok(Dimension { kind, npus: n, links: links.clamp(1, 64), gbps, latency_ns: latency[at] })
     };
     (0..kinds.len()).map(dimension).collect()
 }
 
-fn build(dimensions: &[Dimension], draft: &mut TopologyDraft) -> Result<(), String> {
-    let total = dimensions.iter().try_fold(1u64, |n, dimension| n.checked_mul(dimension.npus));
-    let total = total.filter(|total| (2..=65_536).contains(total));
-    let total = total.ok_or("npus_count: expected 2 to 65536 NPUs in all")? as usize;
+fn build(dimensions: &[Dimension], draft: &mut TopologyDraft) -> Result<(), Problem> {
+    let counts = dimensions.iter().map(|dimension| u128::from(dimension.npus));
+    let total = counts.fold(1_u128, u128::saturating_mul);
+    if !(2..=65_536).contains(&total) {
+        let problem = Problem::unexpected("2 to 65536 NPUs in all", total);
+        return Err(problem.at(None, "npus_count"));
+    }
+    let total = total as usize;
     for npu in 0..total {
         draft.host(format!("npu{npu}"));
     }

@@ -84,28 +84,22 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
             ("tier", _) => {
                 let tier = field.whole()? as usize;
                 if tier > 2 {
-                    return Err(
-                        format!("line {at}: expected a tier from 0 to 2, got {tier}").into()
-                    );
+                    return Err(Problem::on_line(at, "a tier from 0 to 2", tier));
                 }
                 tiers[tier].line = at;
                 current = Some(tier);
             }
             (_, None) => {
-                return Err(format!(
-                    "line {at}: expected Nodes, Tiers, Podsize or Tier, got {line:?}"
-                )
-                .into());
+                let expected = "Nodes, Tiers, Podsize or Tier";
+                return Err(Problem::on_line(at, expected, format!("{line:?}")));
             }
             ("queue_up" | "queue_down", Some(_)) => has_queues = true,
             (key, Some(tier)) => {
                 if !tiers[tier].set(key, &field)? {
-                    return Err(format!(
-                        "line {at}: expected Downlink_speed_Gbps, Downlink_Latency_ns, \
-                         Switch_Latency_ns, Radix_Down, Radix_Up, Bundle, Oversubscribed, \
-                         Queue_Up or Queue_Down, got {line:?}"
-                    )
-                    .into());
+                    let expected = "Downlink_speed_Gbps, Downlink_Latency_ns, Switch_Latency_ns, \
+                                    Radix_Down, Radix_Up, Bundle, Oversubscribed, Queue_Up or \
+                                    Queue_Down";
+                    return Err(Problem::on_line(at, expected, format!("{line:?}")));
                 }
             }
         }
@@ -115,15 +109,15 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
         draft.notes.push(note.to_owned());
     }
     let need = |value: Option<u64>, key: &str| {
-        value.filter(|&value| value > 0).ok_or_else(|| format!("expected {key}, got none"))
+        value.filter(|&value| value > 0).ok_or_else(|| Problem::unexpected(key, "none"))
     };
     let (nodes, n_tiers) = (need(nodes, "Nodes")?, need(n_tiers, "Tiers")? as usize);
     if !(2..=3).contains(&n_tiers) {
-        return Err(format!("expected 2 or 3 Tiers, got {n_tiers}").into());
+        return Err(Problem::unexpected("2 or 3 Tiers", n_tiers));
     }
     // All pods of two tiers share their spines, so that they may be one.
     let pod = if n_tiers == 2 { pod.or(Some(nodes)) } else { pod };
-    let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers,")?;
+    let pod = need(pod, "Podsize, the number of hosts in a pod of three tiers")?;
     let shape = NodeCounts::new(nodes, pod, lines, &tiers[..n_tiers])?;
     shape.build(&mut draft, &tiers[..n_tiers]);
     Ok(draft.finish()?)
@@ -144,29 +138,29 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    fn whole(&self) -> Result<u64, String> {
-        let Self { at, key, value } = self;
-        let number = value.parse::<u64>().ok().filter(|&number| number <= 1 << 20);
-        number.ok_or_else(|| format!("line {at}: {key}: expected a whole number, got {value:?}"))
+    fn whole(&self) -> Result<u64, Problem> {
+        let number = self.value.parse::<u64>().ok().filter(|&number| number <= 1 << 20);
+        number.ok_or_else(|| self.problem("a whole number"))
     }
 
-    fn real(&self) -> Result<f64, String> {
-        let Self { at, key, value } = self;
-        let number = value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
-        number.ok_or_else(|| format!("line {at}: {key}: expected a number, got {value:?}"))
+    fn real(&self) -> Result<f64, Problem> {
+        let number = self.value.parse::<f64>().ok().filter(|number| (0.0..=1e9).contains(number));
+        number.ok_or_else(|| self.problem("a number"))
     }
 
-    fn rate(&self) -> Result<f64, String> {
-        let Self { at, key, value } = self;
+    fn rate(&self) -> Result<f64, Problem> {
         let gbps = Some(self.real()?).filter(|&gbps| units::is_rate(gbps));
-        let expected = "expected a rate from 0.000001 to 100000 Gbit/s";
-        gbps.ok_or_else(|| format!("line {at}: {key}: {expected}, got {value:?}"))
+        gbps.ok_or_else(|| self.problem("a rate from 0.000001 to 100000 Gbit/s"))
+    }
+
+    fn problem(&self, expected: &str) -> Problem {
+        Problem::unexpected(expected, format!("{:?}", self.value)).at(Some(self.at), self.key)
     }
 }
 
 impl Tier {
     /// Takes a line of the tier. Returns false if the key is none of a tier.
-    fn set(&mut self, key: &str, field: &Field<'_>) -> Result<bool, String> {
+    fn set(&mut self, key: &str, field: &Field<'_>) -> Result<bool, Problem> {
         match key {
             "downlink_speed_gbps" => self.gbps = Some(field.rate()?),
             "downlink_latency_ns" => self.latency_ns = Some(field.real()?),
@@ -182,15 +176,16 @@ impl Tier {
 }
 
 /// Returns Gbit/s and latency of the links below each tier, which has all its keys.
-fn wires(tiers: &[Tier]) -> Result<Vec<(f64, f64)>, String> {
+fn wires(tiers: &[Tier]) -> Result<Vec<(f64, f64)>, Problem> {
     let mut wires = Vec::new();
     for (number, tier) in tiers.iter().enumerate() {
         let at = tier.line;
         if at == 0 {
-            return Err(format!("expected Tier {number}, got none"));
+            return Err(Problem::unexpected(format!("Tier {number}"), "none"));
         }
         let need = |value: Option<f64>, key: &str| {
-            value.ok_or_else(|| format!("line {at}: tier {number}: expected {key}, got none"))
+            let item = format!("tier {number}");
+            value.ok_or_else(|| Problem::unexpected(key, "none").at(Some(at), &item))
         };
         let gbps = need(tier.gbps, "Downlink_speed_Gbps")?;
         wires.push((gbps, need(tier.latency_ns, "Downlink_Latency_ns")?));
@@ -217,7 +212,7 @@ struct NodeCounts {
 }
 
 impl NodeCounts {
-    fn new(nodes: u64, pod: u64, lines: HostCountLines, tiers: &[Tier]) -> Result<Self, String> {
+    fn new(nodes: u64, pod: u64, lines: HostCountLines, tiers: &[Tier]) -> Result<Self, Problem> {
         let n_tiers = tiers.len();
         let wires = wires(tiers)?;
         let down = |tier: usize| tiers[tier].radix_down.unwrap_or(1).max(1);
@@ -225,7 +220,7 @@ impl NodeCounts {
         let bundles: Vec<u64> = tiers.iter().map(|tier| tier.bundle.unwrap_or(1)).collect();
         let divide = |name: &str, total: u64, by: u64, at: usize| match total.checked_rem(by) {
             Some(0) if total >= by => Ok(total / by),
-            _ => Err(format!("line {at}: expected {name}: {total} is no multiple of {by}")),
+            _ => Err(Problem::on_line(at, format!("{name}, a multiple of {by}"), total)),
         };
         let at = tiers[0].line;
         let pods = divide("Nodes to fill pods", nodes, pod, lines.nodes)?;
@@ -238,13 +233,11 @@ impl NodeCounts {
         // The pods of two tiers share their spines, so that a spine has links to all ToRs.
         let below = if n_tiers == 2 { tors * pods } else { tors };
         if down(1) != below * bundles[1] {
-            return Err(format!(
-                "line {at}: tier 1: expected Radix_Down {}, a bundle of {} to each of {below} \
-                 switches of tier 0, got {}",
-                below * bundles[1],
-                bundles[1],
-                down(1)
-            ));
+            let (links, bundle) = (below * bundles[1], bundles[1]);
+            let expected = format!(
+                "Radix_Down {links}, a bundle of {bundle} to each of {below} switches of tier 0"
+            );
+            return Err(Problem::unexpected(expected, down(1)).at(Some(at), "tier 1"));
         }
         let mut cores = 0;
         if n_tiers == 3 {
@@ -253,25 +246,20 @@ impl NodeCounts {
             cores = of_agg * aggs;
             let at = tiers[2].line;
             if down(2) != pods * bundles[2] {
-                return Err(format!(
-                    "line {at}: tier 2: expected Radix_Down {}, a bundle of {} to each of {pods} \
-                     pods, got {}",
-                    pods * bundles[2],
-                    bundles[2],
-                    down(2)
-                ));
+                let (links, bundle) = (pods * bundles[2], bundles[2]);
+                let expected =
+                    format!("Radix_Down {links}, a bundle of {bundle} to each of {pods} pods");
+                return Err(Problem::unexpected(expected, down(2)).at(Some(at), "tier 2"));
             }
         }
         for (tier, pair) in tiers.windows(2).enumerate() {
             let Some(oversubscribed) = pair[0].oversubscribed else { continue };
             let (radix, number) = (up(tier).max(1), tier);
             if down(tier) / radix != oversubscribed {
-                let at = pair[0].line;
-                return Err(format!(
-                    "line {at}: tier {number}: expected Oversubscribed {}, as the radixes require, \
-                     got {oversubscribed}",
-                    down(tier) / radix
-                ));
+                let by_radix = down(tier) / radix;
+                let expected = format!("Oversubscribed {by_radix}, as the radixes require");
+                let problem = Problem::unexpected(expected, oversubscribed);
+                return Err(problem.at(Some(pair[0].line), &format!("tier {number}")));
             }
         }
         Ok(Self { nodes, rack, pods, tors, aggs, cores, wires, bundles })

@@ -97,11 +97,10 @@ impl ImportedTopology {
         let (expected, got) = error.expected_and_got(|node| self.names.node(node));
         let Some(number) = error.link() else {
             return match error.number() {
-                Some(name) => Problem::in_file(name.to_owned(), expected, got),
-                None => Problem::Unexpected { expected, got },
+                Some(name) => Problem::unexpected(expected, got).at(None, name),
+                None => Problem::unexpected(expected, got),
             };
         };
-        let line = self.lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
         let ends = match &self.spec {
             TopologySpec::Links(topologies::Links { links, .. }) => {
                 links.get(number).map(|link| &link.between)
@@ -112,7 +111,8 @@ impl ImportedTopology {
             let [a, b] = ends.each_ref().map(|end| self.names.custom_name(end));
             format!(" ({a}-{b})")
         });
-        Problem::in_file(format!("{line}link {number}{ends}"), expected, got)
+        let line = self.lines.get(number).copied();
+        Problem::unexpected(expected, got).at(line, &format!("link {number}{ends}"))
     }
 
     /// Returns the topology as TOML, with the names of its nodes, and the number of its links.

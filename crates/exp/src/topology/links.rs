@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csv::StringRecord;
 use rampmeter_sim::{LinkSpec, TopologySpec};
+use rampmeter_types::NameError;
 use rampmeter_types::quantity::Unit;
 use rampmeter_workload::import::parse_json;
 use rampmeter_workload::table::{Records, separator};
@@ -18,7 +19,7 @@ use super::defaults::Defaults;
 use super::import::ImportedTopology;
 use super::names::{NamesSpec, sample};
 use super::node_kinds::{Kind, first_word, kind_of_name, kind_of_names};
-use crate::error::{DecoderCause, PlanError, Problem};
+use crate::error::{PlanError, Problem};
 use crate::text::parse::{of_table, parse};
 use crate::text::units::{self, DELAY, RATE};
 
@@ -62,7 +63,7 @@ pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, Problem> {
     // Other kinds have neither names nor single links.
     let spec: TopologySpec = parse(text, "").map_err(PlanError::into_problem)?;
     if let TopologySpec::File(_) = spec {
-        return Err("expected a topology, got another file".into());
+        return Err(Problem::unexpected("a topology", "another file"));
     }
     Ok(ImportedTopology::without_names(spec))
 }
@@ -70,10 +71,11 @@ pub(super) fn read_toml(text: &str) -> Result<ImportedTopology, Problem> {
 pub(super) fn read_json(text: &str) -> Result<ImportedTopology, Problem> {
     let value: serde_json::Value = parse_json(text)?;
     if !value.is_object() {
-        return Err("expected a table with hosts, switches and links, got a list or a value".into());
+        let expected = "a table with hosts, switches and links";
+        return Err(Problem::unexpected(expected, "a list or a value"));
     }
     if let Some(path) = null_in(&value) {
-        return Err(format!("{path}: expected a value, got null").into());
+        return Err(Problem::unexpected("a value", "null").at(None, &path));
     }
     let mut table =
         Table::try_from(value).map_err(|error| format!("expected numbers and texts: {error}"))?;
@@ -121,23 +123,24 @@ pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopolo
     let separator = separator(header.unwrap_or_default());
     let mut records = Records::separated(text.as_bytes(), Some(b'#'), separator);
     let mut next_line = || {
-        let record = records.next_record().map_err(|error| error.to_string())?;
+        let record = records.next_record().map_err(|error| Problem::Other(error.to_string()))?;
         let field = |field: &str| field.trim().trim_matches('"').to_owned();
         let fields = |record: &StringRecord| record.iter().map(field).collect::<Vec<String>>();
-        Ok::<_, String>(record.map(|(at, record)| (at as usize, fields(record))))
+        Ok::<_, Problem>(record.map(|(at, record)| (at as usize, fields(record))))
     };
-    let (at, header) = next_line()?.ok_or("line 1: expected names of columns, got none")?;
+    let (at, header) =
+        next_line()?.ok_or_else(|| Problem::on_line(1, "names of columns", "none"))?;
     let columns: Vec<String> = header.iter().map(|name| name.replace('_', "-")).collect();
     let place = |name: &str| {
         let place = columns.iter().position(|column| column == name);
         let header = header.join(",");
-        place.ok_or_else(|| format!("line {at}: expected a column {name}, got {header}"))
+        place.ok_or_else(|| Problem::on_line(at, format!("a column {name}"), header))
     };
     let first = |name: &String| columns.iter().position(|column| column == name);
     if let Some((_, name)) =
         columns.iter().enumerate().find(|&(number, name)| first(name) != Some(number))
     {
-        return Err(format!("line {at}: expected each column once, got {name} twice").into());
+        return Err(Problem::on_line(at, "each column once", format!("{name} twice")));
     }
     let (from, to) = (place("from")?, place("to")?);
     // Dataframes number their rows in a column without a name.
@@ -149,13 +152,13 @@ pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopolo
     while let Some((at, fields)) = next_line()? {
         if fields.len() != columns.len() {
             let n = columns.len();
-            return Err(format!("line {at}: expected {n} fields, got {}", fields.len()).into());
+            return Err(Problem::on_line(at, format!("{n} fields"), fields.len()));
         }
         let mut link = Table::new();
         for (idx, (column, field)) in columns.iter().zip(&fields).enumerate() {
             if idx == from || idx == to {
                 if field.is_empty() {
-                    return Err(format!("line {at}: expected the name of a node, got none").into());
+                    return Err(Problem::on_line(at, "the name of a node", "none"));
                 }
                 if !nodes.contains(field) {
                     nodes.push(field.clone());
@@ -166,7 +169,7 @@ pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopolo
             }
         }
         check_ends(&fields[from], &fields[to], at, &mut directions)
-            .map_err(|error| format!("line {at}: link {}{error}", links.len()))?;
+            .map_err(|problem| problem.at(Some(at), &format!("link {}", links.len())))?;
         pairs.push([fields[from].clone(), fields[to].clone()]);
         let ends = [&fields[from], &fields[to]].map(|end| Value::from(end.clone()));
         link.insert("between".to_owned(), Value::Array(ends.to_vec()));
@@ -191,7 +194,7 @@ pub(super) fn read_csv(text: &str, hosts_forward: bool) -> Result<ImportedTopolo
 fn by_direction(
     nodes: &[String],
     links: &[[String; 2]],
-) -> Result<(Vec<String>, Vec<String>), String> {
+) -> Result<(Vec<String>, Vec<String>), Problem> {
     let mut counts: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
     for ends in links {
         for (end, name) in ends.iter().enumerate() {
@@ -201,6 +204,7 @@ fn by_direction(
     let count = |node: &&String| counts.get(node.as_str()).copied().unwrap_or_default();
     let is_host = |node: &&String| count(node)[1] == 0;
     let (hosts, switches): (Vec<&String>, Vec<&String>) = nodes.iter().partition(is_host);
+    let expected = "links from hosts to switches";
     let rule = "a node that is never in column to is a host";
     let remedy = "list links from the hosts upwards, or exchange the names of the columns from \
                   and to";
@@ -210,27 +214,26 @@ fn by_direction(
             && (words.is_empty() || words.contains(&first_word(name)))
     };
     if let Some(node) = switches.iter().find(is_named_host) {
-        return Err(format!(
-            "expected links from hosts to switches, got {node} in column to, which is named as a \
-             host: {rule}; if hosts forward packets, set topology.hosts-forward = true"
-        ));
+        let got = format!("{node} in column to, which is named as a host");
+        return Err(Problem::unexpected(expected, got).with_note(&format!(
+            ": {rule}; if hosts forward packets, set topology.hosts-forward = true"
+        )));
     }
     if hosts.len() < 2 {
         let got = match hosts[..] {
             [] => "none".to_owned(),
             [one, ..] => format!("{one} alone"),
         };
-        return Err(format!("expected at least two hosts, got {got}: {rule}; {remedy}"));
+        let problem = Problem::unexpected("at least two hosts", got);
+        return Err(problem.with_note(&format!(": {rule}; {remedy}")));
     }
     let several = hosts.iter().find(|node| count(node)[0] > 1);
     let ends: Vec<&&String> = switches.iter().filter(|node| count(node)[0] == 0).collect();
     let mut leaves = ends.iter().filter(|node| count(node) == [0, 1]);
     if let (Some(top), Some(end), Some(_)) = (several, leaves.next(), leaves.next()) {
         let n = count(top)[0];
-        return Err(format!(
-            "expected links from hosts to switches, got host {top} with {n} links and switch {end} \
-             with one: {rule}; {remedy}"
-        ));
+        let got = format!("host {top} with {n} links and switch {end} with one");
+        return Err(Problem::unexpected(expected, got).with_note(&format!(": {rule}; {remedy}")));
     }
     // Hosts with several links may be listed from the top too. They are recognised by name, else by
     // number.
@@ -243,11 +246,11 @@ fn by_direction(
     };
     if is_from_top && let ([top, ..], [end, ..]) = (&hosts[..], &ends[..]) {
         let (n_hosts, n_ends) = (hosts.len(), ends.len());
-        return Err(format!(
-            "expected links from hosts to switches, got {n_hosts} hosts such as {top} below \
-             {n_ends} switches such as {end}: {rule}; {remedy}; if these are the hosts, give them \
-             names such as h0, or write the topology as TOML"
-        ));
+        let got = format!("{n_hosts} hosts such as {top} below {n_ends} switches such as {end}");
+        return Err(Problem::unexpected(expected, got).with_note(&format!(
+            ": {rule}; {remedy}; if these are the hosts, give them names such as h0, or write the \
+             topology as TOML"
+        )));
     }
     let owned = |nodes: Vec<&String>| nodes.into_iter().cloned().collect();
     Ok((owned(hosts), owned(switches)))
@@ -260,15 +263,15 @@ fn check_ends(
     to: &str,
     line: usize,
     seen: &mut BTreeMap<(String, String), usize>,
-) -> Result<(), String> {
+) -> Result<(), Problem> {
     if from == to {
-        return Err(format!(" ({from}-{to}): expected two different nodes, got {from:?} twice"));
+        return Err(Problem::unexpected("two different nodes", format!("{from:?} twice")));
     }
     if let Some(other) = seen.get(&(to.to_owned(), from.to_owned())) {
-        return Err(format!(
-            ": expected each link in one direction, got {from}-{to} after {to}-{from} in line \
-             {other}: a link carries both; gbps-back has the rate from its second end to its \
-             first, and several links between two switches have the same first end"
+        let got = format!("{from}-{to} after {to}-{from} in line {other}");
+        return Err(Problem::unexpected("each link in one direction", got).with_note(
+            ": a link carries both; gbps-back has the rate from its second end to its first, and \
+             several links between two switches have the same first end",
         ));
     }
     seen.entry((from.to_owned(), to.to_owned())).or_insert(line);
@@ -329,19 +332,21 @@ fn canonical(
     let mut defaults = Defaults::default();
     let links = table.get_mut("links").and_then(Value::as_array_mut);
     for (number, link) in links.into_iter().flatten().enumerate() {
-        let line = lines.get(number).map_or(String::new(), |line| format!("line {line}: "));
+        let line = lines.get(number).copied();
         let Some(link) = link.as_table_mut() else {
-            return Err(format!("{line}link {number}: expected a table, got {link}").into());
+            let problem = Problem::unexpected("a table", &*link);
+            return Err(problem.at(line, &format!("link {number}")));
         };
         let ends = |link: &Table| {
             let ends = link.get("between").and_then(Value::as_array);
             let ends: Vec<&str> = ends.into_iter().flatten().filter_map(Value::as_str).collect();
             ends.join("-")
         };
-        let place = format!("{line}link {number} ({})", ends(link));
-        let loss = one_link(link, &nodes).map_err(|error| format!("{place}: {error}"))?;
+        let item = format!("link {number} ({})", ends(link));
+        let loss = one_link(link, &nodes).map_err(|problem| problem.at(line, &item))?;
         losses.extend(loss.filter(|&loss| loss > 0.0).map(|loss| (number as u32, loss)));
-        let spec = of_table::<LinkSpec>(link).map_err(|problem| of_link(problem).at(&place))?;
+        let spec =
+            of_table::<LinkSpec>(link).map_err(|problem| of_link(problem).at(line, &item))?;
         defaults.count(link, &spec);
     }
     let spec = of_table(table)?;
@@ -354,11 +359,11 @@ fn canonical(
 }
 
 /// Returns the names of `key`, which is a number or a list of names, and makes it a number.
-fn listed(table: &mut Table, key: &str, known: Vec<String>) -> Result<Vec<String>, String> {
+fn listed(table: &mut Table, key: &str, known: Vec<String>) -> Result<Vec<String>, Problem> {
     let Some(Value::Array(list)) = table.get(key) else { return Ok(known) };
     let name = |value: &Value| {
         let name = value.as_str().filter(|name| !name.is_empty()).map(str::to_owned);
-        name.ok_or_else(|| format!("{key}: expected names or a number, got {value}"))
+        name.ok_or_else(|| Problem::unexpected("names or a number", value).at(None, key))
     };
     let names: Vec<String> = list.iter().map(name).collect::<Result<_, _>>()?;
     table.insert(key.to_owned(), (names.len() as i64).into());
@@ -375,12 +380,13 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn new(table: &Table, names: &NamesSpec) -> Result<Self, String> {
+    fn new(table: &Table, names: &NamesSpec) -> Result<Self, Problem> {
         let mut named = BTreeMap::new();
         for (kind, names) in [('h', &names.hosts), ('s', &names.switches)] {
             for (number, name) in names.iter().enumerate() {
                 if named.insert(name.clone(), format!("{kind}{number}")).is_some() {
-                    return Err(format!("expected each name once, got {name:?} twice"));
+                    let got = format!("{name:?} twice");
+                    return Err(Problem::unexpected("each name once", got));
                 }
             }
         }
@@ -393,7 +399,7 @@ impl Nodes {
         Ok(Self { named, names: names.clone(), hosts, switches })
     }
 
-    fn node(&self, name: &str) -> Result<String, String> {
+    fn node(&self, name: &str) -> Result<String, Problem> {
         if let Some(node) = self.named.get(name) {
             return Ok(node.clone());
         }
@@ -418,12 +424,12 @@ impl Nodes {
                 format!("a host ({hosts}) or a switch ({switches})")
             }
         };
-        Err(format!("between: expected {expected}, got {name:?}"))
+        Err(Problem::unexpected(expected, format!("{name:?}")).at(None, "between"))
     }
 }
 
 /// Converts names and units of one link to those of plans; returns its loss.
-fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
+fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, Problem> {
     if let Some(Value::Array(ends)) = link.get_mut("between") {
         let written = Value::Array(ends.clone());
         for end in &mut *ends {
@@ -434,7 +440,7 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
         if let [a, b] = &ends[..]
             && a == b
         {
-            return Err(format!("between: expected two different nodes, got {written}"));
+            return Err(Problem::unexpected("two different nodes", written).at(None, "between"));
         }
     }
     for (key, value) in link.iter_mut() {
@@ -453,7 +459,7 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
             _ => None,
         };
         let number = number.filter(|&number| is_in_range(number));
-        let number = number.ok_or_else(|| format!("{key}: expected {expected}, got {value}"))?;
+        let number = number.ok_or_else(|| Problem::unexpected(expected, &*value).at(None, key))?;
         if value.is_str() {
             *value = number.into();
         }
@@ -461,13 +467,14 @@ fn one_link(link: &mut Table, nodes: &Nodes) -> Result<Option<f64>, String> {
     let Some(value) = link.remove("loss") else { return Ok(None) };
     let loss = value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
     let loss = loss.filter(|loss| (0.0..=1.0).contains(loss));
-    loss.map(Some).ok_or_else(|| format!("loss: expected a probability from 0 to 1, got {value}"))
+    let problem = || Problem::unexpected("a probability from 0 to 1", &value).at(None, "loss");
+    loss.map(Some).ok_or_else(problem)
 }
 
 /// Returns a problem of the keys of a link, with those that [`one_link`] takes out.
 fn of_link(mut problem: Problem) -> Problem {
     if let Problem::Decoder(decoder) = &mut problem
-        && let DecoderCause::Unknown { names, .. } = &mut decoder.cause
+        && let NameError::Unknown { names, .. } = &mut decoder.cause
     {
         names.push("loss".to_owned());
         decoder.message += ", `loss`";

@@ -93,8 +93,8 @@ const READERS: &[Reader] = &[
 pub(crate) fn read(file: &Path, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let name = file.display().to_string();
     let imported = parse(&name, &text_of(file)?, hosts_forward);
-    let mut imported =
-        imported.map_err(|problem| problem.at(&name))?.with_forwarding(hosts_forward);
+    let imported = imported.map_err(|problem| problem.in_other(file))?;
+    let mut imported = imported.with_forwarding(hosts_forward);
     imported.notes.iter_mut().for_each(|note| *note = format!("{name}: {note}"));
     Ok(imported)
 }
@@ -104,13 +104,12 @@ pub(crate) fn read(file: &Path, hosts_forward: bool) -> Result<ImportedTopology,
 /// # Errors
 /// The file's name, the line, and what was expected there.
 pub(crate) fn read_or_plan(file: &Path) -> Result<ImportedTopology, Problem> {
-    let name = file.display().to_string();
     let text = text_of(file)?;
     let plan = toml::from_str::<Table>(without_mark(&text)).ok();
     if plan.is_none_or(|plan| !plan.contains_key("topology")) {
         return read(file, false);
     }
-    of_plan(file, &text).map_err(|problem| problem.at(&name))
+    of_plan(file, &text).map_err(|problem| problem.in_other(file))
 }
 
 /// The tables of a plan that make its network.
@@ -156,7 +155,7 @@ fn text_of(file: &Path) -> Result<String, Problem> {
     let name = file.display();
     let bytes = std::fs::read(file).map_err(|error| Problem::system(format!("{name}: {error}")))?;
     String::from_utf8(bytes)
-        .map_err(|_| format!("{name}: expected a topology as text, got a binary file").into())
+        .map_err(|_| Problem::unexpected("a topology as text", "a binary file").in_other(file))
 }
 
 /// Returns the first line of a text that is neither empty nor a comment.
@@ -172,7 +171,7 @@ fn reader_of(name: &str, first: &str, text: &str) -> Option<&'static Reader> {
 fn parse(name: &str, text: &str, hosts_forward: bool) -> Result<ImportedTopology, Problem> {
     let text = without_mark(text);
     let first = first_line(text);
-    let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first).into()) };
+    let Some(reader) = reader_of(name, first, text) else { return Err(unknown(first)) };
     (reader.read)(text, hosts_forward).map_err(|error| match reader.name {
         "TOML" => error,
         format => error.with_note(&format!(" (read as a topology of {format})")),
@@ -180,11 +179,12 @@ fn parse(name: &str, text: &str, hosts_forward: bool) -> Result<ImportedTopology
 }
 
 /// Returns the error of a file that no reader recognises.
-fn unknown(first: &str) -> String {
+fn unknown(first: &str) -> Problem {
     let names: Vec<&str> = READERS.iter().map(|reader| reader.name).collect();
     let got = match first {
         "" => "none in it".to_owned(),
         first => format!("one that begins with {:?}", first.chars().take(60).collect::<String>()),
     };
-    format!("expected a topology file of one of the formats {}, got {got}", names.join(", "))
+    let names = names.join(", ");
+    Problem::unexpected(format!("a topology file of one of the formats {names}"), got)
 }

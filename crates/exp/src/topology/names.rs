@@ -10,6 +10,8 @@ use rampmeter_workload::trace::HostNames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Problem;
+
 /// A host or a switch in a plan: its name, such as `gpu0` or `h3`, or its number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema, Serialize)]
 #[serde(untagged, expecting = "expected the name or the number of a node")]
@@ -231,19 +233,19 @@ impl NamesSpec {
     }
 
     /// Checks that there is a name for each node, and none twice.
-    pub(crate) fn check(&self, topology: &Topology) -> Result<(), (&'static str, String)> {
+    pub(crate) fn check(&self, topology: &Topology) -> Result<(), (&'static str, Problem)> {
         let counts = [
             ("hosts", &self.hosts, topology.n_hosts()),
             ("switches", &self.switches, topology.n_switches()),
         ];
         for (key, names, n) in counts {
             if !names.is_empty() && names.len() != n as usize {
-                return Err((key, format!("expected {n} names, got {}", names.len())));
+                return Err((key, Problem::unexpected(format!("{n} names"), names.len())));
             }
             let is_bad = |name: &&String| name.trim().is_empty() || name.contains(char::is_control);
             if let Some(name) = names.iter().find(is_bad) {
                 let expected = "names with a letter or digit and no line breaks";
-                return Err((key, format!("expected {expected}, got {name:?}")));
+                return Err((key, Problem::unexpected(expected, format!("{name:?}"))));
             }
         }
         if self.is_empty() {
@@ -257,7 +259,10 @@ impl NamesSpec {
         for name in hosts.chain(arbiters).chain(switches).map(|node| self.node(node)) {
             if seen.contains(&name) {
                 let key = if self.switches.contains(&name) { "switches" } else { "hosts" };
-                return Err((key, format!("expected each name once, got {name:?} twice")));
+                return Err((
+                    key,
+                    Problem::unexpected("each name once", format!("{name:?} twice")),
+                ));
             }
             seen.insert(name);
         }

@@ -60,34 +60,30 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
         .zip(text.lines().map(str::trim))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let mut draft = TopologyDraft::default();
-    let (at, header) = lines.next().ok_or("line 1: expected counts of nodes, got none")?;
+    let (at, header) =
+        lines.next().ok_or_else(|| Problem::on_line(1, "counts of nodes", "none"))?;
     let (n_nodes, n_switches, n_links) = header_counts(at, header, &mut draft.notes)?;
     if n_nodes > NODES_MAX || n_switches > n_nodes {
-        return Err(format!(
-            "line {at}: expected at most {NODES_MAX} nodes and no more switches than nodes, got \
-             {header:?}"
-        )
-        .into());
+        let expected = format!("at most {NODES_MAX} nodes and no more switches than nodes");
+        return Err(Problem::on_line(at, expected, format!("{header:?}")));
     }
     let mut switches = BTreeSet::new();
     let mut at_switches = at;
     while (switches.len() as u64) < n_switches {
         let Some((at, line)) = lines.next() else {
             let got = switches.len();
-            return Err(counts(at_switches, n_switches, got).into());
+            return Err(counts(at_switches, n_switches, got));
         };
         at_switches = at;
         for field in line.split_whitespace() {
             let switch = node(at, field, n_nodes)?;
             if !switches.insert(switch) {
-                return Err(
-                    format!("line {at}: expected each switch once, got {switch} twice").into()
-                );
+                return Err(Problem::on_line(at, "each switch once", format!("{switch} twice")));
             }
         }
     }
     if switches.len() as u64 > n_switches {
-        return Err(counts(at_switches, n_switches, switches.len()).into());
+        return Err(counts(at_switches, n_switches, switches.len()));
     }
     for node in 0..n_nodes {
         draft.add_numbered_node(node, switches.contains(&node));
@@ -101,7 +97,7 @@ pub(super) fn read(text: &str) -> Result<ImportedTopology, Problem> {
     }
     if found < n_links {
         let links = count(found as usize, "link");
-        return Err(format!("line {at}: expected {links}, as many as follow, got {n_links}").into());
+        return Err(Problem::on_line(at, format!("{links}, as many as follow"), n_links));
     }
     let n_left = lines.count();
     if n_left > 0 {
@@ -119,7 +115,7 @@ fn header_counts(
     at: usize,
     header: &str,
     notes: &mut Vec<String>,
-) -> Result<(u64, u64, u64), String> {
+) -> Result<(u64, u64, u64), Problem> {
     let fields: Vec<&str> = header.split_whitespace().collect();
     Ok(match fields[..] {
         [nodes, switches, links] => (number(at, nodes)?, number(at, switches)?, number(at, links)?),
@@ -137,17 +133,20 @@ fn header_counts(
             notes.push(format!("the kind of GPU ({gpu}) and GPUs a server are not used"));
             (number(at, nodes)?, number(at, inner)? + number(at, outer)?, number(at, links)?)
         }
-        _ => return Err(format!("line {at}: expected nodes, switches and links, got {header:?}")),
+        _ => {
+            let got = format!("{header:?}");
+            return Err(Problem::on_line(at, "nodes, switches and links", got));
+        }
     })
 }
 
 /// Returns an error of the number of switches.
-fn counts(at: usize, n_switches: u64, got: usize) -> String {
+fn counts(at: usize, n_switches: u64, got: usize) -> Problem {
     let expected = match n_switches {
         1 => "1 switch".to_owned(),
         n => format!("{n} switches"),
     };
-    format!("line {at}: expected {expected}, got {got}")
+    Problem::on_line(at, expected, got)
 }
 
 fn link(
@@ -156,23 +155,24 @@ fn link(
     line: &str,
     n_nodes: u64,
     draft: &mut TopologyDraft,
-) -> Result<Link, String> {
+) -> Result<Link, Problem> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (a, b, rate_text, delay_text, loss_text) = match fields[..] {
         [a, b, rate, delay, loss] => (a, b, rate, delay, loss),
         [a, b, rate, delay] => (a, b, rate, delay, "0"),
         _ => {
-            return Err(format!(
-                "line {at}: link {place}: expected node node rate delay loss, got {line:?}"
-            ));
+            let problem = Problem::unexpected("node node rate delay loss", format!("{line:?}"));
+            return Err(problem.at(Some(at), &format!("link {place}")));
         }
     };
     let wrong = |key: &str, expected: &str, got: &str| {
-        format!("line {at}: link {place} (n{a}-n{b}): {key}: expected {expected}, got {got:?}")
+        let item = format!("link {place} (n{a}-n{b}): {key}");
+        Problem::unexpected(expected, format!("{got:?}")).at(Some(at), &item)
     };
     let ends = [node(at, a, n_nodes)?, node(at, b, n_nodes)?].map(|end| end as usize);
     if ends[0] == ends[1] {
-        return Err(format!("line {at}: link {place}: expected two different nodes, got {line:?}"));
+        let problem = Problem::unexpected("two different nodes", format!("{line:?}"));
+        return Err(problem.at(Some(at), &format!("link {place}")));
     }
     let gbps = units::rate(rate_text).or_else(|| Some(rate_text.parse::<f64>().ok()? / 1e9));
     let gbps = gbps.filter(|&gbps| units::is_rate(gbps));
@@ -202,14 +202,15 @@ fn link(
     Ok(Link { ends, gbps, propagation_ns, loss })
 }
 
-fn node(at: usize, text: &str, n_nodes: u64) -> Result<u64, String> {
+fn node(at: usize, text: &str, n_nodes: u64) -> Result<u64, Problem> {
     let node = text.parse().ok().filter(|&node| node < n_nodes);
-    node.ok_or_else(|| format!("line {at}: expected a node below {n_nodes}, got {text:?}"))
+    let expected = format!("a node below {n_nodes}");
+    node.ok_or_else(|| Problem::on_line(at, expected, format!("{text:?}")))
 }
 
-fn number(at: usize, text: &str) -> Result<u64, String> {
+fn number(at: usize, text: &str) -> Result<u64, Problem> {
     let number = text.parse().ok().filter(|&number| number <= 1 << 32);
-    number.ok_or_else(|| format!("line {at}: expected a whole number, got {text:?}"))
+    number.ok_or_else(|| Problem::on_line(at, "a whole number", format!("{text:?}")))
 }
 
 const NODES_MAX: u64 = 131_072;

@@ -1,8 +1,9 @@
 //! Errors of a configuration.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use rampmeter_types::without_os_error;
+use rampmeter_types::{TypeError, without_os_error};
 use thiserror::Error;
 
 /// Reason for which a configuration is invalid: place, expected and actual value.
@@ -17,12 +18,12 @@ pub(crate) enum ConfigError {
         source: std::io::Error,
     },
     /// The file is not TOML, or has an unknown key or a value of the wrong type.
-    #[error("{}: {message}", file.display())]
+    #[error("{}: {error}", file.display())]
     Syntax {
         /// The file.
         file: PathBuf,
-        /// Line, column and fault.
-        message: String,
+        /// The place and the fault.
+        error: Box<SyntaxError>,
     },
     /// A value is invalid.
     #[error("{}: {key}: expected {expected}, got {got}", file.display())]
@@ -36,6 +37,43 @@ pub(crate) enum ConfigError {
         /// Actual value.
         got: String,
     },
+}
+
+/// A fault of a text of TOML, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SyntaxError {
+    /// Line and column, from 1; `None` for the text as a whole.
+    pub(crate) place: Option<(usize, usize)>,
+    /// Path of the key; may be empty.
+    pub(crate) key: String,
+    /// The fault.
+    pub(crate) fault: Fault,
+}
+
+/// A fault of a text of TOML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// An expected and an actual value.
+    Value(TypeError),
+    /// A message of the decoder.
+    Other(String),
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((line, column)) = self.place {
+            write!(f, "line {line}, column {column}: ")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        match &self.fault {
+            Fault::Value(TypeError { expected, got }) => {
+                write!(f, "expected {expected}, got {got}")
+            }
+            Fault::Other(message) => f.write_str(message),
+        }
+    }
 }
 
 impl ConfigError {

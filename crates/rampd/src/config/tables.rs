@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedTableKey};
 use rampmeter_runtime::{BusyPoll, NodeConfig};
-use rampmeter_types::TypeError;
+use rampmeter_types::{NameError, TypeError};
 use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 
-use super::error::ConfigError;
+use super::error::{ConfigError, Fault, SyntaxError};
 
 /// Maximum size of a file. That of 65 536 peers is an eighth of it.
 const BYTES_MAX: u64 = 64 << 20;
@@ -334,53 +334,44 @@ impl Config {
         }
         toml::from_str(&text).map_err(|error| ConfigError::Syntax {
             file: file.to_owned(),
-            message: syntax_message(&text, &error),
+            error: Box::new(syntax_error(&text, &error)),
         })
     }
 }
 
-/// Returns one line with the place, the key and the fault.
-fn syntax_message(text: &str, error: &toml::de::Error) -> String {
+/// Returns a fault of a text, with its place and key.
+fn syntax_error(text: &str, error: &toml::de::Error) -> SyntaxError {
     let message = error.message().lines().collect::<Vec<_>>().join(" ");
-    let message = match TypeError::parse(&message) {
-        Some(TypeError { expected, got }) => format!("expected {expected}, got {got}"),
-        None => renamed_message(&message).or_else(|| name_message(&message)).unwrap_or(message),
+    let values = TypeError::parse(&message)
+        .or_else(|| NameError::parse(&message).map(|name| name_fault(&name)));
+    let fault = values.map_or(Fault::Other(message), Fault::Value);
+    let Some(span) = error.span() else {
+        return SyntaxError { place: None, key: String::new(), fault };
     };
-    match error.span() {
-        None => message,
-        Some(span) => {
-            let before = &text[..span.start.min(text.len())];
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-            let key = DeTable::parse(text).ok();
-            let key = key.and_then(|table| key_at(table.get_ref(), span.start));
-            let key = key.map_or(String::new(), |key| format!("{key}: "));
-            format!("line {line}, column {column}: {key}{message}")
-        }
-    }
+    let before = &text[..span.start.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    let document = DeTable::parse(text).ok();
+    let key = document.and_then(|table| key_at(table.get_ref(), span.start));
+    SyntaxError { place: Some((line, column)), key: key.unwrap_or_default(), fault }
 }
 
-/// Returns the message about a former key, which names the present one.
-fn renamed_message(message: &str) -> Option<String> {
-    let (old, known) = message.strip_prefix("unknown field `")?.split_once('`')?;
+/// Returns the fault of a former key, which names the present one.
+fn former_key(name: &NameError) -> Option<TypeError> {
+    let NameError::Unknown { name, names } = name else { return None };
     let is_former =
-        |key: &&RenamedTableKey| key.old == old && known.contains(&format!("`{}`", key.new));
+        |key: &&RenamedTableKey| key.old == name && names.iter().any(|known| known == key.new);
     let (expected, got) = RENAMED_NODE_KEYS.iter().find(is_former)?.expected_and_got();
-    Some(format!("expected {expected}, got {got}"))
+    Some(TypeError { expected, got })
 }
 
-/// Returns the message about a name that is unknown, or about a key that is missing.
-fn name_message(message: &str) -> Option<String> {
-    if let Some(key) = message.strip_prefix("missing field `") {
-        return Some(format!("expected the key {}, got none", key.trim_end_matches('`')));
+/// Returns the fault of a name that is unknown, or of a key that is missing.
+fn name_fault(name: &NameError) -> TypeError {
+    if let Some(renamed) = former_key(name) {
+        return renamed;
     }
-    let rest =
-        ["unknown field `", "unknown variant `"].iter().find_map(|it| message.strip_prefix(it))?;
-    let (name, rest) = rest.split_once("`, ")?;
-    // Every second part between quotes is a name.
-    let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-    let expected = if names.len() > 1 { "one of " } else { "" };
-    Some(format!("expected {expected}{}, got {name}", names.join(", ")))
+    let expected = name.expected(|key| format!("the key {key}"));
+    TypeError { expected, got: name.got().to_owned() }
 }
 
 /// Returns the path of the innermost key whose name or value includes an offset of the text.
