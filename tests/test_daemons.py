@@ -217,6 +217,11 @@ def test_status_has_peers_and_differences_of_their_configuration(network_of: Sta
         shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
         assert shown.startswith("node 0 (host, phost) at 127.0.0.1:")
         assert "network.data-rtt-us" in shown
+        # The socket of programs has that of the status next to it.
+        for socket in ("0.sock", "0.status"):
+            argv = [RAMPD, "status", str(network.folder / socket)]
+            shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+            assert shown.startswith("node 0 (host, phost) at 127.0.0.1:")
     for node in (0, 1):
         log = (network.folder / f"{node}.log").read_text()
         assert log.count("peer-settings") == 1
@@ -225,7 +230,7 @@ def test_status_has_peers_and_differences_of_their_configuration(network_of: Sta
     argv = [RAMPD, "status", str(network.folder / "0.toml")]
     done = subprocess.run(argv, check=False, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "node 0 does not answer" in done.stderr
+    assert "0.status: the node does not answer" in done.stderr
 
 
 @pytest.mark.parametrize("transport", ["dcpim", "phost", "homa", "tcp"])

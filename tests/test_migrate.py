@@ -120,6 +120,8 @@ KEPT = [
     "[run]\n[\"a\".'b']\ntrace = 1",
     "[transport]\nmacro-rto-ns = 1\nrto-ns-x = 2",
     '[fabric]\nspray = "random"\n[network]\nspray = 4',
+    # Only some transports had these keys, and the text names none.
+    "[sweep.grid]\n'transport.model' = [1]\n'transport.ports' = [2]\n'transport.network' = [3]",
 ]
 
 

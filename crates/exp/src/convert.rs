@@ -1,9 +1,11 @@
 //! Turning traces of other tools into ours.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use rampmeter_sim::topo::Link;
 use rampmeter_sim::{Node, Topology};
+use rampmeter_types::without_os_error;
 use rampmeter_workload::TraceError;
 use rampmeter_workload::import::htsim::{Failure, failures};
 use rampmeter_workload::trace::{
@@ -12,7 +14,7 @@ use rampmeter_workload::trace::{
 };
 use thiserror::Error;
 
-use crate::error::Problem;
+use crate::error::{Problem, of_trace};
 use crate::topology::names::sample;
 use crate::topology::{self, ImportedTopology};
 
@@ -20,65 +22,36 @@ use crate::topology::{self, ImportedTopology};
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConvertError {
-    /// The source cannot be read or the target not written.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// The format has no such name.
-    #[error("format: expected one of {}, or auto, got {got:?}", Format::names())]
-    Format {
-        /// The name.
-        got: String,
-    },
-    /// The source is a topology, and the target's name is that of a trace.
-    #[error(
-        "{source_file}: expected a trace of flows, got a topology; for that, expected a target \
-         whose name ends in .toml, got {target:?}"
-    )]
-    IsTopology {
-        /// The source.
-        source_file: String,
-        /// The target.
-        target: String,
-    },
-    /// The source is a trace of flows, and the target's name is that of a topology.
-    #[error(
-        "{source_file}: expected a topology, got a trace of flows in format {format}; for that, \
-         expected a target whose name ends in .csv, .csv.gz or .parquet, got {target:?}"
-    )]
-    IsTrace {
-        /// The source.
-        source_file: String,
-        /// Format of the source.
-        format: &'static str,
-        /// The target.
-        target: String,
-    },
-    /// Neither the name nor the contents of the file suggest a format.
-    #[error(
-        "{file}: expected a format by its name or contents, found none: name one of {}",
-        Format::names()
-    )]
-    Unknown {
-        /// The file.
-        file: String,
-    },
-    /// Numbers of hosts in the target would be taken for names.
-    #[error(
-        "{0}: expected a name that ends in .parquet, as nodes of the topology have numbers for \
-         names"
-    )]
-    Numbers(String),
-    /// A topology cannot be read or written.
+    /// The source, the format or the name of the target is wrong.
     #[error("{0}")]
-    Topology(String),
-    /// The target's name does not determine its format.
-    #[error("{0}: expected a name that ends in .csv, .csv.gz, .parquet or, for topologies, .toml")]
-    Target(String),
+    Input(Problem),
+    /// The target could not be written.
+    #[error("{}: {}", file.display(), without_os_error(source))]
+    Io {
+        /// The target.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
 }
 
-impl ConvertError {
-    fn of_topology(problem: Problem) -> Self {
-        Self::Topology(problem.to_string())
+impl From<Problem> for ConvertError {
+    fn from(problem: Problem) -> Self {
+        Self::Input(problem)
+    }
+}
+
+impl From<TraceError> for ConvertError {
+    fn from(error: TraceError) -> Self {
+        Self::Input(of_trace(error))
+    }
+}
+
+/// Returns the error of a target that could not be written.
+fn unwritten(error: TraceError) -> ConvertError {
+    match error {
+        TraceError::Io { file, source } => ConvertError::Io { file: file.into(), source },
+        other => other.into(),
     }
 }
 
@@ -112,15 +85,16 @@ pub fn convert(
         return convert_topology(source, target);
     }
     let mut options = options.clone();
-    let imported =
-        topology.map(topology::read_or_plan).transpose().map_err(ConvertError::of_topology)?;
+    let imported = topology.map(topology::read_or_plan).transpose()?;
     if let Some(imported) = &imported {
         options.hosts = Some(imported.host_names());
     }
     let format = format_of(source, format, target)?;
     let form = trace::Format::from_name(target).ok_or_else(|| unknown(target))?;
     if form == Format::Csv && options.hosts.as_ref().is_some_and(HostNames::are_numeric) {
-        return Err(ConvertError::Numbers(target.display().to_string()));
+        let problem = Problem::unexpected("a name that ends in .parquet", "one that ends in .csv");
+        let problem = problem.with_note(", as nodes of the topology have numbers for names");
+        return Err(problem.in_other(target).into());
     }
     // If a host has a number for a name, plans read numbers in CSV as names.
     let names = match (form, format) {
@@ -138,10 +112,8 @@ pub fn convert(
     {
         for failure in failures(source)? {
             let note = outage(imported, &failure).map_err(|expected| {
-                let place = format!("{}:{}", source.display(), failure.line);
-                ConvertError::Topology(format!(
-                    "{place}: failure: expected {expected}, got {failure}"
-                ))
+                let problem = Problem::unexpected(expected, &failure);
+                problem.at(Some(failure.line as usize), "failure").in_other(source)
             });
             notes.push(note?);
         }
@@ -159,20 +131,31 @@ fn format_of(source: &Path, name: &str, target: &Path) -> Result<Format, Convert
     if Format::from_contents(source).is_none()
         && topology::format_of(source).is_some_and(|of| ["auto", of].contains(&name))
     {
-        return Err(ConvertError::IsTopology {
-            source_file: source.display().to_string(),
-            target: target.display().to_string(),
-        });
+        let problem = Problem::unexpected("a trace of flows", "a topology").with_note(&format!(
+            "; for that, expected a target whose name ends in .toml, got {:?}",
+            target.display().to_string()
+        ));
+        return Err(problem.in_other(source).into());
     }
+    let names = Format::names();
     known.ok_or_else(|| match name {
-        "auto" => ConvertError::Unknown { file: source.display().to_string() },
-        name => ConvertError::Format { got: name.to_owned() },
+        "auto" => Problem::unexpected("a format by its name or contents", "none")
+            .with_note(&format!(": name one of {names}"))
+            .in_other(source)
+            .into(),
+        name => Problem::unexpected(format!("one of {names}, or auto"), format!("{name:?}"))
+            .at(None, "format")
+            .into(),
     })
 }
 
 /// Returns the error of a target whose name does not determine its format.
 fn unknown(target: &Path) -> ConvertError {
-    ConvertError::Target(target.display().to_string())
+    let expected = "a name that ends in .csv, .csv.gz, .parquet or, for topologies, .toml";
+    let got = target
+        .extension()
+        .map_or("no extension".to_owned(), |extension| format!(".{}", extension.to_string_lossy()));
+    Problem::unexpected(expected, got).in_other(target).into()
 }
 
 /// Writes a trace to `target` and returns the number of its flows. `names` are those of hosts, if
@@ -187,8 +170,8 @@ fn write(
         Trace::Flows(rows) => rows,
         Trace::Graph(graph) => {
             match form {
-                Format::Parquet => write_graph_parquet(target, &graph)?,
-                Format::Csv => write_graph_csv(target, &graph)?,
+                Format::Parquet => write_graph_parquet(target, &graph).map_err(unwritten)?,
+                Format::Csv => write_graph_csv(target, &graph).map_err(unwritten)?,
                 _ => return Err(unknown(target)),
             }
             return Ok(graph.n_flows() as usize);
@@ -196,11 +179,11 @@ fn write(
     };
     let flows = || rows.iter().map(|row| row.flow);
     match form {
-        Format::Parquet => write_parquet(target, flows())?,
+        Format::Parquet => write_parquet(target, flows()).map_err(unwritten)?,
         Format::Csv if !names.is_empty() || rows.iter().any(|row| row.fct.is_some()) => {
-            write_reference_csv(target, &rows, names)?;
+            write_reference_csv(target, &rows, names).map_err(unwritten)?;
         }
-        Format::Csv => write_csv(target, flows())?,
+        Format::Csv => write_csv(target, flows()).map_err(unwritten)?,
         _ => return Err(unknown(target)),
     }
     Ok(rows.len())
@@ -250,25 +233,27 @@ fn outage(imported: &ImportedTopology, failure: &Failure) -> Result<String, Stri
 
 /// Builds the network of a file.
 fn built(file: &Path, imported: &ImportedTopology) -> Result<Topology, ConvertError> {
-    imported.spec.build().map_err(|error| {
-        ConvertError::Topology(format!("{}: {}", file.display(), imported.problem(&error)))
-    })
+    imported.spec.build().map_err(|error| imported.problem(&error).in_other(file).into())
 }
 
 /// Writes the topology in `source` as a list of links.
 fn convert_topology(source: &Path, target: &Path) -> Result<ConvertedFile, ConvertError> {
     let imported =
         topology::read_or_plan(source).map_err(|error| match Format::from_contents(source) {
-            Some(format) if topology::format_of(source).is_none() => ConvertError::IsTrace {
-                source_file: source.display().to_string(),
-                format: format.name(),
-                target: target.display().to_string(),
-            },
-            _ => ConvertError::of_topology(error),
+            Some(format) if topology::format_of(source).is_none() => {
+                let got = format!("a trace of flows in format {}", format.name());
+                let note = format!(
+                    "; for that, expected a target whose name ends in .csv, .csv.gz or .parquet, \
+                     got {:?}",
+                    target.display().to_string()
+                );
+                Problem::unexpected("a topology", got).with_note(&note).in_other(source)
+            }
+            _ => error,
         })?;
     built(source, &imported)?;
-    let text = imported.to_toml().map_err(ConvertError::Topology)?;
+    let text = imported.to_toml().map_err(Problem::Other)?;
     std::fs::write(target, &text.0)
-        .map_err(|error| ConvertError::Topology(format!("{}: {error}", target.display())))?;
+        .map_err(|source| ConvertError::Io { file: target.to_owned(), source })?;
     Ok(ConvertedFile { n_rows: text.1, notes: imported.notes })
 }

@@ -18,13 +18,24 @@ pub enum RunError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// A folder or file could not be written.
-    #[error("{}: {source}", file.display())]
+    #[error("{}: {}", file.display(), without_os_error(source))]
     Io {
         /// The file.
         file: PathBuf,
         /// The error of the system.
         source: std::io::Error,
     },
+}
+
+impl RunError {
+    /// Returns the file and the error of the system, if it is one.
+    pub fn system(&self) -> Option<(&Path, &std::io::Error)> {
+        match self {
+            Self::Table(TableError::Io { file, source }) => Some((Path::new(file), source)),
+            Self::Io { file, source } => Some((file, source)),
+            Self::Table(_) => None,
+        }
+    }
 }
 
 /// Returns the error of a file or folder that cannot be written.
@@ -417,7 +428,8 @@ fn of_sizes(error: SizeError) -> Problem {
     }
 }
 
-fn of_trace(error: TraceError) -> Problem {
+/// Returns the problem of a trace.
+pub(crate) fn of_trace(error: TraceError) -> Problem {
     match error {
         TraceError::Io { file, source } => unreadable(file, &source),
         TraceError::Column { file, expected, got } => {

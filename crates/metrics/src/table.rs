@@ -11,9 +11,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
+use rampmeter_types::without_os_error;
 use thiserror::Error;
 
 /// Reason for which a table cannot be written or read.
@@ -21,7 +23,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum TableError {
     /// Error of the file system.
-    #[error("{file}: {source}")]
+    #[error("{file}: {}", without_os_error(source))]
     Io {
         /// The file.
         file: String,
@@ -86,7 +88,7 @@ impl TableWriter {
         let mut partial = OsString::from(file);
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        let out = File::create(&partial).map_err(|source| io(&partial, source))?;
+        let out = File::create(&partial).map_err(|source| io(file, source))?;
         let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP))
@@ -98,7 +100,7 @@ impl TableWriter {
             properties = properties.set_column_dictionary_enabled(column, true);
         }
         let writer = ArrowWriter::try_new(out, schema, Some(properties.build()))
-            .map_err(|error| parquet_error(&partial, error))?;
+            .map_err(|error| parquet_error(file, error))?;
         Ok(Self { writer, partial, file: file.to_owned() })
     }
 
@@ -107,7 +109,7 @@ impl TableWriter {
     /// # Errors
     /// If they cannot be encoded or written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<(), TableError> {
-        self.writer.write(batch).map_err(|error| parquet_error(&self.partial, error))
+        self.writer.write(batch).map_err(|error| parquet_error(&self.file, error))
     }
 
     /// Writes `metadata` and the footer, and renames the file to its final name.
@@ -119,7 +121,7 @@ impl TableWriter {
             let entry = KeyValue { key: key.clone(), value: Some(value.clone()) };
             self.writer.append_key_value_metadata(entry);
         }
-        self.writer.close().map_err(|error| parquet_error(&self.partial, error))?;
+        self.writer.close().map_err(|error| parquet_error(&self.file, error))?;
         fs::rename(&self.partial, &self.file).map_err(|source| io(&self.file, source))
     }
 }
@@ -128,8 +130,16 @@ pub(crate) fn io(file: &Path, source: std::io::Error) -> TableError {
     TableError::Io { file: file.display().to_string(), source }
 }
 
-pub(crate) fn parquet_error(file: &Path, error: impl std::fmt::Display) -> TableError {
-    TableError::Format { file: file.display().to_string(), reason: error.to_string() }
+/// Returns the error of a table, or that of the system if it is the cause.
+pub(crate) fn parquet_error(file: &Path, error: impl Into<ParquetError>) -> TableError {
+    let reason = match error.into() {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => return io(file, *source),
+            Err(other) => other.to_string(),
+        },
+        other => other.to_string(),
+    };
+    TableError::Format { file: file.display().to_string(), reason }
 }
 
 /// Number of rows in a group, which a writer holds in memory, encoded.

@@ -5,6 +5,7 @@
 //! default features, as a library cannot have two functions by which Python loads it.
 
 mod analysis;
+mod errors;
 mod port;
 mod scripted;
 
@@ -13,23 +14,22 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use errors::{
+    ATTRIBUTES, broken_error, collect_error, convert_error, error_of_plan, plan_error, run_error,
+};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyBaseException, PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
-use rampmeter_exp::{
-    InvariantViolation, Observer, Plan, PlanErrorCode, Problem, Progress, READABLE, RunError,
-    ValidPlan, Warning, catch_violation,
-};
+use rampmeter_exp::{Observer, Plan, Progress, ValidPlan, Warning, catch_violation};
 use rampmeter_metrics::SampleOrder;
+use rampmeter_types::Bytes;
 use rampmeter_types::quantity::Unit;
-use rampmeter_types::{Bytes, NameError, Transport};
 use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
 use scripted::ScriptedTransport;
-use scripted::failure::{self, Failure};
 
 create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
 create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
@@ -85,101 +85,6 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(Registry::builtin)
 }
 
-/// Returns an error of Python that has its message as problem, and neither a file nor a key.
-fn plan_error(error: impl ToString) -> PyErr {
-    let problem = error.to_string();
-    let raised = PlanError::new_err(problem.clone());
-    let set = Python::attach(|py| {
-        let value = raised.value(py);
-        value.setattr("code", PlanErrorCode::Value.name())?;
-        value.setattr("problem", problem)
-    });
-    set.map_or_else(|error| error, |()| raised)
-}
-
-/// The attributes of `PlanError` and `ResultError`; `None` if an error does not have one.
-const ATTRIBUTES: [&str; 16] = [
-    "code",
-    "file",
-    "key",
-    "problem",
-    "expected",
-    "got",
-    "line",
-    "column",
-    "data_file",
-    "data_line",
-    "_source",
-    "_name",
-    "_names",
-    "_missing",
-    "_before",
-    "_after",
-];
-
-/// Returns an error of Python that has the parts of a plan's error as attributes.
-fn error_of_plan(error: &rampmeter_exp::PlanError) -> PyErr {
-    let raised = PlanError::new_err(error.to_string());
-    let (expected, got) = expected_and_got(&error.problem).unzip();
-    let text = match &error.problem {
-        Problem::System { reason, .. } => reason.clone(),
-        problem => problem.to_string(),
-    };
-    let line = error.place.as_ref().map(|place| place.line);
-    let column = error.place.as_ref().and_then(|place| place.column.as_ref());
-    let set = Python::attach(|py| {
-        let value = raised.value(py);
-        value.setattr("code", error.code.name())?;
-        value.setattr("key", &error.key)?;
-        value.setattr("problem", text)?;
-        value.setattr("expected", expected)?;
-        value.setattr("got", got)?;
-        value.setattr("line", line)?;
-        value.setattr("column", column.map(|(column, _)| *column))?;
-        value.setattr("_source", column.map(|(_, text)| text))?;
-        if let Problem::InFile(problem) = &error.problem {
-            value.setattr("data_file", &problem.file)?;
-            value.setattr("data_line", problem.line)?;
-        }
-        set_names(value, &error.problem)
-    });
-    set.map_or_else(|error| error, |()| raised)
-}
-
-/// Returns the values that are allowed and the one that is there.
-fn expected_and_got(problem: &Problem) -> Option<(String, &str)> {
-    match problem {
-        Problem::Unexpected { expected, got } => Some((expected.clone(), got)),
-        Problem::InFile(problem) => Some((problem.expected.clone(), &problem.got)),
-        Problem::Unreadable { got, .. } => Some((READABLE.to_owned(), got)),
-        Problem::Unlisted(name) => Some((name.expected(), &name.got)),
-        Problem::Decoder(problem) => Some((problem.expected(), problem.cause.got())),
-        Problem::System { .. } | Problem::Other(_) => None,
-    }
-}
-
-/// Sets the attributes from which `rampmeter.text.decoder_errors` names the nearest name.
-fn set_names(error: &Bound<'_, PyBaseException>, problem: &Problem) -> PyResult<()> {
-    match problem {
-        Problem::Unlisted(unlisted) => {
-            error.setattr("_name", &unlisted.name)?;
-            error.setattr("_names", &unlisted.names)
-        }
-        Problem::Decoder(problem) => {
-            error.setattr("_before", &problem.before)?;
-            error.setattr("_after", &problem.after)?;
-            match &problem.cause {
-                NameError::Unknown { name, names } => {
-                    error.setattr("_name", name)?;
-                    error.setattr("_names", names)
-                }
-                NameError::Missing { key } => error.setattr("_missing", key),
-            }
-        }
-        _ => Ok(()),
-    }
-}
-
 fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
     scripted::relative_to(Path::new(base));
     let checked = catch_violation(|| {
@@ -190,29 +95,6 @@ fn valid(plan: &str, base: &str) -> PyResult<ValidPlan> {
         InternalError::new_err(format!("internal error: {broken}; please report the plan"))
     })?;
     checked.map_err(|error| error_of_plan(&error))
-}
-
-/// Returns the error of a run that has broken off.
-fn broken_error(py: Python<'_>, broken: &InvariantViolation, plan: &ValidPlan) -> PyErr {
-    let seed = plan.plan().seed;
-    if let Some(Failure { place, error }) = failure::take() {
-        // As Python prints an exception: `ValueError: what is wrong`.
-        let message = format!("with seed {seed}, {place}: {error}");
-        let outer = EndpointError::new_err(message);
-        outer.set_cause(py, Some(error));
-        return outer;
-    }
-    if plan.plan().transport.name() == ScriptedTransport::NAME && broken.is_of_ledger {
-        let rule = "a message must be delivered before it is completed";
-        return EndpointError::new_err(format!("the ledger found: {} ({rule})", broken.message));
-    }
-    InternalError::new_err(format!(
-        "internal error, with seed {seed}: {broken}; please report the plan"
-    ))
-}
-
-fn run_error(error: &RunError) -> PyErr {
-    ResultError::new_err(error.to_string())
 }
 
 /// Runs a plan and writes its results to the folder `out`; returns the summary as JSON.
@@ -298,7 +180,7 @@ fn testbed_collect(
     let plan = valid(plan, base)?;
     let wall = Duration::from_secs_f64(wall_seconds.max(0.0));
     let summary = rampmeter_exp::collect(&plan, &logs, wall, &out);
-    Ok(summary.map_err(|e| ResultError::new_err(e.to_string()))?.to_json())
+    Ok(summary.map_err(|e| collect_error(&e))?.to_json())
 }
 
 /// Converts a trace or a topology of another tool, or of another form, to one of ours. Returns the
@@ -324,7 +206,7 @@ fn convert(
     let topology = topology.as_deref();
     let converted = py
         .detach(|| rampmeter_exp::convert(&source, format, &target, sort, topology, &options))
-        .map_err(plan_error)?;
+        .map_err(|error| convert_error(&error))?;
     Ok((converted.n_rows, converted.notes))
 }
 

@@ -104,8 +104,8 @@ enum Command {
     /// Show a running node: its peers, round trips, rates, queues and counters.
     #[command(after_help = "Example:\n  rampd status /etc/rampd/node.toml")]
     Status {
-        /// The configuration file of the node.
-        config: PathBuf,
+        /// The configuration file of the node, or its status socket.
+        node: PathBuf,
     },
     /// Send the messages of a table at their times and log the arrival of messages.
     Load(load::LoadArgs),
@@ -131,7 +131,7 @@ pub fn main<C: Catalogue>() -> ExitCode {
         Command::Keygen { file } => keygen::keygen(&file, form),
         Command::Init(args) => init::init::<C>(&args, form),
         Command::Check { configs } => check::check::<C>(&configs, form),
-        Command::Status { config } => status::print_status::<C>(&config, form),
+        Command::Status { node } => status::print_status::<C>(&node, form),
         Command::Load(args) => load::load::<C>(&args),
         Command::Decrypt(args) => decrypt::decrypt(&args, form),
         Command::Middlebox(args) => middlebox::run(&args),

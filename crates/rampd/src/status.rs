@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -250,23 +252,16 @@ fn status(setup: &Setup, view: &NodeView, before: &NodeView, now: Time, span: f6
 }
 
 /// Runs `rampd status`: reads the status of the node of a configuration.
-pub(crate) fn print_status<C: Catalogue>(config: &Path, form: Form) -> Result<(), Error> {
-    let setup = Setup::load::<C>(config)?;
-    let Some(path) = &setup.status else {
-        let message = "node.status-socket: expected a path, or node.socket next to it, got neither";
-        return Err(Error::Input(format!("{}: {message}", config.display())));
-    };
+pub(crate) fn print_status<C: Catalogue>(node: &Path, form: Form) -> Result<(), Error> {
+    let path = status_socket::<C>(node)?;
     let mut text = String::new();
-    let answer = UnixStream::connect(path).and_then(|mut stream| {
+    let answer = UnixStream::connect(&path).and_then(|mut stream| {
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         stream.read_to_string(&mut text)
     });
     answer.map_err(|error| {
-        let node = setup.id.get();
-        io::Error::new(
-            error.kind(),
-            format!("{}: node {node} does not answer: {error}", path.display()),
-        )
+        let message = format!("{}: the node does not answer: {error}", path.display());
+        io::Error::new(error.kind(), message)
     })?;
     if form == Form::Text {
         let status: Status = serde_json::from_str(&text)
@@ -275,6 +270,18 @@ pub(crate) fn print_status<C: Catalogue>(config: &Path, form: Form) -> Result<()
     }
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Returns the status socket of a node: that of its configuration, or a socket itself. The socket
+/// of programs has the other next to it.
+fn status_socket<C: Catalogue>(node: &Path) -> Result<PathBuf, Error> {
+    if fs::metadata(node).is_ok_and(|about| about.file_type().is_socket()) {
+        let beside = node.with_extension("status");
+        return Ok(if beside.exists() { beside } else { node.to_owned() });
+    }
+    let message = "node.status-socket: expected a path, or node.socket next to it, got neither";
+    let missing = || Error::Input(format!("{}: {message}", node.display()));
+    Setup::load::<C>(node)?.status.ok_or_else(missing)
 }
 
 /// Returns the status as text for people.

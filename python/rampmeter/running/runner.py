@@ -32,7 +32,7 @@ from rampmeter.results.missing import KINDS as OTHER_KINDS
 from rampmeter.results.missing import SUMMARY
 from rampmeter.results.run import COMPLETE, FLOWS, Run
 from rampmeter.running.folder_lock import lock_folder
-from rampmeter.text.files import plain_system_errors, write_text
+from rampmeter.text.files import write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location, location_of, relocated
 
@@ -329,8 +329,7 @@ def _simulate(
 ) -> dict[str, Any]:
     try:
         plan, out = job.plan, str(job.out)
-        with plain_system_errors():
-            text = _core.run(plan.text, str(plan.base), out, on_progress, n_threads)
+        text = _core.run(plan.text, str(plan.base), out, on_progress, n_threads)
     except PlanError as error:
         raise job.plan.locate_error(error) from None
     summary: dict[str, Any] = json.loads(text)

@@ -22,7 +22,6 @@ from rampmeter.plan.manifest import MANIFEST
 from rampmeter.plan.plan import Plan
 from rampmeter.sweeps.resources import Allotment, Demand
 from rampmeter.sweeps.spec import Point
-from rampmeter.text.files import plain_system_errors
 from rampmeter.text.json_object import read_json
 from rampmeter.text.numbers import byte_size, count, counted, duration
 
@@ -202,7 +201,7 @@ def _probe(plan: Mapping[str, str]) -> Probe:
         seen = progress
         return time.monotonic() - start < PROBE_SECONDS
 
-    with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch, plain_system_errors():
+    with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
         text = _core.run(plan["text"], plan["base"], scratch, on_progress)
     seconds = time.monotonic() - start
     memory = _peak_memory()

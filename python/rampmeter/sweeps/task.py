@@ -20,7 +20,6 @@ from rampmeter.results.missing import SUMMARY
 from rampmeter.results.run import FLOWS
 from rampmeter.running.runner import simulator
 from rampmeter.sweeps.spec import Point
-from rampmeter.text.files import plain_system_errors
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import unreadable
 
@@ -137,14 +136,13 @@ def _run(
             (scratch / name).parent.mkdir(exist_ok=True)
             (scratch / name).write_bytes(by_digest[digest])
         out.mkdir()
-        with plain_system_errors():
-            _core.run(
-                task.plan,
-                str(scratch),
-                out,
-                lambda _: is_stopped is None or not is_stopped(),
-                task.n_threads,
-            )
+        _core.run(
+            task.plan,
+            str(scratch),
+            out,
+            lambda _: is_stopped is None or not is_stopped(),
+            task.n_threads,
+        )
         summary = (out / SUMMARY).read_text(encoding="utf-8")
         if read_json(out / SUMMARY)["status"] == "interrupted":
             return "stopped", "", b"", "interrupted"

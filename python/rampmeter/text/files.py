@@ -6,22 +6,14 @@ are written directly: they must not be replaced by a file.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import errorcode
 from pathlib import Path
 from secrets import token_hex
-from typing import Final
 
 from rampmeter._core import PlanError, ResultError
 from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location, relocated
-
-PARTIAL: Final = ".partial"
-"""End of the name of a file that the simulator writes."""
-_SYSTEM_ERROR: Final = re.compile(r"(.+?): (?:External: )?([^:]+?)(?: \(os error \d+\))?")
-"""An error of a file in the words of a library."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -79,37 +71,9 @@ def replaced_by_simulator(path: Path) -> Iterator[Path]:
         try:
             yield partial
         except (PlanError, ResultError) as error:
-            text = str(error)
-            if not text.startswith(f"{partial}: "):
+            if error.file != str(partial):
                 raise
-            error.problem = text.removeprefix(f"{partial}: ")
-            plain = plain_system_error(Location(path).result_error(error.problem))
-            raise relocated(error, Location(path)) if plain.errno is None else plain from None
-
-
-@contextmanager
-def plain_system_errors() -> Iterator[None]:
-    """Raises errors of the simulator about files of results with the plain cause."""
-    try:
-        yield
-    except ResultError as error:
-        raise plain_system_error(error) from None
-
-
-def plain_system_error(error: ResultError) -> ResultError:
-    """Returns an error of the operating system in plain words; other errors as they are.
-
-    >>> one = ResultError("a/flows.parquet.partial: External: File too large (os error 27)")
-    >>> str(plain_system_error(one))
-    'a/flows.parquet: File too large'
-    """
-    match = _SYSTEM_ERROR.fullmatch(str(error))
-    numbers = [number for number in errorcode if match and os.strerror(number) == match[2]]
-    if match is None or not numbers:
-        return error
-    located = Location(match[1].removesuffix(PARTIAL)).result_error(match[2])
-    located.code, located.errno = FILE_ACCESS, numbers[0]
-    return located
+            raise relocated(error, Location(path)) from None
 
 
 @contextmanager

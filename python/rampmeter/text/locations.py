@@ -121,6 +121,8 @@ def relocated(error: E, location: Location) -> E:
     problem = str(error) if error.problem is None else error.problem
     moved = location._with_parts(type(error), error.code, problem, error.expected, error.got)
     moved.data_file, moved.data_line = error.data_file, error.data_line
+    if isinstance(error, ResultError) and isinstance(moved, ResultError):
+        moved.errno = error.errno
     return moved
 
 

@@ -161,6 +161,8 @@ impl Migration<'_> {
         if matches!(table, "transport" | "transports" | "best-effort") {
             let had_it = |key: &RenamedKey| match transport {
                 Some(transport) => key.is_of(transport),
+                // Without any transport a key that only some had may be another one.
+                None if self.transports.is_empty() => key.transports.is_empty(),
                 None => self.transports.iter().all(|name| key.is_of(name)),
             };
             let of_transport = |key: &&RenamedKey| key.old == name && had_it(key);

@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use rampmeter_types::quantity::Unit;
 
@@ -45,7 +46,13 @@ pub fn write_graph_parquet(file: &Path, graph: &Graph) -> Result<(), TraceError>
 fn write_sheet(file: &Path, sheet: &TraceRows) -> Result<(), TraceError> {
     let name = file.display().to_string();
     let io = |source| TraceError::Io { file: name.clone(), source };
-    let format = |error: parquet::errors::ParquetError| broken(&name, error);
+    let format = |error| match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => io(*source),
+            Err(other) => broken(&name, other),
+        },
+        other => broken(&name, other),
+    };
     let compression = Compression::ZSTD(ZstdLevel::default());
     let properties = WriterProperties::builder().set_compression(compression).build();
     let out = File::create(file).map_err(io)?;
