@@ -164,6 +164,53 @@ def test_errors_of_cells_have_a_row_and_a_column(tmp_path: Path) -> None:
     assert (error.file, error.line, error.key, error.got) == (str(file), 3, "fct_ps", "x")
 
 
+NETWORK_OF_FILE = """\
+transport.name = "dcpim"
+topology = { kind = "file", file = "network" }
+workload = { pattern = "all-to-all", sizes = "imc10", load = 0.5, flows = 9 }
+"""
+NETWORKS = {
+    "CSV": ("from,to,gbps\nh0,s0,10\nh1,s0,0\n", 3, "a rate from", "0"),
+    "JSON": ('{"hosts": 2, "switches": 1, "links": [\n{"between": ["h0", "s9"]}]}', 2, "h0", "s9"),
+    "TOML": ('kind = "star"\nhosts = "x"\n', 2, "a whole number", "x"),
+    "ns-3": ("3 1 2\n2\n0 2 10Gbps 1us 0\n1 2 10Gbps 1us 7\n", 4, "a probability", "7"),
+    "htsim": ("Nodes 4\nTiers 2\nTier 0\nRadix_Up x\n", 4, "a whole number", "x"),
+    "ASTRA-sim": ("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n",
+                  2, "at least 2 NPUs", "1"),
+}  # fmt: skip
+"""Topologies of each format with a mistake, its line, and its expected and actual value."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_errors_in_topologies_have_their_place_in_the_file(name: str, tmp_path: Path) -> None:
+    text, line, expected, got = NETWORKS[name]
+    file = tmp_path / "network"
+    file.write_text(text)
+    with pytest.raises(rm.PlanError) as raised:
+        rm.Plan(NETWORK_OF_FILE, base=tmp_path, origin="a.toml").check()
+    error = raised.value
+    assert (error.file, error.key, error.line) == ("a.toml", "topology.file", 2)
+    assert (error.data_file, error.data_line) == (str(file), line)
+    assert (error.expected or "").startswith(expected)
+    assert got in (error.got or "")
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.data_file, again.data_line) == (str(file), line)
+
+
+def test_errors_in_traces_and_sizes_have_their_place_in_the_file(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("arrival_ps,src,dst,size_bytes\n0,0,1,100\n5,1,0,many\n")
+    text = """\
+transport.name = "dcpim"
+topology = { kind = "star", hosts = 2 }
+workload = { pattern = "trace", file = "trace.csv" }
+"""
+    with pytest.raises(rm.PlanError) as raised:
+        rm.Plan(text, base=tmp_path, origin="a.toml").check()
+    assert (raised.value.data_file, raised.value.data_line) == (str(trace), 3)
+    assert raised.value.got == '"many"'
+
+
 def test_errors_keep_their_parts_in_another_process_and_at_another_location() -> None:
     error = Location("a.toml", "seed").error(expected="a number", got="x", hint="use 1")
     again = pickle.loads(pickle.dumps(error))

@@ -77,7 +77,7 @@ def test_convert_reads_node_names_from_the_topology() -> None:
 def test_an_unknown_file_is_named_and_so_are_the_formats() -> None:
     Path("odd.txt").write_text("1 2 3\n")
     assert (
-        "odd.txt: expected a format by its name or contents, found none: name one of"
+        "odd.txt: expected a format by its name or contents, got none: name one of"
         in error_line("convert", "odd.txt", "f.csv")
     )
 
@@ -238,7 +238,10 @@ def test_failures_of_htsim_become_outages() -> None:
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        ("gpu-a,leaf,25\ngpu-b,leaf,0\n", "line 3: link 1 (gpu-b-leaf): gbps: expected a rate"),
+        (
+            "gpu-a,leaf,25\ngpu-b,leaf,0\n",
+            "links.csv:3: link 1 (gpu-b-leaf): gbps: expected a rate",
+        ),
         ("gpu-a,leaf,25\ngpu-b,other,25\n", "gpu-a"),
     ],
 )

@@ -228,7 +228,7 @@ def test_an_error_about_a_listed_value_names_the_nearest_one() -> None:
         ),
         ('kind = "sta"\nhosts = 4\n', "line 1, .*: kind: .*, got sta; did you mean star. [(]at: "),
         ("hosts = 4\n", "line 1, column 1: kind: expected this key, got none [(]at: hosts = 4[)]"),
-        ("kind = 5\nhosts = 4\n", "line 1, column 8: kind: expected a text, got 5 [(]at: kind = 5"),
+        ("kind = 5\nhosts = 4\n", "network.toml:1:8: kind: expected a text, got 5 [(]at: kind = 5"),
     ],
 )
 def test_errors_of_topology_files_name_the_nearest_name(

@@ -126,6 +126,8 @@ pub struct FileProblem {
     pub file: String,
     /// The line or row, from 1.
     pub line: Option<u64>,
+    /// The column in the line, from 1.
+    pub column: Option<u64>,
     /// The field, key or item there; may be empty.
     pub item: String,
     /// The values that are allowed.
@@ -145,12 +147,14 @@ impl FileProblem {
 
 impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, item, expected, got, note } = self;
-        match (&**file, line) {
-            ("", None) => {}
-            ("", Some(line)) => write!(f, "line {line}: ")?,
-            (file, None) => write!(f, "{file}: ")?,
-            (file, Some(line)) => write!(f, "{file}:{line}: ")?,
+        let Self { file, line, column, item, expected, got, note } = self;
+        match (&**file, line, column) {
+            ("", None, _) => {}
+            ("", Some(line), None) => write!(f, "line {line}: ")?,
+            ("", Some(line), Some(column)) => write!(f, "line {line}, column {column}: ")?,
+            (file, None, _) => write!(f, "{file}: ")?,
+            (file, Some(line), None) => write!(f, "{file}:{line}: ")?,
+            (file, Some(line), Some(column)) => write!(f, "{file}:{line}:{column}: ")?,
         }
         if !item.is_empty() {
             write!(f, "{item}: ")?;
@@ -370,8 +374,14 @@ impl PlanError {
             }
             Problem::Unexpected { .. } | Problem::Unlisted(_) => {
                 let after = self.after();
-                let line = self.place.map(|place| place.line);
-                self.problem.at(line, &self.key).with_note(&after)
+                let place = self.place.map(|place| *place);
+                let line = place.as_ref().map(|place| place.line);
+                let mut problem = self.problem.at(line, &self.key).with_note(&after);
+                if let Problem::InFile(problem) = &mut problem {
+                    let column = place.and_then(|place| place.column);
+                    problem.column = column.map(|(column, _)| column as u64);
+                }
+                problem
             }
             _ => Problem::Other(self.to_string()),
         }
@@ -440,7 +450,7 @@ pub(crate) fn of_trace(error: TraceError) -> Problem {
         }
         TraceError::Field { file, place, field, expected, got } => {
             let (file, line) = (file.clone(), Some(place));
-            FileProblem { file, line, item: field, expected, got, note: String::new() }.boxed()
+            FileProblem { file, line, item: field, expected, got, ..FileProblem::default() }.boxed()
         }
         other => Problem::system(other.to_string()),
     }

@@ -169,9 +169,10 @@ pub(super) fn convert_error(error: &ConvertError) -> PyErr {
         value.setattr("got", got)?;
         match problem {
             Problem::InFile(problem) => {
-                let FileProblem { file, line, item, expected, got, note } = &**problem;
+                let FileProblem { file, line, column, item, expected, got, note } = &**problem;
                 value.setattr("file", (!file.is_empty()).then_some(file))?;
                 value.setattr("line", line)?;
+                value.setattr("column", column)?;
                 value.setattr("key", item)?;
                 value.setattr("problem", format!("expected {expected}, got {got}{note}"))
             }

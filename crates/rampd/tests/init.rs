@@ -85,6 +85,28 @@ fn errors_are_objects_with_their_place() {
     assert_eq!((&error["schema"], &error["exit_code"]), (&"rampd.error/1".into(), &2.into()));
     assert_eq!((&error["file"], &error["got"]), (&"n/node0.toml".into(), &"0".into()));
     assert_eq!(error["key"], "network.rate-mbps");
+    // Types, former and unknown names, and missing keys.
+    for (wrong, line, key, expected, got) in [
+        ("[node]\nid = 'x'\n", 2, "node.id", "a whole number", "\"x\""),
+        (
+            "[node]\ngather-us = 1\n",
+            2,
+            "node.gather-us",
+            "the present name `coalesce-us`",
+            "the former name `gather-us`",
+        ),
+        ("[node]\nnumber = 1\n", 2, "node.number", "one of id, ", "number"),
+        ("[node]\nid = 1\n", 1, "", "the key network", "none"),
+    ] {
+        fs::write(&file, wrong).unwrap();
+        let error = json_of(&["check", "n/node0.toml"], path, 2);
+        assert_eq!(
+            (&error["code"], &error["line"]),
+            (&"configuration-syntax".into(), &line.into())
+        );
+        assert_eq!((&error["key"], &error["got"]), (&key.into(), &got.into()), "{error}");
+        assert!(error["expected"].as_str().unwrap().starts_with(expected), "{error}");
+    }
     let error = json_of(&["check", "absent.toml"], path, 2);
     assert_eq!((&error["code"], &error["key"]), (&"configuration-file".into(), &Value::Null));
 }

@@ -352,7 +352,9 @@ fn syntax_error(text: &str, error: &toml::de::Error) -> SyntaxError {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
     let document = DeTable::parse(text).ok();
-    let key = document.and_then(|table| key_at(table.get_ref(), span.start));
+    // A key that the file lacks is of no table.
+    let table = document.as_ref().filter(|_| !span.is_empty());
+    let key = table.and_then(|table| key_at(table.get_ref(), span.start));
     SyntaxError { place: Some((line, column)), key: key.unwrap_or_default(), fault }
 }
 
