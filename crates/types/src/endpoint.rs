@@ -146,6 +146,12 @@ pub struct Gauge {
     pub value: u64,
 }
 
+/// Returns the counter `name` of two endpoints together: the greater value if the name ends in
+/// `_max`, and else the sum.
+pub fn merge_counters(name: &str, a: u64, b: u64) -> u64 {
+    if name.ends_with("_max") { a.max(b) } else { a + b }
+}
+
 /// Stage at which messages of a transport wait for permission to send.
 #[derive(Debug)]
 pub struct Stage {
@@ -244,7 +250,7 @@ pub trait Observation: Protocol {
     }
 
     /// Calls `each` with the endpoint's counters by name: a fixed list in a fixed order. Names are
-    /// lowercase words joined by underscores; values only grow.
+    /// lowercase words joined by underscores; values only grow. See [`merge_counters`].
     fn counters(&self, _each: &mut dyn FnMut(&'static str, u64)) {}
 
     /// Calls `each` with the windows and credits of all messages and peers. None by default. Called

@@ -37,7 +37,7 @@ pub mod wiring;
 pub use clock::ClockOrigin;
 pub use endpoint::{
     Endpoint, Event, Gauge, HostPolicy, LatencyBound, Message, Observation, Permission, Phase,
-    Protocol, Receipt, Stage,
+    Protocol, Receipt, Stage, merge_counters,
 };
 pub use id::{MsgId, NodeId, TenantId};
 pub use packet::{Packet, PayloadRef, Priority};

@@ -83,18 +83,6 @@ pub struct KeyInfo {
     pub derived: bool,
 }
 
-impl KeyInfo {
-    /// Returns the values that are expected, with their unit if the name does not have it.
-    pub(crate) fn expected(&self) -> String {
-        let is_number = matches!(self.kind, KeyKind::Integer { .. } | KeyKind::Number { .. });
-        let is_bytes = self.doc.contains(" in bytes") && !self.name.ends_with("bytes");
-        match is_number && is_bytes {
-            true => format!("{} bytes", self.kind),
-            false => self.kind.to_string(),
-        }
-    }
-}
-
 /// The values of a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]

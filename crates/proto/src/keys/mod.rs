@@ -28,7 +28,7 @@ pub fn check_ranges<K: Keys>(keys: &K) -> Result<(), BadKey> {
         match values.get(&info.name) {
             None | Some(Value::Null) => {}
             Some(value) if info.kind.admits(value) => {}
-            Some(value) => return Err(BadKey::new(&info.name, info.expected(), value)),
+            Some(value) => return Err(BadKey::new(&info.name, info.kind.to_string(), value)),
         }
     }
     Ok(())

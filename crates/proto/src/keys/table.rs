@@ -143,7 +143,7 @@ fn check(transport: &str, given: &Table, infos: &[KeyInfo]) -> Result<(), BadKey
         };
         let json = serde_json::to_value(value).unwrap_or_default();
         if !info.kind.admits(&json) {
-            return Err(BadKey::new(key, info.expected(), value));
+            return Err(BadKey::new(key, info.kind.to_string(), value));
         }
     }
     Ok(())

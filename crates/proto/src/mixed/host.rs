@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rampmeter_types::{
     Event, Gauge, HostPolicy, Message, MsgId, NodeId, Observation, Packet, Permission, Phase,
-    Priority, Protocol, Receipt, Rng, TenantId, Time,
+    Priority, Protocol, Receipt, Rng, TenantId, Time, merge_counters,
 };
 
 use super::config::{MemberTransport, MixedConfig};
@@ -131,15 +131,13 @@ impl Protocol for MixedHost {
 
 impl Observation for MixedHost {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        // Counters that several transports have are sums.
         let mut totals: Vec<(&'static str, u64)> = Vec::new();
         for part in &self.parts {
             part.host.counters(&mut |name, value| match totals
                 .iter_mut()
                 .find(|(known, _)| *known == name)
             {
-                Some((_, total)) if name.ends_with("_max") => *total = (*total).max(value),
-                Some((_, total)) => *total += value,
+                Some((_, total)) => *total = merge_counters(name, *total, value),
                 None => totals.push((name, value)),
             });
         }

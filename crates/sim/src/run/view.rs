@@ -1,6 +1,6 @@
 //! Results that a simulation exposes.
 
-use rampmeter_types::{SwitchProgram, Time, Transport};
+use rampmeter_types::{SwitchProgram, Time, Transport, merge_counters};
 
 use super::{Sim, WindowTotals};
 use crate::fabric::Fabric;
@@ -24,8 +24,7 @@ impl<F: Transport, A, P> Sim<F, A, P> {
     }
 
     /// Returns the counters of the endpoints of all hosts and arbiters, and of the programs of all
-    /// switches. They are added up by name, but the greatest is taken of names that end in `_max`.
-    /// Names are in the order in which they are reported.
+    /// switches, together by name ([`merge_counters`]), in the order in which they are reported.
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
         Self::counters_of(|| std::iter::once(self))
     }
@@ -98,7 +97,7 @@ impl Totals {
             self.all.len() - 1
         });
         let total = &mut self.all[place].1;
-        *total = if name.ends_with("_max") { value.max(*total) } else { *total + value };
+        *total = merge_counters(name, *total, value);
         self.next = place + 1;
     }
 }
