@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyBaseException, PyException, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use rampmeter_exp::{
     CollectError, ConvertError, FileProblem, InvariantViolation, PlanErrorCode, Problem, READABLE,
@@ -13,7 +14,23 @@ use rampmeter_types::{NameError, Transport, without_os_error};
 
 use crate::scripted::ScriptedTransport;
 use crate::scripted::failure::{self, Failure};
-use crate::{EndpointError, InternalError, PlanError, ResultError};
+
+create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
+create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
+
+create_exception!(
+    rampmeter._core,
+    InternalError,
+    PyException,
+    "An invariant of the simulator does not hold: a mistake in it, not in a plan."
+);
+
+create_exception!(
+    rampmeter._core,
+    EndpointError,
+    PyException,
+    "A Python endpoint raised an exception, or broke a rule that the ledger checks."
+);
 
 /// Code of errors of the operating system.
 const FILE_ACCESS: &str = "file-access";

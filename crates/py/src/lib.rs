@@ -15,10 +15,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use errors::{
-    ATTRIBUTES, broken_error, collect_error, convert_error, error_of_plan, plan_error, run_error,
+    ATTRIBUTES, EndpointError, InternalError, PlanError, ResultError, broken_error, collect_error,
+    convert_error, error_of_plan, plan_error, run_error,
 };
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 pub use rampmeter_exp::Registry;
@@ -30,23 +30,6 @@ use rampmeter_workload::size::{self, SizeInterpolation};
 use rampmeter_workload::spec::SizeSpec;
 use rampmeter_workload::trace::Options;
 use scripted::ScriptedTransport;
-
-create_exception!(rampmeter._core, PlanError, PyValueError, "A plan or trace that cannot be used.");
-create_exception!(rampmeter._core, ResultError, PyOSError, "Results that cannot be written.");
-
-create_exception!(
-    rampmeter._core,
-    InternalError,
-    PyException,
-    "An invariant of the simulator does not hold: a mistake in it, not in a plan."
-);
-
-create_exception!(
-    rampmeter._core,
-    EndpointError,
-    PyException,
-    "A Python endpoint raised an exception, or broke a rule that the ledger checks."
-);
 
 /// Origin of texts that Python passes, in errors.
 const ORIGIN: &str = "plan";

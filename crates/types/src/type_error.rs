@@ -98,8 +98,8 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// Reads a message of serde, such as ``unknown field `a`, expected `b` or `c` ``. Returns `None`
-    /// for messages that are not about a name.
+    /// Reads a message of serde, such as ``unknown field `a`, expected `b` or `c` ``. Returns
+    /// `None` for messages that are not about a name.
     pub fn parse(message: &str) -> Option<Self> {
         if let Some(key) = message.strip_prefix("missing field `") {
             return Some(Self::Missing { key: key.strip_suffix('`')?.to_owned() });

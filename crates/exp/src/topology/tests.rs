@@ -386,8 +386,8 @@ fn links_of_csv_have_one_direction() {
     let (topology, _) = read("t.csv", "from,to\na,s\nb,t\ns,t\ns,t\n");
     assert_eq!(topology.links().len(), 4);
     let got = error("t.csv", "from,to\na,s\nb,s\ns,s\n");
-    let expected = "line 4: link 2: expected two different nodes, got \"s\" twice (read as a topology \
-                    of CSV)";
+    let expected = "line 4: link 2: expected two different nodes, got \"s\" twice (read as a \
+                    topology of CSV)";
     assert_eq!(got, expected);
     // Without that link there is one host.
     let got = error("t.csv", "from,to\na,s\nb,b\n");

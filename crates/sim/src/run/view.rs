@@ -23,8 +23,8 @@ impl<F: Transport, A, P> Sim<F, A, P> {
         self.windows
     }
 
-    /// Returns the counters of the endpoints of all hosts and arbiters, and of the programs of all
-    /// switches, together by name ([`merge_counters`]), in the order in which they are reported.
+    /// Returns the counters of endpoints of all hosts and arbiters, and of programs of switches, by
+    /// name. Those of one name are merged by [`merge_counters`].
     pub fn transport_counters(&self) -> Vec<(&'static str, u64)> {
         Self::counters_of(|| std::iter::once(self))
     }

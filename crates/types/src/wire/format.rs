@@ -1,7 +1,7 @@
 //! Descriptions of packets that `headers!` generates. Dissectors, documents and tests are made from
 //! these tables.
 
-use super::{Header, Reader, WireError, Writer};
+use super::{Header, PacketKind, Reader, WireError, Writer};
 
 /// Description of a packet type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,34 +26,6 @@ pub struct Format {
     pub fields: &'static [FieldInfo],
     /// Rules on the values that are sent.
     pub rules: &'static [Rule],
-}
-
-/// Kind of a packet. Only data has payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketKind {
-    /// Packets with a part of a message.
-    Data,
-    /// Packets that report what has arrived.
-    Ack,
-    /// Packets that allow a sender to send: tokens, grants, credits, pulls.
-    Permission,
-    /// Packets that announce a message or ask for permission.
-    Request,
-    /// All others.
-    Control,
-}
-
-impl PacketKind {
-    /// Returns the name of the kind in timelines.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Ack => "acknowledgement",
-            Self::Permission => "permission",
-            Self::Request => "request",
-            Self::Control => "other control",
-        }
-    }
 }
 
 /// A field of a header, or of the items of a list.

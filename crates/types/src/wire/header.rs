@@ -1,7 +1,7 @@
 //! Headers of transports on a wire.
 
 use super::error::WireError;
-use super::format::PacketKind;
+use super::kind::PacketKind;
 use crate::fabric::Spray;
 
 /// Packet header of a protocol, decoded. Small and `Copy`; the simulator moves it unencoded, the

@@ -18,6 +18,7 @@ mod format;
 mod header;
 mod headers;
 mod join;
+mod kind;
 mod list;
 mod transport;
 
@@ -25,10 +26,11 @@ pub use bytes::{Reader, Writer};
 pub use error::WireError;
 pub use field::{Field, arbitrary_number};
 pub use format::{
-    Bound, FieldEncoding, FieldInfo, FieldLimit, Format, Formats, Layout, NumberBase, PacketKind,
-    Rule, format_of,
+    Bound, FieldEncoding, FieldInfo, FieldLimit, Format, Formats, Layout, NumberBase, Rule,
+    format_of,
 };
 pub use header::Header;
 pub use join::{count, join};
+pub use kind::PacketKind;
 pub use list::{Item, List};
 pub use transport::{Sample, Value, WireFormat};

@@ -89,11 +89,7 @@ fn wrong_topologies_have_the_error_of_their_format_in_every_command() {
         assert_ne!(text, right, "{name} {from}");
         for format in ["auto", "htsim"] {
             let got = converted((name, &text), format, "out.toml", None).unwrap_err();
-            // A file with a line is `t.topo:4`.
-            let got = match got.strip_prefix(&format!("{name}:")).unwrap_or(&got) {
-                rest if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("line {rest}"),
-                rest => rest.trim_start().to_owned(),
-            };
+            let got = after_file(name, &got);
             assert!(got.starts_with(expected), "{name}, {to:?} by {format}: {got}");
         }
         let got = converted((name, &text), "auto", "out.csv", None).unwrap_err();
@@ -102,6 +98,18 @@ fn wrong_topologies_have_the_error_of_their_format_in_every_command() {
     }
     let of_htsim = converted(("t.topo", TOPO), "htsim", "out.csv", None).unwrap_err();
     assert!(of_htsim.contains("got a topology"), "{of_htsim}");
+}
+
+/// Returns an error without its file. A line is after a colon: `t.topo:4`.
+fn after_file(name: &str, error: &str) -> String {
+    match error.strip_prefix(&format!("{name}:")).unwrap_or(error) {
+        rest if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("line {rest}"),
+        rest => rest.trim_start().to_owned(),
+    }
+}
+
+#[test]
+fn traces_are_no_topologies() {
     for (name, trace, format) in [
         ("a.cm", "Nodes 8\nConections 1\n0->7 start 5 size 100\n", "htsim"),
         ("a.txt", "1\n0 1 3 100 9 2\n", "hpcc"),
