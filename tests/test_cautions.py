@@ -12,6 +12,7 @@ import pytest
 
 import rampmeter as rm
 from rampmeter import _core
+from rampmeter.analysis.confidence import TWO_SEEDS
 from rampmeter.commands.json_output import USAGE
 from rampmeter.hosts import SendError
 from rampmeter.results.pictures import PART_SHOWN
@@ -37,7 +38,7 @@ flows = 50
 def test_every_code_is_explained() -> None:
     errors = codes_of_errors()
     of_nodes = codes_of_log_lines() | codes_of_node_errors()
-    warnings = {*_core.WARNINGS, PART_SHOWN}
+    warnings = {*_core.WARNINGS, PART_SHOWN, TWO_SEEDS}
     assert explanations().keys() == warnings | errors | of_nodes
 
 

@@ -113,7 +113,7 @@ class TestFailures:
         assert notes()[0].startswith("Utilisation and goodput are over each transport's own")
 
     def test_several_seeds_are_more_than_one_sample(self, tmp_path: Path) -> None:
-        runs = [results(tmp_path, str(seed), 1.0, 2.0) for seed in range(2)]
+        runs = [results(tmp_path, str(seed), 1.0, 2.0) for seed in range(3)]
         for run in runs:
             run.summary["warnings"] = ["flows arrive in bursts, so the run is one sample"]
             run.summary["warning_codes"] = [ONE_SAMPLE]

@@ -7,6 +7,10 @@ Student's t determines the interval of their mean. It applies to any quantity: i
 With `--precision` seeds are added until the interval is small (`next_count`). Stopping at the first
 interval that happens to be small makes such intervals a little optimistic. So there is a minimum
 number of seeds (`SEEDS_FIRST`), and the spread decides how many are added.
+
+Two values determine their spread badly, and Student's t with one degree of freedom is 12.7. Their
+intervals are valid, but so wide that they seldom tell transports apart. Every result with intervals
+over two seeds has the warning of `two_seeds`.
 """
 
 import math
@@ -14,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from rampmeter import _core
+from rampmeter.text.cautions import Caution
 from rampmeter.text.numbers import NONE, number
 from rampmeter.text.text_table import joined
 
@@ -25,6 +30,8 @@ SEEDS_MAX: Final = 30
 """Maximum number of seeds of each point, unless there is another limit."""
 GROWTH_MAX: Final = 2
 """Maximum factor by which a further round of runs increases the number of seeds."""
+TWO_SEEDS: Final = "two-seeds"
+"""Code of the warning of intervals over two seeds."""
 
 
 class Interval(NamedTuple):
@@ -92,6 +99,23 @@ def interval(values: Iterable[float | None], level: float = LEVEL) -> Interval:
         return Interval(mean, None, 1)
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     return Interval(mean, _core.student_t(n - 1, level) * math.sqrt(variance / n), n)
+
+
+def two_seeds(n_seeds: int) -> list[Caution]:
+    """Returns the warning of intervals over two seeds; none of another number of seeds.
+
+    >>> two_seeds(3)
+    []
+    """
+    if n_seeds != 2:
+        return []
+    half = _core.student_t(n_seeds - 1, LEVEL) / math.sqrt(n_seeds)
+    of_more = _core.student_t(SEEDS_FIRST - 1, LEVEL) / math.sqrt(SEEDS_FIRST)
+    text = (
+        f"seeds: intervals over two seeds are about {half / of_more:.0f} times as wide as those "
+        f"over {SEEDS_FIRST}; simulate at least {SEEDS_FIRST} seeds"
+    )
+    return [Caution(text, TWO_SEEDS, {"seeds": n_seeds, "seeds_wanted": SEEDS_FIRST})]
 
 
 def next_count(

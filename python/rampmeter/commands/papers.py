@@ -8,6 +8,7 @@ import click
 from rampmeter import papers as figures
 from rampmeter.choices.seeds import listed
 from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
+from rampmeter.commands.json_output import warnings_of
 from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
     FOLDER,
@@ -37,9 +38,11 @@ from rampmeter.papers.table import (
     searches_table,
 )
 from rampmeter.report import find, write
+from rampmeter.results.undelivered import NOT_DELIVERED
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
+from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 from rampmeter.text.terminal import progress_console
@@ -355,10 +358,15 @@ def _make(
             click.echo(f"{counted(len(probes), 'probe')} of searches", err=True)
         batch = batch.followed_by(run_jobs(probes, quiet=quiet, jobs=jobs))
     report = figures.make_report(one, mode, numbers, batch, folder)
+    cautions = [*report.warnings, *_rejections(batch)]
     if output.is_whole_text:
         _show_report(report, batch)
+        warn(cautions)
     else:
-        output.print("papers", {}, report_tables(report))
+        fields = {"warnings": warnings_of(cautions)}
+        output.print("papers", fields, report_tables(report))
+        if not output.is_json:
+            output.warn(cautions)
     return batch
 
 
@@ -425,11 +433,19 @@ def _show_report(report: Report, batch: Batch) -> None:
     counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())
     click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
     _show_files(report)
-    warn(
-        f"{one.rejection}; slowdowns exclude them, which favours {one.label}"
+
+
+def _rejections(batch: Batch) -> list[Caution]:
+    """Returns a warning for each transport that rejected flows."""
+    return [
+        Caution(
+            f"{one.rejection}; slowdowns exclude them, which favours {one.label}",
+            NOT_DELIVERED,
+            {"transport": one.label, "rejected": one.rejected},
+        )
         for one in count_undelivered(batch)
         if one.rejected
-    )
+    ]
 
 
 def _show_tables(report: Report) -> None:

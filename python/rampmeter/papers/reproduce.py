@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rampmeter import _core
+from rampmeter.analysis.confidence import two_seeds
 from rampmeter.papers.claims import ClaimRow, claim_rows
 from rampmeter.papers.draw import draw, sustained
 from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
@@ -19,6 +20,7 @@ from rampmeter.papers.verdict import SEEDS_WANTED, VERDICTS, Basis, ValueRow, ro
 from rampmeter.plan.plan import compact_plan
 from rampmeter.running.batch_flows import count_undelivered
 from rampmeter.running.runner import Batch, Job
+from rampmeter.text.cautions import Caution
 from rampmeter.text.files import make_folder, write_text
 
 REPORT = "report.json"
@@ -62,6 +64,11 @@ class Report:
         verdicts = [row.verdict for row in rows if row.fact is not None]
         verdicts += [row.verdict for row in self.claims]
         return {name: verdicts.count(name) for name in VERDICTS}
+
+    @property
+    def warnings(self) -> list[Caution]:
+        """Reasons to doubt the intervals of its values."""
+        return two_seeds(len(self.seeds))
 
     def seeds_text(self) -> str:
         """Returns the number of seeds behind the verdicts as text."""
@@ -303,6 +310,7 @@ def _report_json(report: Report) -> dict[str, Any]:
         ],
         "sub_figures": [_panel_json(figure, panel) for panel in report.panels],
         "claims": [row.to_json() for row in report.claims],
+        "warnings": report.warnings,
         "notes": notes.read_text(encoding="utf-8") if notes.is_file() else "",
     }
 

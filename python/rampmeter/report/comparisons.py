@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+from rampmeter.analysis.confidence import TWO_SEEDS
 from rampmeter.report import runs
 from rampmeter.report.links import link_to
 from rampmeter.report.model import Link, LinkList, Section, SectionPart
-from rampmeter.results.comparison import NOT_DELIVERED, Comparison
+from rampmeter.results.comparison import Comparison
 from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.run import FLOWS
+from rampmeter.results.undelivered import NOT_DELIVERED
 from rampmeter.sweeps.warnings import merge
 from rampmeter.text.cautions import Caution
 
@@ -46,9 +48,10 @@ def section(folder: Path, page_folder: Path, id_: str) -> Section:
 
 
 def _warnings(comparison: Comparison) -> list[Caution]:
-    """Returns the distinct warnings of all runs, with their transports."""
+    """Returns the warnings of the comparison, those of runs once with their transports."""
     own = comparison.warnings
-    of_runs = {one.code for one in own} - {NOT_DELIVERED}
+    of_comparison = {NOT_DELIVERED, TWO_SEEDS}
+    of_runs = {one.code for one in own} - of_comparison
     merged = merge(
         (
             (number, label, [one for one in run.warnings if one.code in of_runs])
@@ -57,4 +60,4 @@ def _warnings(comparison: Comparison) -> list[Caution]:
         ),
         "transport",
     )
-    return [*(one for one in own if one.code == NOT_DELIVERED), *merged]
+    return [*(one for one in own if one.code in of_comparison), *merged]

@@ -102,6 +102,8 @@ def _section(report: Mapping[str, Any], folder: Path, page_folder: Path, id_: st
     parts: list[SectionPart] = [MarkdownText(f"> {report['claim']}")]
     unwell = [f"**Failed:** {line}." for line in report["failures"]]
     unwell += [f"{line}; slowdowns exclude them." for line in report["rejections"]]
+    # Reports of earlier versions have no warnings.
+    unwell += [f"**Warning:** {line}." for line in report.get("warnings", ())]
     if unwell:
         parts.append(MarkdownText("\n\n".join(unwell)))
     lines: list[Sequence[Cell | Link]] = []

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rampmeter import plots
-from rampmeter.analysis.confidence import Interval, interval
+from rampmeter.analysis.confidence import Interval, interval, two_seeds
 from rampmeter.animation import Animation
 from rampmeter.on_demand import np, pa
 from rampmeter.results import animations, blame_difference, blame_plots, pictures
@@ -38,7 +38,7 @@ from rampmeter.results.slowdown import (
     series_of_slowdowns,
 )
 from rampmeter.results.table import ResultTable, by_name
-from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.results.undelivered import NOT_DELIVERED, Undelivered, has_faults, undelivered
 from rampmeter.text.arguments import (
     argument_error,
     choice_argument,
@@ -54,10 +54,6 @@ from rampmeter.text.numbers import count, counted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-"""Code of a run's warning that does not apply to several seeds together."""
-NOT_DELIVERED: Final = "not-delivered"
-"""Code of warnings of flows that were not delivered, of runs and of comparisons."""
 
 
 class Comparison:
@@ -269,7 +265,7 @@ class Comparison:
                 cautions.append(Caution(text, NOT_DELIVERED, rejected))
         for label, runs in self.runs.items():
             cautions += [line.of_transport(label) for line in _distinct_warnings(runs)]
-        return cautions
+        return [*cautions, *two_seeds(self.n_seeds)]
 
     @cached_property
     def table(self) -> "pa.Table":

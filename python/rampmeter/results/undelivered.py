@@ -8,11 +8,13 @@ but reduces the load compared with the others.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rampmeter.results.run import Run
 from rampmeter.text.numbers import count
 
+NOT_DELIVERED: Final = "not-delivered"
+"""Code of warnings of flows that were not delivered, of runs and of comparisons."""
 HARMLESS = ("rerouting-us",)
 """Keys of the plan's table `faults` that cause no failure by themselves."""
 LISTED_MAX = 4

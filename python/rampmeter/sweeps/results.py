@@ -3,14 +3,14 @@
 import json
 import shutil
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as field_of
 from functools import cached_property
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
-from rampmeter.analysis.confidence import LEVEL, Interval, interval
+from rampmeter.analysis.confidence import LEVEL, Interval, interval, two_seeds
 from rampmeter.on_demand import pa
 from rampmeter.results.table import CI, ResultTable, by_name
 from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
@@ -124,9 +124,9 @@ class SweepResults:
         have `runs`, their number, and `points`, the numbers of the points.
         """
         return merge(
-            (point.number, point.name, warnings_of_run(json.loads(row[SUMMARY])))
+            (point.number, point.name, cautions)
             for point in self.points
-            for row in point.rows
+            for cautions in point.warnings_of_runs()
         )
 
     @cached_property
@@ -202,12 +202,13 @@ class PointRows:
     @property
     def warnings(self) -> list[Caution]:
         """The warnings of its runs, each text once, in the order of the texts."""
-        cautions = {
-            caution: caution
-            for row in self.rows
-            for caution in warnings_of_run(json.loads(row[SUMMARY]))
-        }
-        return sorted(cautions.values())
+        return sorted({one: one for own in self.warnings_of_runs() for one in own}.values())
+
+    def warnings_of_runs(self) -> Iterator[list[Caution]]:
+        """Yields the warnings of each run, with that of the number of seeds of the point."""
+        of_point = two_seeds(len(self.rows))
+        for row in self.rows:
+            yield [*warnings_of_run(json.loads(row[SUMMARY])), *of_point]
 
     def interval(self, name: str, level: float = LEVEL) -> Interval:
         """Returns the mean of a column over the seeds, with its interval."""
