@@ -1,5 +1,9 @@
 """Runs of the command `rampmeter` in the process of the tests."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from click.testing import CliRunner, Result
 
 from rampmeter.cli import main
@@ -23,3 +27,16 @@ def error_line(*arguments: object) -> str:
     assert result.exit_code == 2, result.output
     assert result.stderr.count("\n") == 1, result.stderr
     return result.stderr.strip()
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Becomes a user without permissions, if the tests run as root."""
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if is_root:
+            os.seteuid(0)

@@ -5,10 +5,8 @@ file. Readers may succeed, since not every reader needs every file.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +19,7 @@ import rampmeter as rm
 from rampmeter.report import find
 from rampmeter.results.shapes import NEEDED, NULLABLE
 
-from .commands import call, error_line
+from .commands import another_user, call, error_line
 from .conftest import SMALL
 
 PLAN: Final = """\
@@ -265,19 +263,6 @@ def test_a_path_that_the_file_system_cannot_have_is_one_error() -> None:
         assert error_line(name, LONG).count("File name too long") == 1, name
     for arguments in (("export", LONG, "--out", "a.csv"), ("diff", LONG, LONG)):
         assert error_line(*arguments).count("File name too long") == 1, arguments
-
-
-@contextmanager
-def another_user() -> Iterator[None]:
-    """Becomes a user without permissions, if the tests run as root."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
 
 
 def test_a_folder_without_permission_is_one_error(folder: Path) -> None:

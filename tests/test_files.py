@@ -1,21 +1,23 @@
 """Files that commands write: missing folders, full disks, devices and links."""
 
 import json
+import os
 import re
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from errno import ENOENT
+from errno import ENOENT, ENOSPC, ENOTDIR
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import rampmeter as rm
+from rampmeter.sweeps.dataset import Dataset
 from rampmeter.text.files import replacing, write_text
 
-from .commands import call, error_line, ok
+from .commands import another_user, call, error_line, ok
 from .conftest import SMALL
 
 FULL = Path("/dev/full")
@@ -26,13 +28,17 @@ TRACE = "arrival_ps,src,dst,size_bytes\n0,0,1,100\n"
 WRITERS = {
     "animate": ("animate", "{run}", "--out", "{out}.html"),
     "check": ("check", "{run}/manifest.json", "--svg", "{out}.svg"),
+    "compare": ("compare", "{run}/plan.toml", "--transports=dcpim", "--quiet", "--out", "{out}"),
     "convert": ("convert", "{run}/trace.csv", "{out}.parquet"),
     "export": ("export", "{run}", "--out", "{out}.tex"),
     "export of flows": ("export", "{run}", "--table", "flows", "--out", "{out}.csv"),
+    "examples": ("examples", "{out}"),
+    "papers": ("papers", "dcpim", "3", "--from-ledger", "--out", "{out}"),
     "plot": ("plot", "{run}", "--kind", "fct-cdf", "--out", "{out}"),
     "report": ("report", "{run}", "--out", "{out}.html"),
     "run": ("run", "{run}/manifest.json", "--quiet", "--out", "{out}"),
     "schema": ("schema", "{out}.json"),
+    "sweep": ("sweep", "{run}/plan.toml", "--seeds", "2", "--quiet", "--out", "{out}"),
 }
 """Commands that write, with their arguments."""
 
@@ -43,6 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     rm.run(rm.Plan(SMALL + TIMELINE), out=folder, quiet=True)
     (folder / "trace.csv").write_text(TRACE)
+    (folder / "plan.toml").write_text(SMALL)
     return folder
 
 
@@ -64,10 +71,46 @@ def test_errors_of_output_begin_with_its_name_and_a_plain_cause(
 ) -> None:
     (here / "file").touch()
     line = error_line(*arguments(name, results, here / "file/x"))
-    named = line.removeprefix("rampmeter: ").partition(": ")
-    assert named[0].startswith(str(here / "file")), line
-    assert "Errno" not in line
-    assert "os error" not in line
+    place = here / "file"
+    assert line == f"rampmeter: {place}: expected a folder, got a file [file-access]"
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_folders_without_permission_are_errors_that_leave_nothing(
+    name: str, results: Path, here: Path
+) -> None:
+    (here / "closed").mkdir(mode=0o555)
+    for folder in (here, *here.parents, results, *results.parents):
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o055)
+    with another_user():
+        line = error_line(*arguments(name, results, here / "closed/x"))
+        below = error_line(*arguments(name, results, here / "closed/new/x"))
+    start = re.escape(f"rampmeter: {here}/closed/")
+    cause = r"(cannot be created: )?Permission denied \[file-access\]"
+    assert re.fullmatch(rf"{start}x\S*: {cause}", line), line
+    assert re.fullmatch(rf"{start}new\S*: cannot be created: Permission denied .*", below), below
+    assert not [*(here / "closed").iterdir()]
+
+
+def test_calls_that_cannot_write_name_the_file(small_run: rm.Run, here: Path) -> None:
+    (here / "file").touch()
+    plan = rm.Plan(SMALL)
+    path = here / "file" / "x"
+    calls: list[Callable[[], object]] = [
+        lambda: plan.save(path),
+        lambda: rm.run(plan, out=path, quiet=True),
+        lambda: rm.compare(plan, "dcpim", out=path, quiet=True),
+        lambda: rm.sweep(plan, seeds=2, out=path, quiet=True),
+        lambda: small_run.tables["overview"].to_csv(path),
+        lambda: small_run.tables["overview"].to_latex(path),
+        lambda: rm.Comparison({"a": small_run}).save(path),
+    ]
+    for one in calls:
+        with pytest.raises(rm.ResultError, match="expected a folder, got a file") as caught:
+            one()
+        assert isinstance(caught.value, OSError)
+        assert (caught.value.file, caught.value.errno) == (str(here / "file"), ENOTDIR)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +178,32 @@ def test_writes_of_the_simulator_that_fail_have_a_plain_cause_and_leave_nothing(
     assert not [*here.rglob("*partial*"), *here.rglob("manifest.json"), *here.glob("new.*")]
 
 
+def test_a_sweep_on_a_full_disk_names_the_temporary_file(here: Path) -> None:
+    (here / "small.toml").write_text(SMALL)
+    words = ["sweep", "small.toml", "--seeds=2", "--jobs=1", "--out=new", "--quiet"]
+    command = [sys.executable, "-c", LIMITED, "1000", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert re.search(r" /\S+/results/flows.parquet: File too large\n$", done.stderr), done.stderr
+    assert not [*here.glob("new/runs/*/*")]
+
+
+def test_datasets_on_a_full_disk_name_the_file_and_have_no_part_of_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = Dataset(str(here / "new"))
+
+    def write_half(path: str, data: bytes) -> None:
+        Path(path).write_bytes(data[: len(data) // 2])
+        raise OSError(ENOSPC, "No space left on device", path)
+
+    monkeypatch.setattr(dataset._files, "pipe_file", write_half)
+    with pytest.raises(rm.ResultError, match=r"new/sweep.json: No space left on device") as caught:
+        dataset.put_identity({"keys": []})
+    assert caught.value.errno == ENOSPC
+    assert not [*(here / "new").iterdir()]
+
+
 def test_errors_of_the_system_have_their_file_in_json(results: Path) -> None:
     error = json.loads(call("report", results, "--out", FULL, "--json").stderr)
     assert (error["file"], error["code"]) == (str(FULL), "file-access")
@@ -148,6 +217,27 @@ def test_a_full_disk_of_the_output_is_an_error_with_a_name(command: str) -> None
     assert done.returncode == 2
     line = "rampmeter: standard output: No space left on device [file-access]\n"
     assert done.stderr == line
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf", "svg"])
+def test_figures_are_written_whole_or_not_at_all(small_run: rm.Run, here: Path, kind: str) -> None:
+    (here / f"fct_cdf.{kind}").write_text("former")
+    words = ["plot", small_run.path, "--kind", "fct-cdf", "--format", kind, "--out", here]
+    command = [sys.executable, "-c", LIMITED, "4000", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert re.search(r"File too large \[file-access\]$", done.stderr), done.stderr
+    assert [path.name for path in here.iterdir()] == [f"fct_cdf.{kind}"]
+    ok("plot", *words[1:])
+    assert len((here / f"fct_cdf.{kind}").read_bytes()) > 4000
+
+
+def test_figures_have_the_names_of_matplotlib(small_run: rm.Run, here: Path) -> None:
+    figure = small_run.plot.fct_cdf()
+    figure.savefig(here / "fct")
+    figure.savefig(fname=str(here / "fct.x"), format="pdf")
+    assert sorted(path.name for path in here.iterdir()) == ["fct.png", "fct.x"]
+    assert (here / "fct.x").read_bytes().startswith(b"%PDF")
 
 
 def test_figures_that_cannot_be_saved_name_their_file(small_run: rm.Run, here: Path) -> None:

@@ -80,11 +80,3 @@ def run_provenance(run: Run) -> dict[str, Any]:
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": round(float(run.manifest.get("cpu_seconds", run.manifest["wall_seconds"])), 1),
     }
-
-
-def write_atomically(file: Path, text: str) -> None:
-    """Writes a file of entries atomically."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)

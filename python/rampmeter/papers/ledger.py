@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from rampmeter.papers.claims import ClaimRow, claim_rows
-from rampmeter.papers.entry import Entry, run_provenance, write_atomically
+from rampmeter.papers.entry import Entry, run_provenance
 from rampmeter.papers.figure import Figure, FigureRun, Mode, SubFigure
 from rampmeter.papers.measure import CellValues, measure
 from rampmeter.papers.metrics import METRICS
@@ -30,6 +30,7 @@ from rampmeter.papers.series import Series, series_of
 from rampmeter.papers.verdict import PILOT, Basis, ValueRow, rows_of
 from rampmeter.plan.plan import Plan
 from rampmeter.results.run import Run
+from rampmeter.text.files import write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
 
@@ -223,7 +224,7 @@ class Ledger:
             # A line for each entry.
             lines = ",\n".join(json.dumps(one.to_json(), allow_nan=False) for one in entries)
             text = f'{{"run": {json.dumps(run.id)}, "seeds": [\n{lines}\n]}}\n'
-            write_atomically(self.file_of(figure, run), text)
+            write_text(self.file_of(figure, run), text)
 
     def missing(self, figure: Figure) -> list[MissingRun]:
         """Returns full and pilot runs without a current entry, and the next probes of searches.

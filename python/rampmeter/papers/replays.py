@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from rampmeter.papers.entry import run_provenance, write_atomically
+from rampmeter.papers.entry import run_provenance
 from rampmeter.papers.ledger import LEDGER, Ledger, plan_digest
 from rampmeter.plan.plan import Override, Plan
 from rampmeter.replays.compare import ENDS, IDEALS, ComparedTimes, End, Ideal, Ratios, Replay
 from rampmeter.replays.recording import digest_of
 from rampmeter.results.table import Cell, Column, ResultTable
+from rampmeter.text.files import write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.strict_table import StrictTable
@@ -216,7 +217,7 @@ class ReplayLedger:
             unrecorded=measured.n_unrecorded,
             ratios=measured.ratios(),
         )
-        write_atomically(self.file_of(replay), json.dumps(entry.to_json(), indent=1) + "\n")
+        write_text(self.file_of(replay), json.dumps(entry.to_json(), indent=1) + "\n")
         return entry
 
     def dependencies(self, replay: ReplaySetup) -> tuple[str, str]:

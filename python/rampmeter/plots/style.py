@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from io import BytesIO
@@ -23,7 +23,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from rampmeter.plots.colours import LINES, MARKERS, PALETTE
 from rampmeter.text.arguments import argument_error
-from rampmeter.text.files import named_errors
+from rampmeter.text.files import named_errors, replacing
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import thousands
 
@@ -183,14 +183,27 @@ class Drawing(Figure):
             super().draw(renderer)
 
     def savefig(self, *args: Any, **options: Any) -> None:
-        """Saves the figure, with TrueType fonts in PDF. Arguments are those of matplotlib."""
-        target = args[0] if args else options.get("fname")
-        is_file = isinstance(target, str | PathLike)
-        with (
-            mpl.rc_context(self.settings),
-            named_errors(Path(str(target))) if is_file else nullcontext(),
-        ):
-            super().savefig(*args, **options)
+        """Saves the figure, with TrueType fonts in PDF. Arguments are those of matplotlib.
+
+        A file is written whole or not at all.
+        """
+        target = args[0] if args else options.pop("fname")
+        with mpl.rc_context(self.settings):
+            if not isinstance(target, str | PathLike):
+                super().savefig(target, *args[1:], **options)
+                return
+            path, form = Path(target), options.pop("format", None)
+            if form is None:
+                form = path.suffix.removeprefix(".") or mpl.rcParams["savefig.format"]
+                path = path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.{form}")
+            with named_errors(path):
+                # As of matplotlib, a missing folder is an error.
+                path.parent.stat()
+            # The writer of PDF raises an error of its own if the disk is full.
+            image = BytesIO()
+            super().savefig(image, *args[1:], format=form, **options)
+            with replacing(path) as partial:
+                partial.write_bytes(image.getbuffer())
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         file = BytesIO()

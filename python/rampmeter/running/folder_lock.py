@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from rampmeter.text.files import make_folder, named_errors
 from rampmeter.text.locations import Location
 
 LOCKS: Final = Path("/proc/locks")
@@ -33,12 +34,9 @@ def lock_folder(out: Path) -> Iterator[None]:
 
     Raises `ResultError` if another run has the lock. A file system without locks has no protection.
     """
-    with suppress(FileExistsError):
-        out.mkdir(parents=True, exist_ok=True)
-    try:
+    make_folder(out)
+    with named_errors(out):
         folder = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
-    except NotADirectoryError:
-        raise Location(out).result_error(expected="a folder", got="a file") from None
     try:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,11 +18,14 @@ import posixpath
 import re
 import uuid
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
+from rampmeter._core import ResultError
 from rampmeter.on_demand import fsspec, pa, pq
+from rampmeter.text.files import make_folder
 from rampmeter.text.json_object import object_of
-from rampmeter.text.locations import Location
+from rampmeter.text.locations import FILE_ACCESS, Location
 
 IDENTITY: Final = "sweep.json"
 RUNS: Final = "runs"
@@ -146,16 +149,16 @@ class Dataset:
     def _names(self, name: str) -> list[str]:
         try:
             return [str(path) for path in self._files.ls(self.path(name), detail=False)]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def _read(self, name: str) -> bytes | None:
         try:
             data: bytes = self._files.cat_file(self.path(name))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            raise Location(self.path(name)).result_error(str(error.strerror or error)) from None
+            raise _located(self.path(name), error) from None
         return data
 
     def _write(self, name: str, data: bytes) -> None:
@@ -163,27 +166,47 @@ class Dataset:
         path = self.path(name)
         protocols = self._files.protocol
         names = {protocols} if isinstance(protocols, str) else set(protocols)
-        try:
-            self._files.makedirs(posixpath.dirname(path), exist_ok=True)
+        folder, file = posixpath.split(path)
+        if self.is_local:
+            make_folder(Path(folder))
+        with _named_errors(path):
+            self._files.makedirs(folder, exist_ok=True)
             if names & _WHOLE_PUTS:
                 self._files.pipe_file(path, data)
                 return
             # Readers of folders skip names that begin with a dot.
-            folder, file = posixpath.split(path)
             part = f"{folder}/.{file}.{uuid.uuid4().hex}"
-            self._files.pipe_file(part, data)
             try:
+                self._files.pipe_file(part, data)
                 self._files.mv(part, path)
             except FileNotFoundError:
                 # A second driver of this sweep has written these bytes and removed the part.
                 if not self._files.exists(path):
                     raise
-        except OSError as error:
-            raise Location(path).result_error(str(error.strerror or error)) from None
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    self._files.rm_file(part)
+                raise
 
     def path(self, name: str) -> str:
         """Returns the path of a file in the folder."""
         return f"{self._root}/{name}" if name else str(self._root)
+
+
+@contextlib.contextmanager
+def _named_errors(path: str) -> Iterator[None]:
+    """Raises errors of a file system with the name of the file, and the plain cause."""
+    try:
+        yield
+    except OSError as error:
+        raise _located(path, error) from None
+
+
+def _located(path: str, error: OSError) -> ResultError:
+    located = Location(path).result_error(str(error.strerror or error))
+    if error.errno is not None:
+        located.code, located.errno = FILE_ACCESS, error.errno
+    return located
 
 
 def encode_parquet(table: "pa.Table") -> bytes:

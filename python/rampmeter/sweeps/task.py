@@ -121,7 +121,6 @@ def execute(
         return TaskResult(task.point, task.seed, "other-simulator", error=error, host=host)
     with tempfile.TemporaryDirectory(prefix="rampmeter-") as scratch:
         state, summary, flows, error = _run(task, blobs, Path(scratch), is_stopped)
-        error = error.replace(f"{scratch}/", "")
     seconds = time.monotonic() - start
     return TaskResult(task.point, task.seed, state, summary, flows, error, host, seconds)
 
@@ -150,7 +149,10 @@ def _run(
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # A panic of the simulator is no `Exception`.
-        return "failed", "", b"", str(error) or type(error).__name__
+        text = str(error) or type(error).__name__
+        # A full disk is that of temporary files. Other errors have the names of input files.
+        is_disk = isinstance(error, OSError) and error.errno is not None
+        return "failed", "", b"", text if is_disk else text.replace(f"{scratch}/", "")
     return "ran", summary, flows, ""
 
 

@@ -27,6 +27,7 @@ from rampmeter.results.run import Run
 from rampmeter.testbed.command import TestbedError
 from rampmeter.testbed.delay import Delays
 from rampmeter.testbed.experiment import PLAN, Options, Over, bed_of, run_testbed, with_delays
+from rampmeter.text.files import make_folder
 from rampmeter.text.lists import split
 from rampmeter.text.locations import Location
 
@@ -176,7 +177,7 @@ def _parsed(text: str) -> Arm:
 
 
 def _simulate(plan: Plan, folder: Path, progress: Callable[[int, int], None]) -> Run:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
 
     def watch(at: "_core.Progress") -> bool:
         progress(at["delivered"], at["total"] or 0)

@@ -30,6 +30,7 @@ from rampmeter.testbed.fabric import Fabric
 from rampmeter.testbed.marking import Watch, mark_above_max
 from rampmeter.testbed.queueing import BURST_SECONDS
 from rampmeter.testbed.shape import RATE_MIN_BPS, Shape, ShapeError
+from rampmeter.text.files import make_folder, write_text
 from rampmeter.text.toml import Table, TomlValue, dumps
 
 Over: TypeAlias = Literal["rampd", "tcp"]
@@ -114,8 +115,8 @@ def run_testbed(
             watch = stack.enter_context(Watch(fabric, bed.mark_above_bytes))
         delays = fabric.delays(0, bed.shape.n_hosts - 1)
         effective = with_delays(bed.plan, delays)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / PLAN).write_text(effective.text, encoding="utf-8")
+        make_folder(out)
+        write_text(out / PLAN, effective.text)
         table = out / "hosts.csv"
         facts = json.loads(_core.testbed_prepare(effective.text, str(plan.base), table))
         _write_configs(bed, facts, out)

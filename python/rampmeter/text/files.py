@@ -9,11 +9,12 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENOTDIR
 from pathlib import Path
 from secrets import token_hex
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.text.locations import BAD_FILE, FILE_ACCESS, Location, relocated
+from rampmeter.text.locations import FILE_ACCESS, Location, relocated
 
 
 def write_text(path: Path, text: str) -> None:
@@ -50,15 +51,20 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Creates a folder and those above it, if they are missing; raises `PlanError` for a file."""
-    _reject_file(folder)
-    with named_errors(folder):
+    """Creates a folder and those above it, if they are missing.
+
+    Raises `ResultError`, an `OSError`, with the name of a file in the place of a folder, or of the
+    folder that cannot be created.
+    """
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-
-
-def _reject_file(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise Location(folder).error(expected="a folder", got="a file", code=BAD_FILE)
+    except (FileExistsError, NotADirectoryError):
+        above = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+        located = Location(above).result_error(expected="a folder", got="a file")
+        located.code, located.errno = FILE_ACCESS, ENOTDIR
+        raise located from None
+    except OSError as error:
+        raise _located(folder, error, f"cannot be created: {error.strerror}") from error
 
 
 @contextmanager
@@ -86,17 +92,21 @@ def named_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno is None:
             raise
-        located = Location(path).result_error(os.strerror(error.errno))
-        located.code, located.errno = FILE_ACCESS, error.errno
-        raise located from error
+        raise _located(path, error, os.strerror(error.errno)) from error
+
+
+def _located(path: Path, error: OSError, problem: str) -> ResultError:
+    """Returns an error of the operating system with the name of the file, and the plain cause."""
+    located = Location(path).result_error(problem)
+    located.code, located.errno = FILE_ACCESS, error.errno
+    return located
 
 
 @contextmanager
 def _missing_folders(folder: Path) -> Iterator[None]:
     """Creates a folder and those above it, and removes the new ones after an error."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    _reject_file(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     try:
         yield
     except BaseException:
