@@ -34,3 +34,5 @@ def test_each_picture_is_in_a_page_and_fits_the_terminal(name: str) -> None:
     assert len(re.findall(r'id="terminal-[a-z-]+-line-\d+"', text)) == LINES - 1
     widths = [float(width) for width in re.findall(r'textLength="([\d.]+)"', text)]
     assert max(widths) <= 12.2 * COLUMNS
+    (clip,) = re.findall(r'clip-terminal">\s*<rect [^>]*height="([^"]+)"', text)
+    assert clip == "100%", "the last line is cut"

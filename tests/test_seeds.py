@@ -130,6 +130,11 @@ def test_whole_numbers_that_are_too_large_name_their_key(key: str) -> None:
     assert str(2**64)[:2] in str(caught.value) or str(2**70) in str(caught.value)
 
 
+def test_the_command_names_the_key_of_a_value_that_is_no_number(plan_file: Any) -> None:
+    line = error_line("check", plan_file, "--set", "workload.load=nan")
+    assert "workload.load: expected a load above 0, at most 2, got NaN" in line
+
+
 def test_the_command_names_the_key_of_a_number_that_is_too_large(plan_file: Any) -> None:
     line = error_line("check", plan_file, "--set", f"topology.hosts={10**25}")
     expected = f"topology.hosts: expected a whole number below 2^64, got {10**25}"

@@ -209,7 +209,7 @@ def test_the_line_of_progress_fits_and_has_labelled_times(width: int) -> None:
     last = [line for line in re.split(r"[\r\n]+", plain) if "elapsed" in line][-1]
     assert last.startswith("1/120 runs ")
     assert "62:05 elapsed, about " in last
-    assert " left dcpim, 0.3, s" in last
+    assert " left  dcpim, 0.3, " in last
     assert "None" not in plain
     assert len(last) <= width
 

@@ -118,7 +118,7 @@ def test_points_with_short_runs_are_marked_above_a_legend(short: rm.SweepResults
         line.split()[1]: line.split() for line in result.stdout.splitlines() if "dcpim" in line
     }
     assert "*" not in lines["0.2"]
-    assert lines["0.9"][:4] == ["dcpim,", "0.9", "2", "*"]
+    assert lines["0.9"][:4] == ["dcpim,", "0.9", "*", "2"]
     assert "\n* Too short for a steady state: simulate more flows" in result.stdout
 
 

@@ -45,6 +45,11 @@ FONTS: Final = re.compile(r"@font-face \{\{.*?\}\}", re.DOTALL)
 """Fonts of the template, which are from the network."""
 
 
+CLIPPED: Final = ('height="{terminal_height}" />', 'height="100%" />')
+"""Height of the area of text in the template, which cuts underscores of the last line, and another
+one."""
+
+
 def main() -> None:
     """Writes the pictures of the commands with these names, or of all."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
@@ -134,7 +139,7 @@ def picture(command: str, lines: list[str], name: str) -> str:
         console.print(line, no_wrap=True, crop=True)
     svg = console.export_svg(
         title=" ".join(command.split()[:3]),
-        code_format=FONTS.sub("", CONSOLE_SVG_FORMAT),
+        code_format=FONTS.sub("", CONSOLE_SVG_FORMAT).replace(*CLIPPED),
         unique_id=f"terminal-{name}",
     )
     return re.sub(r"[ \t]+$", "", svg, flags=re.MULTILINE)

@@ -152,7 +152,9 @@ def overrides_of(settings: Sequence[str], seed: int | None) -> list[Override]:
         overrides.append((SEED, seed))
     values: dict[str, object] = {}
     for key, value in overrides:
-        if values.setdefault(key, value) != value:
+        former = values.setdefault(key, value)
+        # A NaN differs from itself.
+        if former is not value and former != value:
             is_mixed = key == SEED and seed is not None
             where = Location(key="--seed, --set seed") if is_mixed else Location(key="--set")
             where = where if is_mixed else where.at(key)

@@ -267,9 +267,9 @@ def means_table(results: SweepResults) -> TextTable:
     headings += ["not delivered"] * has_lost
     rows = []
     for point in points:
-        mark = f" {SHORT if point.is_short else ' '}" if has_short else ""
         name = ", ".join([point.transport, *map(cell, point.values.values())])
-        cells = [name, f"{len(point.rows)}{mark}"]
+        # Of cells that are aligned on the right, the terminal omits spaces at the end.
+        cells = [name, f"{SHORT} {len(point.rows)}" if point.is_short else f"{len(point.rows)}"]
         cells += [count(point.rows[0]["flows_submitted"])] * has_flows
         cells += [_interval(point, name).text(SHOWN[name][1]) for name in names]
         if has_lost:

@@ -150,7 +150,8 @@ class TimesColumn(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Returns both times."""
-        return Text(elapsed_and_left(self._time.elapsed, self._time.left))
+        # A second space separates the name of the run.
+        return Text(f"{elapsed_and_left(self._time.elapsed, self._time.left)} ")
 
 
 class SilentWatcher:
