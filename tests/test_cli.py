@@ -207,7 +207,8 @@ class TestErrors:
 
     def test_a_result_folder_that_cannot_be_is_one_line(self, plan_file: Path) -> None:
         Path("file").write_text("")
-        assert "file/" in error_line("run", plan_file, "--out", "file/inside", "--quiet")
+        line = error_line("run", plan_file, "--out", "file/inside", "--quiet")
+        assert line == "rampmeter: file: expected a folder, got a file [file-access]"
 
 
 class TestCompare:
@@ -296,6 +297,24 @@ class TestPapers:
         printed = ok(*arguments, "--out", str(tmp_path / "here")).stdout
         assert re.match(r"dcpim 3: 16 runs, \d+ M data packets, about .* processor time\n", printed)
         assert not (tmp_path / "here").exists()
+
+    def test_options_that_make_figures_apply_to_json_too(
+        self, tmp_path: Path, fake_core: FakeCore
+    ) -> None:
+        command = ("papers", "dcpim", "3", "--quick", "--out", "here", "--quiet", "--json")
+        estimate = json.loads(ok(*command, "--dry-run").stdout)["figures"][0]["estimate"]
+        assert (estimate["runs"], fake_core.plans) == (8, [])
+        made = json.loads(ok(*command).stdout)
+        assert made["figures"] == [json.loads(Path("here/report.json").read_text())]
+        assert len(made["figures"][0]["runs"]) == len(fake_core.plans) == 8
+        assert made["tables"]["values"]
+        drawn = json.loads(ok("papers", "dcpim", "3", "--from-ledger", "--json").stdout)
+        assert drawn["figures"][0]["mode"] == "full"
+
+    @pytest.mark.parametrize("option", ["--quick", "--dry-run", "--all", "--out=here"])
+    def test_options_of_figures_do_not_apply_to_the_ledger(self, option: str) -> None:
+        line = error_line("papers", "dcpim", "--status", option)
+        assert "--status: applies to the ledger, and excludes options of figures" in line
 
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")

@@ -83,7 +83,7 @@ def code_of(error: BaseException) -> str:
 
 def warnings_of(cautions: Iterable[Caution]) -> list[dict[str, Any]]:
     """Returns warnings as objects with `code`, `values` and `text`."""
-    return [{"code": one.code, "values": one.values, "text": str(one)} for one in cautions]
+    return [one.to_json() for one in cautions]
 
 
 def _finite(value: Any) -> Any:

@@ -1,14 +1,14 @@
 """`rampmeter papers`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rampmeter import papers as figures
 from rampmeter.choices.seeds import listed
 from rampmeter.commands.common import exit_by_outcome, fail, run_jobs
-from rampmeter.commands.json_output import warnings_of
 from rampmeter.commands.options import (
     EXIT_CODES_PAPERS,
     FOLDER,
@@ -38,11 +38,11 @@ from rampmeter.papers.table import (
     searches_table,
 )
 from rampmeter.report import find, write
-from rampmeter.results.undelivered import NOT_DELIVERED
-from rampmeter.running.batch_flows import count_undelivered
+from rampmeter.results.table import ResultTable
+from rampmeter.running.batch_flows import count_undelivered, rejections
 from rampmeter.running.progress import watching
 from rampmeter.running.runner import Batch, n_cores
-from rampmeter.text.cautions import Caution
+from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import counted
 from rampmeter.text.terminal import progress_console
@@ -136,13 +136,18 @@ def papers(
     """
     root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
     seeds = listed(chosen, 1) if (chosen := seeds_of(seeds_text)) is not None else None
-    if status or output.is_json or fill is not None:
+    has_mode = quick or full or scale is not None or seeds is not None or with_ledger
+    has_scope = has_mode or from_ledger or everything or dry_run or out is not None
+    # JSON without options about a figure to make is the status of the ledger.
+    if status or fill is not None or (output.is_json and not has_scope):
+        if has_scope:
+            name = "--status" if status else "--fill"
+            raise Location(key=name).error("applies to the ledger, and excludes options of figures")
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
-    has_mode = quick or full or scale is not None or seeds is not None or with_ledger
     _check_scope(figure, has_mode=has_mode, from_ledger=from_ledger, everything=everything)
     if dry_run:
-        _show_costs(root, paper, figure, mode, seeds)
+        _show_costs(root, paper, figure, mode, seeds, output)
         return
     if everything:
         if from_ledger:
@@ -159,9 +164,13 @@ def papers(
         _show_from_ledger(one, root, out or folder / LEDGER, output)
         return
     made = out or folder / mode.label
-    batch = _make(one, mode, seeds, made, jobs, output, force=force, quiet=quiet)
+    report, batch = _make(one, mode, seeds, made, jobs, force=force, quiet=quiet)
+    if output.is_json:
+        _emit([report], output, report_tables(report))
+    else:
+        _show_made(report, batch, output)
     exit_by_outcome(batch)
-    if with_ledger:
+    if with_ledger and not output.is_json:
         _show_ledger_figure(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
 
@@ -232,7 +241,7 @@ def _show_from_ledger(one: Figure, root: Path, folder: Path, output: Output) -> 
     drawn = {panel.id for panel in report.panels}
     left_out = [panel.id for panel in one.sub_figures if panel.id not in drawn]
     if not output.is_whole_text:
-        output.print("papers", {}, report_tables(report))
+        _emit([report], output, report_tables(report))
         return
     _show_tables(report)
     verdicts = FigureStatus.of(one, ledger).verdicts
@@ -296,16 +305,21 @@ def _make_all(
     """Makes the figures of a paper, or of all papers, and their report."""
     folder = out or PAPERS
     made: list[Path] = []
-    batches = []
+    batches, reports = [], []
     failures: list[str] = []
     for found in _folders_of(root, paper):
         one = load_figure(found)
         made.append(folder / one.paper / one.folder.name / mode.label)
-        batch = _make(one, mode, seeds, made[-1], jobs, output, force=force, quiet=quiet)
+        report, batch = _make(one, mode, seeds, made[-1], jobs, force=force, quiet=quiet)
+        if not output.is_json:
+            _show_made(report, batch, output)
         if batch.stopped_by is not None:
             exit_by_outcome(batch)
         batches.append(batch)
+        reports.append(report)
         failures += _failures(one, batch)
+    if output.is_json:
+        _emit(reports, output, ())
     _write_report(made, folder, output)
     for batch in batches:
         exit_by_outcome(batch)
@@ -334,12 +348,11 @@ def _make(
     seeds: Sequence[int] | None,
     folder: Path,
     jobs: int | None,
-    output: Output,
     *,
     force: bool,
     quiet: bool,
-) -> Batch:
-    """Runs the simulations of a figure, and shows its results."""
+) -> tuple[Report, Batch]:
+    """Runs the simulations of a figure."""
     numbers = seeds or listed(by_mode(mode), 1)
     todo = figures.jobs_of(one, mode, numbers, folder, force=force)
     if not quiet:
@@ -357,17 +370,23 @@ def _make(
         if not quiet:
             click.echo(f"{counted(len(probes), 'probe')} of searches", err=True)
         batch = batch.followed_by(run_jobs(probes, quiet=quiet, jobs=jobs))
-    report = figures.make_report(one, mode, numbers, batch, folder)
-    cautions = [*report.warnings, *_rejections(batch)]
+    return figures.make_report(one, mode, numbers, batch, folder), batch
+
+
+def _show_made(report: Report, batch: Batch, output: Output) -> None:
+    """Shows a figure that was made, with its warnings."""
+    cautions = [*report.warnings, *rejections(batch)]
     if output.is_whole_text:
         _show_report(report, batch)
         warn(cautions)
     else:
-        fields = {"warnings": warnings_of(cautions)}
-        output.print("papers", fields, report_tables(report))
-        if not output.is_json:
-            output.warn(cautions)
-    return batch
+        output.print("papers", {}, report_tables(report))
+        output.warn(cautions)
+
+
+def _emit(reports: Sequence[Report], output: Output, tables: Iterable[ResultTable]) -> None:
+    """Prints figures in a format of tables; as JSON with the contents of their `report.json`."""
+    output.print("papers", {"figures": [read_json(one.file) for one in reports]}, tables)
 
 
 def _mode(*, quick: bool, full: bool, scale: float | None) -> Mode:
@@ -407,11 +426,17 @@ def _list_figures(root: Path, paper: str | None, output: Output) -> None:
 
 
 def _show_costs(
-    root: Path, paper: str | None, figure: str | None, mode: Mode, seeds: Sequence[int] | None
+    root: Path,
+    paper: str | None,
+    figure: str | None,
+    mode: Mode,
+    seeds: Sequence[int] | None,
+    output: Output,
 ) -> None:
     """Shows the runs and the processor time of figures that would be made."""
     ledger, n_seeds = Ledger(root), len(seeds) if seeds else by_mode(mode)
     total = 0.0
+    estimates: list[dict[str, Any]] = []
     for one in _select_figures(root, paper, figure):
         runs = [run for run in one.runs if run.is_in(mode)]
         n_searches = sum(run.search is not None for run in runs)
@@ -419,11 +444,19 @@ def _show_costs(
         n_runs = (len(runs) - n_searches) * n_seeds
         cost = FigureCost.of(one, mode, n_seeds, packet_seconds(one, ledger))
         total += cost.seconds
+        estimate = {"runs": n_runs, "searches": n_searches, "data_packets": cost.packets}
+        estimate["processor_seconds"] = cost.seconds
+        estimates.append({"paper": one.paper, "figure": one.number, "estimate": estimate})
+        if output.is_json:
+            continue
         packets = f"{cost.packets / 1e6:.0f} M data packets"
         click.echo(
             f"{one.paper} {one.number}: {counted(n_runs, 'run')}{found}, {packets}, "
             f"about {duration(cost.seconds)} of processor time"
         )
+    if output.is_json:
+        output.print("papers", {"figures": estimates}, ())
+        return
     wall = duration(total / n_cores())
     click.echo(f"all: about {duration(total)} of processor time, {wall} on {n_cores()} cores")
 
@@ -433,19 +466,6 @@ def _show_report(report: Report, batch: Batch) -> None:
     counts = ", ".join(f"{n} {name}" for name, n in report.counts().items())
     click.echo(f"\nverdicts: {counts}; {report.seeds_text()}; {batch.wall_seconds:.0f} s")
     _show_files(report)
-
-
-def _rejections(batch: Batch) -> list[Caution]:
-    """Returns a warning for each transport that rejected flows."""
-    return [
-        Caution(
-            f"{one.rejection}; slowdowns exclude them, which favours {one.label}",
-            NOT_DELIVERED,
-            {"transport": one.label, "rejected": one.rejected},
-        )
-        for one in count_undelivered(batch)
-        if one.rejected
-    ]
 
 
 def _show_tables(report: Report) -> None:

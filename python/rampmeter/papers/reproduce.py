@@ -310,7 +310,7 @@ def _report_json(report: Report) -> dict[str, Any]:
         ],
         "sub_figures": [_panel_json(figure, panel) for panel in report.panels],
         "claims": [row.to_json() for row in report.claims],
-        "warnings": report.warnings,
+        "warnings": [one.to_json() for one in report.warnings],
         "notes": notes.read_text(encoding="utf-8") if notes.is_file() else "",
     }
 

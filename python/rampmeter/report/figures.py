@@ -103,7 +103,7 @@ def _section(report: Mapping[str, Any], folder: Path, page_folder: Path, id_: st
     unwell = [f"**Failed:** {line}." for line in report["failures"]]
     unwell += [f"{line}; slowdowns exclude them." for line in report["rejections"]]
     # Reports of earlier versions have no warnings.
-    unwell += [f"**Warning:** {line}." for line in report.get("warnings", ())]
+    unwell += [f"**Warning:** {one['text']}." for one in report.get("warnings", ())]
     if unwell:
         parts.append(MarkdownText("\n\n".join(unwell)))
     lines: list[Sequence[Cell | Link]] = []

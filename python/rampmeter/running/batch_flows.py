@@ -1,7 +1,8 @@
 """Flows that the runs of a batch did not deliver."""
 
-from rampmeter.results.undelivered import Undelivered, has_faults, undelivered
+from rampmeter.results.undelivered import NOT_DELIVERED, Undelivered, has_faults, undelivered
 from rampmeter.running.runner import Batch
+from rampmeter.text.cautions import Caution
 
 
 def count_undelivered(batch: Batch) -> list[Undelivered]:
@@ -16,3 +17,16 @@ def count_undelivered(batch: Batch) -> list[Undelivered]:
         for outcome in batch.outcomes
         if outcome.state in ("ran", "reused") and outcome.run is not None
     )
+
+
+def rejections(batch: Batch) -> list[Caution]:
+    """Returns a warning for each transport that rejected flows of a batch."""
+    return [
+        Caution(
+            f"{one.rejection}; slowdowns exclude them, which favours {one.label}",
+            NOT_DELIVERED,
+            {"transport": one.label, "rejected": one.rejected},
+        )
+        for one in count_undelivered(batch)
+        if one.rejected
+    ]

@@ -55,6 +55,10 @@ class Caution(str):
     ) -> tuple[str, str, Mapping[str, Any], str]:
         return str(self), self.code, self.values, self.sentence
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns the warning as an object."""
+        return {"code": self.code, "values": self.values, "text": str(self)}
+
     def of_transport(self, label: str) -> "Caution":
         """Returns the warning of one of several transports, with its name before the sentence."""
         values = {**self.values, "transport": label}
