@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from rampmeter.commands.why import IN_FLIGHT
 from rampmeter.endpoints import StopAndWait
 from rampmeter.plan import schema
 from rampmeter.plots.blame import COLOURS
+from rampmeter.plots.style import figure_format
 from rampmeter.results.blame import CAUSES, Blame
 from rampmeter.results.blame_tables import ORDER, WAITS, cause_name, causes_by_size, wait_matrix
 from rampmeter.results.blockers import BLAME, BLOCKERS
@@ -226,6 +228,19 @@ class TestPictures:
         difference = plots.blame_difference()
         assert difference.axes[0].get_yticklabels()[-1].get_text() == "all causes"
         assert "dcPIM minus NDP" in difference.get_supxlabel()
+
+    @pytest.mark.parametrize("format_", [("column", "print"), ("page", "slides"), (None, "slides")])
+    def test_labels_of_figures_are_not_cut(self, compared: Path, format_: Any) -> None:
+        width, style = format_
+        plots = rm.Comparison.load(compared).plot
+        with figure_format(width, style=style):
+            figures = [draw() for draw in plots.available().values()]
+        for figure in figures:
+            figure.draw_without_rendering()
+            labels = [text for text in figure.texts if text.get_text()]
+            labels += [axes.title for axes in figure.axes if axes.get_visible()]
+            for extent in (label.get_window_extent() for label in labels):
+                assert 0 <= extent.x0 <= extent.x1 <= figure.bbox.x1
 
     def test_the_report_begins_with_the_causes(self, compared: Path, tmp_path: Path) -> None:
         page = tmp_path / "report.html"

@@ -174,6 +174,8 @@ def test_heat_maps_have_one_scale_of_colours() -> None:
 def test_heat_maps_need_two_keys_of_numbers() -> None:
     with pytest.raises(ValueError, match="two keys with several numbers"):
         sweep().heat_map()
+    assert sweep().names() == ["metric", "slowdown_by_size", "heat_map"]
+    assert repr(sweep()).endswith(": metric, slowdown_by_size, heat_map>")
     assert "heat_map" not in sweep().available()
     assert "heat_map" in sweep(sizes=["imc10"], spines=[2, 4]).available()
 

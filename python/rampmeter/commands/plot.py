@@ -35,9 +35,12 @@ ARGUMENTS: Final = {
     "port": "port",
 }
 """Names of arguments of plots by those of options."""
-OF_SWEEPS: Final = ("metric", "slowdown_by_size", "heat_map")
 KINDS: Final = tuple(
-    dict.fromkeys((*Plots.names(), *ComparisonPlots.names(), *Overlay.names(), *OF_SWEEPS))
+    dict.fromkeys(
+        name
+        for plots_of in (Plots, ComparisonPlots, Overlay, SweepPlots)
+        for name in plots_of.names()
+    )
 )
 """Names of the kinds of plots, with underscores."""
 

@@ -41,9 +41,8 @@ def differences(names: tuple[str, str], by_size: Sequence[SizeDifference]) -> "F
         if one.count
     ]
     first, other = names
-    label = (
-        f"← {first} faster     Slowdown of {first} minus {other} (bars: 95 %)     {first} slower →"
-    )
+    # One line would be wider than a column of a paper.
+    label = f"Slowdown of {first} minus {other} (bars: 95 %)\n← {first} faster     {first} slower →"
     return plots.cause_differences(panels, label)
 
 

@@ -30,7 +30,8 @@ class PlotList:
     @classmethod
     def names(cls) -> list[str]:
         """Returns the names of the plots, in the order of their definitions."""
-        return [name for name, value in vars(cls).items() if is_plot(name, value)]
+        own = {name: value for name, value in vars(cls).items() if name not in vars(PlotList)}
+        return [name for name, value in own.items() if is_plot(name, value)]
 
     def available(self) -> "dict[str, Callable[[], Figure]]":
         """Returns the plots for which there is data, by name."""

@@ -16,6 +16,7 @@ from rampmeter.results.names import (
     transport_name,
     value_name,
 )
+from rampmeter.results.plot_list import PlotList
 from rampmeter.results.slowdown import slowdown_groups
 from rampmeter.sweeps.columns import MEASURES
 from rampmeter.text.locations import Location
@@ -52,7 +53,7 @@ class PointRows(Protocol):
         """Returns the mean of a column over the seeds, with its interval."""
 
 
-class SweepPlots:
+class SweepPlots(PlotList):
     """The plots of a sweep; each is a matplotlib figure, or drawn into `ax`.
 
     `where` selects points by values of varied keys, such as `{"load": 0.7}`. A key is named in
@@ -65,7 +66,7 @@ class SweepPlots:
         self._all_keys = list(keys)
 
     def __repr__(self) -> str:
-        return f"<plots of {self._url}: metric, slowdown_by_size, heat_map>"
+        return f"<plots of {self._url}: {', '.join(self.names())}>"
 
     def available(self) -> "dict[str, Callable[[], Figure]]":
         """Returns the plots for which there is data, by name."""
