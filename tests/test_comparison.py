@@ -177,7 +177,7 @@ class TestSeeds:
 
     def test_numbers_of_runs_must_agree(self, two: dict[str, rm.Run]) -> None:
         with pytest.raises(ValueError, match="as many runs of each label"):
-            Comparison({"a": [two["all"]] * 2, "b": two["all"]})
+            Comparison({"a": [two["all"], two["some"]], "b": two["all"]})
 
 
 def test_runs_of_different_flows_are_an_error(tmp_path: Path) -> None:

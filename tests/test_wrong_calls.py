@@ -220,7 +220,7 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     ),
     "flows in no folder": (
         lambda _: rm.flows({"src": [0]}, file="/proc/nowhere/flows.parquet"),
-        "/proc/nowhere/flows.parquet: ",
+        "/proc/nowhere: cannot be created: ",
     ),
     "an unknown collective": (
         lambda _: run(workload=rm.collective("all-red", 1_000)),
@@ -330,6 +330,35 @@ CALLS: Final[Mapping[str, tuple[Callable[[Results], object], str]]] = {
     "an unknown format": (
         lambda r: rm.convert(r.folder / "bad.toml", "nix", "t.csv"),
         'format: expected one of csv, .* got "nix"',
+    ),
+    # Parts of results.
+    "a table of a run": (
+        lambda r: r.run.tables["nope"],
+        "tables: expected one of overview, .*got n",
+    ),
+    "the flows of no transport": (
+        lambda r: rm.Comparison({"a": r.run}).flows("b"),
+        "label: expected one of a, got b",
+    ),
+    "completion times of no transport": (
+        lambda r: rm.Comparison({"a": r.run}).nfct("b"),
+        "label: expected one of a, got b",
+    ),
+    "a run twice": (
+        lambda r: rm.Comparison({"a": [r.run, rm.Run(r.run.path)]}),
+        r"runs\['a'\]: expected each run once, got .*run twice",
+    ),
+    "a host of a number": (
+        lambda r: r.run.animate(hosts=3),
+        "hosts: expected numbers and ranges, as 0-7,9, got 3",
+    ),
+    "hosts of texts": (
+        lambda r: r.run.animate(hosts=["a"]),
+        "hosts: expected a whole number from 0, got 'a'",
+    ),
+    "a title of a number": (
+        lambda r: r.run.animate(title=3),
+        "title: expected a text, got 3",
     ),
     "a load of everything": (lambda _: rm.pias_thresholds("imc10", "x"), "load: .* got 'x'"),
 }

@@ -13,6 +13,7 @@ from rampmeter.plan.plan import Plan
 from rampmeter.plots.colours import looks
 from rampmeter.results import pictures
 from rampmeter.results.blame_tables import FlowTimes, cause_name, stage_times
+from rampmeter.text.arguments import text_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import time_text
 from rampmeter.timeline import Timeline
@@ -53,6 +54,8 @@ def animate(
     as `0-7`. Raises `ResultError` without timelines or for different networks, and `PlanError` if
     there are too many hosts or events.
     """
+    text_argument("title", title)
+    chosen = None if hosts is None else pictures.parse_hosts(hosts)
     window = pictures.Window.parse(start, end)
     timelines = {label: pictures.timeline_of(run) for label, run in runs.items()}
     drawings = [Plan.load(run.path / MANIFEST).drawing() for run in runs.values()]
@@ -61,7 +64,6 @@ def animate(
             raise Location(run.path).result_error(
                 expected="the same network as in the first run", got="another"
             )
-    chosen = None if hosts is None else pictures.parse_hosts(hosts)
     ports = {port for label, run in runs.items() for port in _ports(run, timelines[label])}
     network = network_of(drawings[0], ports, chosen)
     until = _window(runs.values(), window, _end_ps(runs.values(), timelines.values()))

@@ -149,6 +149,7 @@ class Comparison:
 
     def nfct(self, label: str) -> Interval:
         """Returns the mean completion time over mean ideal, of the flows that count."""
+        choice_argument("label", label, self.labels)
         return interval(flows.nfct(label) for flows in self._seeds)
 
     def flows(self, label: str) -> dict[str, int]:
@@ -157,6 +158,7 @@ class Comparison:
         The keys are `submitted`, `delivered`, `failed`, `rejected`, `unfinished` and `not_started`.
         Flows that never started are not among those submitted.
         """
+        choice_argument("label", label, self.labels)
         names = ("submitted", "delivered", "failed", "rejected", "unfinished", "not_started")
         counts = [run.summary["flows"] for run in self.runs[label]]
         return {name: sum(int(one.get(name, 0)) for one in counts) for name in names}

@@ -57,4 +57,10 @@ def runs_of(value: Any, name: str) -> list[Run]:
     for run in runs:
         if not isinstance(run, Run):
             raise argument_error(name, "a run or several", run, "`rm.Run(folder)` opens one")
+    folders = [run.path.resolve() for run in runs]
+    for idx, folder in enumerate(folders):
+        # A run twice would have intervals of no width.
+        if folder in folders[:idx]:
+            got = f"{runs[idx].path} twice"
+            raise Location(key=name).error(expected="each run once", got=got)
     return runs

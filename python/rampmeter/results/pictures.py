@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rampmeter import plots
 from rampmeter.on_demand import np, pa
+from rampmeter.text.arguments import argument_error, whole_argument
 from rampmeter.text.cautions import Caution, warn_of
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import count
@@ -140,13 +141,16 @@ def parse_hosts(hosts: str | Iterable[int]) -> list[int]:
     >>> parse_hosts("0-2,7")
     [0, 1, 2, 7]
     """
+    expected = "numbers and ranges, as 0-7,9"
     if not isinstance(hosts, str):
-        return [int(host) for host in hosts]
+        if not isinstance(hosts, Iterable):
+            raise argument_error("hosts", expected, hosts)
+        return [whole_argument("hosts", host, 0) for host in hosts]
     found: list[int] = []
     for part in hosts.split(","):
         ends = re.fullmatch(r"\s*h?(\d+)(?:(?:-|\.\.)h?(\d+))?\s*", part)
         if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
-            raise Location(key="hosts").error(expected="numbers and ranges, as 0-7,9", got=hosts)
+            raise Location(key="hosts").error(expected=expected, got=hosts)
         found += range(int(ends[1]), int(ends[2] or ends[1]) + 1)
     return found
 
@@ -161,8 +165,8 @@ def time_space(
 
     A picture of a part of the runs has a note, and is a warning.
     """
-    timelines = {name: timeline_of(run) for name, run in runs.items()}
     wanted = None if hosts is None else set(parse_hosts(hosts))
+    timelines = {name: timeline_of(run) for name, run in runs.items()}
     for run in runs.values():
         n_hosts = int(run.manifest.get("derived", {}).get("hosts", 0))
         if n_hosts and wanted and max(wanted) >= n_hosts:

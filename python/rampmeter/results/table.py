@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from rampmeter.analysis.confidence import Interval
 from rampmeter.on_demand import pa
 from rampmeter.results import formats
-from rampmeter.text.arguments import path_argument
+from rampmeter.text.arguments import choice_argument, path_argument
 from rampmeter.text.files import write_text
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import NONE, byte_size, count, mega, number
@@ -290,9 +290,17 @@ def choose(
     return mine if mine or name is None else named[:1]
 
 
+class TablesByName(dict[str, ResultTable]):
+    """Tables by name; an unknown name is a `PlanError` that lists the names."""
+
+    def __missing__(self, name: object) -> ResultTable:
+        choice_argument("tables", name, self)
+        raise KeyError(name)
+
+
 def by_name(tables: Iterable[ResultTable]) -> dict[str, ResultTable]:
     """Returns tables by name; of one that readers see in parts the whole table."""
-    found: dict[str, ResultTable] = {}
+    found = TablesByName()
     for table in tables:
         if table.name not in found or found[table.name].medium == "text":
             found[table.name] = table

@@ -47,7 +47,7 @@ class RunLength:
         if not is_auto:
             if flows_max is not None:
                 raise Location(key="flows-max").error(
-                    "requires a chosen number of flows (--auto-flows)"
+                    "requires a chosen number of flows (--auto-flows, or auto_flows=True in Python)"
                 )
             return None
         first = plan.get(FLOWS)
@@ -91,5 +91,7 @@ def length_of_run(
     Its precision has no seeds to add, so that without a chosen length it is an error, too.
     """
     if precision is not None and not is_auto:
-        raise Location(key="precision").error("requires a chosen number of flows (--auto-flows)")
+        raise Location(key="precision").error(
+            "requires a chosen number of flows (--auto-flows, or auto_flows=True in Python)"
+        )
     return RunLength.of(plan, precision, flows_max, is_auto=is_auto)

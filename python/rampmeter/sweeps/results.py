@@ -18,7 +18,7 @@ from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
 from rampmeter.sweeps.plots import SweepPlots
 from rampmeter.sweeps.tables import sweep_tables
 from rampmeter.sweeps.warnings import merge
-from rampmeter.text.arguments import argument_error
+from rampmeter.text.arguments import argument_error, choice_argument
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
 from rampmeter.text.text_table import TextTable
@@ -211,7 +211,11 @@ class PointRows:
             yield [*warnings_of_run(json.loads(row[SUMMARY])), *of_point]
 
     def interval(self, name: str, level: float = LEVEL) -> Interval:
-        """Returns the mean of a column over the seeds, with its interval."""
+        """Returns the mean of a column over the seeds, with its interval.
+
+        Raises `PlanError` for other names than those of measures.
+        """
+        choice_argument("name", name, MEASURES)
         return interval((row[name] for row in self.rows), level)
 
     def summary(self) -> dict[str, Any]:
