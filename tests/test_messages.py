@@ -11,6 +11,7 @@ from rampmeter.choices.grammar import parse_values
 from rampmeter.text.locations import Location
 
 from .commands import call, error_line, ok
+from .conftest import SMALL
 
 GOOD: Final = """\
 seed = 1
@@ -251,3 +252,36 @@ def test_dates_and_exponents_of_options_are_as_in_files(tmp_path: Path) -> None:
     table = "workload={pattern='all-to-all',sizes='imc10',load=0.4,flows=1e2}"
     assert ok("check", plan, "--set", table).exit_code == 0
     assert parse_values("1e2..3e2:1e2", Location()) == [100, 200, 300]
+
+
+WRONG_COMMANDS = [
+    (
+        ("sweep", "small.toml", "--seeds", "2", "--metric", "zz"),
+        "--metric: requires a precision; set `precision`, too",
+    ),
+    (
+        ("sweep", "small.toml", "--seeds", "2", "--precision", "0.1", "--metric", "zz"),
+        "--metric: expected one of utilisation, ",
+    ),
+    (("sweep", "small.toml", "--seeds-max", "5"), "--seeds-max: requires a precision; "),
+    (("sweep", "small.toml", "--seeds", "2", "--out", "foo://b/x"), "foo://b/x: cannot be opened "),
+    (("convert", "small.toml", "x.csv"), 'small.toml: expected a trace of flows, .* got "x.csv"'),
+    (("run", "small.toml", "--set", "run.links=true", "--out", "run"), ".*false there, true here"),
+    (("plot", "run", "run"), "DIR: expected each run once, got one of them twice"),
+    (("plot", "run", "--kind", ""), "--kind: expected one of .*, got an empty text"),
+    (
+        ("export", "run", "--out", "x.parquet", "--table", "all"),
+        "--table: expected one table for Parquet, got all",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), WRONG_COMMANDS)
+def test_wrong_commands_are_one_line_in_words_of_the_user(
+    words: tuple[str, ...], message: str, here: Path
+) -> None:
+    (here / "small.toml").write_text(SMALL)
+    ok("run", "small.toml", "--out", "run", "--quiet")
+    line = error_line(*words)
+    assert re.match(f"rampmeter: {message}", line), line
+    assert "partial" not in line

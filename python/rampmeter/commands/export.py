@@ -30,6 +30,8 @@ FORMATS: Final[Mapping[str, str]] = {
 }
 """Formats, and the endings of their files."""
 DEFAULT: Final = "slowdown_by_size"
+ALL: Final = "all"
+"""Value of `--table` for all tables."""
 FLOWS: Final = "flows"
 
 
@@ -68,7 +70,9 @@ def export(folder: str, out: Path, format_: str | None, table: str, *, as_json: 
         _write_flows(_flows(folder), out, format_)
         names = [FLOWS]
     else:
-        name = None if table == "all" and format_ != "parquet" else table
+        if table == ALL and format_ == "parquet":
+            raise Location(key="--table").error(expected="one table for Parquet", got=ALL)
+        name = None if table == ALL else table
         for_readers = format_ in ("latex", "markdown")
         chosen = choose(_tables(folder), name, for_readers=for_readers)
         _write(chosen, out, format_)

@@ -186,6 +186,8 @@ def _plots(
         return "a sweep", dict(sweep.available()), of_sweep
     found: Plots | ComparisonPlots | Overlay
     if len(folders) > 1:
+        if len({folder.resolve() for folder in folders}) < len(folders):
+            raise Location(key="DIR").error(expected="each run once", got="one of them twice")
         names = [folder.name for folder in folders]
         if len(set(names)) < len(names):
             names = [str(folder) for folder in folders]

@@ -35,6 +35,7 @@ from rampmeter.running.folder_lock import lock_folder
 from rampmeter.text.files import write_text
 from rampmeter.text.json_object import read_json
 from rampmeter.text.locations import Location, location_of, relocated
+from rampmeter.text.toml import literal
 
 if TYPE_CHECKING:
     from rampmeter._core import Progress
@@ -430,6 +431,11 @@ def _read_known(file: Path) -> dict[str, Any]:
     return read_json(file) if file.is_file() else {}
 
 
+def _literal(value: Any) -> str:
+    """Returns a value as plans write it, but a text without quotes."""
+    return value if isinstance(value, str) else literal(value)
+
+
 def first_difference(before: Any, now: Any, path: str = "") -> str | None:
     """Returns the first difference of two plans, among the keys that both have.
 
@@ -443,7 +449,7 @@ def first_difference(before: Any, now: Any, path: str = "") -> str | None:
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = [(f"{path}[{i}]", old, now[i]) for i, old in enumerate(before)]
     else:
-        shown = ("nothing" if value is None else value for value in (before, now))
+        shown = ("nothing" if value is None else _literal(value) for value in (before, now))
         return None if before == now else "{}: {} there, {} here".format(path, *shown)
     differences = (first_difference(old, new, inner) for inner, old, new in pairs)
     return next((found for found in differences if found is not None), None)

@@ -52,9 +52,8 @@ class Dataset:
         try:
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
-            raise Location(url).result_error(
-                expected="a folder or an fsspec URL", got=error
-            ) from None
+            problem = f"cannot be opened as a folder or an fsspec URL: {error}"
+            raise Location(url).result_error(problem) from None
         self.is_local = isinstance(self._files, fsspec.implementations.local.LocalFileSystem)
         """True if it is a folder of this machine."""
 

@@ -281,7 +281,7 @@ def _next(replication: Replication, found: Any, count: int) -> int | None:
 
 def check_metric(replication: Replication) -> None:
     """Raises `PlanError` if the metric of the precision is not a measured column."""
-    if replication.precision is not None and replication.metric not in MEASURES:
+    if replication.metric not in MEASURES:
         raise Location(key="metric").error(
             expected=f"one of {', '.join(MEASURES)}", got=replication.metric
         )

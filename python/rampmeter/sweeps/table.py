@@ -89,6 +89,10 @@ def _sweep_of(plan: Plan, wishes: SweepOverrides) -> Sweep:
     if flows not in (None, AUTO):
         raise where.at("flows").error(expected=f'"{AUTO}"', got=repr(flows))
     precision = precision if wishes.precision is None else wishes.precision
+    for name in ("metric", "seeds_max"):
+        if precision is None and getattr(wishes, name) is not None:
+            key = name.replace("_", "-")
+            raise Location(key=key).error("requires a precision", hint="set `precision`, too")
     flows_max = flows_max if wishes.flows_max is None else wishes.flows_max
     is_auto = wishes.auto_flows or flows == AUTO
     run_length = RunLength.of(plan, precision, flows_max, is_auto=is_auto)

@@ -14,7 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from rampmeter._core import PlanError, ResultError
-from rampmeter.text.locations import FILE_ACCESS, Location, relocated
+from rampmeter.text.locations import FILE_ACCESS, E, Location, location_of, relocated
 
 
 def write_text(path: Path, text: str) -> None:
@@ -77,9 +77,19 @@ def replaced_by_simulator(path: Path) -> Iterator[Path]:
         try:
             yield partial
         except (PlanError, ResultError) as error:
-            if error.file != str(partial):
-                raise
-            raise relocated(error, Location(path)) from None
+            if error.file == str(partial):
+                raise relocated(error, Location(path)) from None
+            if str(partial) in str(error):
+                raise _renamed(error, str(partial), str(path)) from None
+            raise
+
+
+def _renamed(error: E, partial: str, name: str) -> E:
+    """Returns an error with a name instead of that of the partial file."""
+    parts = (str(error) if error.problem is None else error.problem, error.expected, error.got)
+    renamed = [None if part is None else part.replace(partial, name) for part in parts]
+    error.problem, error.expected, error.got = renamed
+    return relocated(error, location_of(error))
 
 
 @contextmanager

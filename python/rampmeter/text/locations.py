@@ -22,6 +22,8 @@ FILE_ACCESS: Final = "file-access"
 """Code of errors of the operating system."""
 NOTHING: Final = "none"
 """The actual value if there is none."""
+EMPTY: Final = "an empty text"
+"""The actual value if it is one."""
 GOT_MAX: Final = 1000
 """Characters of an actual value that messages have in full."""
 GOT_SHOWN: Final = 80
@@ -94,7 +96,7 @@ class Location:
         self, kind: type[E], code: str, problem: str, expected: str | None, got: object, hint: str
     ) -> E:
         assert bool(problem) != (expected is not None)
-        found = None if expected is None else str(got)
+        found = None if expected is None else str(got) or EMPTY
         if expected is not None:
             problem = f"expected {expected}, got {found}"
         if hint:
