@@ -316,6 +316,11 @@ class TestPapers:
         line = error_line("papers", "dcpim", "--status", option)
         assert "--status: applies to the ledger, and excludes options of figures" in line
 
+    @pytest.mark.parametrize("option", ["--quick", "--from-ledger", "--out=here", "--seeds=2"])
+    def test_options_of_figures_require_a_figure(self, option: str) -> None:
+        line = error_line("papers", "dcpim", option)
+        assert line == "rampmeter: FIGURE: expected a figure, or --all, got none [plan-value]"
+
     def test_a_figure_has_tables_plots_and_a_report(self) -> None:
         result = ok("papers", "dcpim", "3", "--scale", "0.0001", "--out", "here", "--quiet")
         report = json.loads(Path("here/report.json").read_text())

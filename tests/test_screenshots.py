@@ -6,7 +6,16 @@ from xml.etree import ElementTree
 import pytest
 from rich.text import Text
 
-from tools.screenshots import COLUMNS, COMMANDS, IMAGES, LINES, picture, screen
+from tools.screenshots import (
+    COLUMNS,
+    COMMANDS,
+    HALF,
+    IMAGES,
+    LINES,
+    picture,
+    picture_of,
+    screen,
+)
 
 from .conftest import ROOT
 
@@ -36,3 +45,20 @@ def test_each_picture_is_in_a_page_and_fits_the_terminal(name: str) -> None:
     assert max(widths) <= 12.2 * COLUMNS
     (clip,) = re.findall(r'clip-terminal">\s*<rect [^>]*height="([^"]+)"', text)
     assert clip == "100%", "the last line is cut"
+
+
+def text_of(svg: str) -> list[str]:
+    """Returns the lines of a picture, without those about the machine."""
+    lines: dict[float, str] = {}
+    for y, text in re.findall(r'<text [^>]*\by="([\d.]+)"[^>]*>([^<]*)</text>', svg):
+        lines[float(y)] = lines.get(float(y), "") + text
+    of_machine = ("threads", "about", "processor", "Processor")
+    return [lines[y] for y in sorted(lines) if not any(word in lines[y] for word in of_machine)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - HALF - {"papers"}))
+def test_pictures_have_the_present_output(name: str) -> None:
+    """The list of figures is left out, since its times change with the ledger."""
+    text = (IMAGES / f"terminal-{name}.svg").read_text(encoding="utf-8")
+    assert text_of(picture_of(name)) == text_of(text)

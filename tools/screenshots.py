@@ -54,15 +54,19 @@ def main() -> None:
     """Writes the pictures of the commands with these names, or of all."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
     for name in sys.argv[2:] or COMMANDS:
-        with tempfile.TemporaryDirectory() as work:
-            (Path(work) / "plan.toml").write_text(plan_of_start(), encoding="utf-8")
-            (Path(work) / "papers").symlink_to(ROOT / "papers")
-            shots = list(run(COMMANDS[name], Path(work)))
-        middle = next(shot for shot in reversed(shots[: len(shots) * 2 // 3]) if shot[-1].strip())
-        shown = middle if name in HALF else shots[-1]
         file = folder / f"terminal-{name}.svg"
-        file.write_text(picture(COMMANDS[name], shown, name), encoding="utf-8")
+        file.write_text(picture_of(name), encoding="utf-8")
         sys.stdout.write(f"{file}\n")
+
+
+def picture_of(name: str) -> str:
+    """Returns the picture of a command, which is run."""
+    with tempfile.TemporaryDirectory() as work:
+        (Path(work) / "plan.toml").write_text(plan_of_start(), encoding="utf-8")
+        (Path(work) / "papers").symlink_to(ROOT / "papers")
+        shots = list(run(COMMANDS[name], Path(work)))
+    middle = next(shot for shot in reversed(shots[: len(shots) * 2 // 3]) if shot[-1].strip())
+    return picture(COMMANDS[name], middle if name in HALF else shots[-1], name)
 
 
 def plan_of_start() -> str:

@@ -135,28 +135,24 @@ def papers(
       rampmeter papers --all
     """
     root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
-    seeds = listed(chosen, 1) if (chosen := seeds_of(seeds_text)) is not None else None
+    seeds = _seeds(seeds_text)
     has_mode = quick or full or scale is not None or seeds is not None or with_ledger
     has_scope = has_mode or from_ledger or everything or dry_run or out is not None
-    # JSON without options about a figure to make is the status of the ledger.
-    if status or fill is not None or (output.is_json and not has_scope):
-        if has_scope:
-            name = "--status" if status else "--fill"
-            raise Location(key=name).error("applies to the ledger, and excludes options of figures")
+    if _is_of_ledger(output, fill, status=status, has_scope=has_scope):
         _open_ledger(root, paper, figure, fill, output, status=status, quiet=quiet)
         return
     _check_scope(figure, has_mode=has_mode, from_ledger=from_ledger, everything=everything)
     if dry_run:
         _show_costs(root, paper, figure, mode, seeds, output)
         return
+    if everything and from_ledger:
+        _draw_all(root, paper, out or PAPERS, jobs, output)
+        return
     if everything:
-        if from_ledger:
-            _draw_all(root, paper, out or PAPERS, jobs, output)
-        else:
-            _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
+        _make_all(root, paper, mode, seeds, out, jobs, output, force=force, quiet=quiet)
         return
     if paper is None or figure is None:
-        _list_figures(root, paper, output)
+        _list_figures(root, paper, output, has_scope=has_scope)
         return
     one = figures.load_figure(figures.find_figure(root, paper, figure))
     folder = PAPERS / paper / one.folder.name
@@ -165,14 +161,28 @@ def papers(
         return
     made = out or folder / mode.label
     report, batch = _make(one, mode, seeds, made, jobs, force=force, quiet=quiet)
-    if output.is_json:
-        _emit([report], output, report_tables(report))
-    else:
-        _show_made(report, batch, output)
+    _show_made(report, batch, output)
     exit_by_outcome(batch)
     if with_ledger and not output.is_json:
         _show_ledger_figure(one, root, folder / LEDGER, output)
     fail(_failures(one, batch))
+
+
+def _seeds(text: str | None) -> Sequence[int] | None:
+    """Returns the seeds of `--seeds`."""
+    chosen = seeds_of(text)
+    return None if chosen is None else listed(chosen, 1)
+
+
+def _is_of_ledger(output: Output, hours: float | None, *, status: bool, has_scope: bool) -> bool:
+    """Returns true if the ledger is filled or shown; JSON without options of figures shows it.
+
+    Raises an error if there are options of the ledger and of figures.
+    """
+    if has_scope and (status or hours is not None):
+        name = "--status" if status else "--fill"
+        raise Location(key=name).error("applies to the ledger, and excludes options of figures")
+    return status or hours is not None or (output.is_json and not has_scope)
 
 
 def _check_scope(
@@ -376,7 +386,9 @@ def _make(
 def _show_made(report: Report, batch: Batch, output: Output) -> None:
     """Shows a figure that was made, with its warnings."""
     cautions = [*report.warnings, *rejections(batch)]
-    if output.is_whole_text:
+    if output.is_json:
+        _emit([report], output, report_tables(report))
+    elif output.is_whole_text:
         _show_report(report, batch)
         warn(cautions)
     else:
@@ -410,8 +422,13 @@ def _folders_of(root: Path, paper: str | None) -> list[Path]:
     return folders
 
 
-def _list_figures(root: Path, paper: str | None, output: Output) -> None:
-    """Lists figures with their costs and verdicts; those of one paper with their claims."""
+def _list_figures(root: Path, paper: str | None, output: Output, *, has_scope: bool) -> None:
+    """Lists figures with their costs and verdicts; those of one paper with their claims.
+
+    Raises an error if options of figures lack one.
+    """
+    if has_scope:
+        raise Location(key="FIGURE").error(expected="a figure, or --all")
     folders = {folder.parent.name for folder in _folders_of(root, paper)}
     chosen = [one for one in summaries(root) if one.folder in folders]
     if not output.is_whole_text:
