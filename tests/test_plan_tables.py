@@ -19,6 +19,7 @@ import rampmeter as rm
 from rampmeter import plan_tables
 from rampmeter.plan.base import PlanTable
 from rampmeter.plan.schema import plan_schema
+from tools.generate.derivations import derivations
 from tools.generate.plan_tables import TABLES, TAGGED
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -279,6 +280,17 @@ def test_help_has_the_unit_of_each_field(name: str) -> None:
         has_unit = field.endswith(("_us", "_ns", "_gbps", "_bytes"))
         assert text.strip(), field
         assert "nit: " in " ".join(text.split()) + " " or not has_unit, field
+
+
+def test_help_has_the_derivations_of_pages() -> None:
+    def of(kind: Any) -> str:
+        return " ".join(kind.__doc__.split())
+
+    assert "r = k = 4, beta = 1.3 (§4.1)." in of(rm.DcPim)
+    assert "Derivation: 1.5 packet times (§3.2); between real hosts" in of(rm.PHost)
+    assert "Derivation of `eta`, `max_stage`: 0.95, 5 (§5.1)." in of(rm.Hpcc)
+    pages = sorted((ROOT / "docs/protocols").glob("*.md"))
+    assert sum(len(derivations(page)) for page in pages) > 50
 
 
 def test_whole_numbers_may_be_floats() -> None:

@@ -56,16 +56,19 @@ class DcPim(Transport):
     """Rounds of parallel iterative matching between hosts, then tokens (dcPIM).
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
-    - `matching_rounds`: Matching rounds, r. Values: 1 to 32; default: 4.
-    - `channels`: Channels of a host in each direction, k. Values: 1 to 64; default: 4.
-    - `beta`: Slack of a stage, beta. Values: 0.1 to 100; default: 1.3.
+    - `matching_rounds`: Matching rounds, r. Values: 1 to 32; default: 4. Derivation of
+      `matching_rounds`, `channels`, `beta`: r = k = 4, beta = 1.3 (§4.1).
+    - `channels`: Channels of a host in each direction, k. Values: 1 to 64; default: 4. Derivation
+      of `matching_rounds`, `channels`, `beta`: r = k = 4, beta = 1.3 (§4.1).
+    - `beta`: Slack of a stage, beta. Values: 0.1 to 100; default: 1.3. Derivation of
+      `matching_rounds`, `channels`, `beta`: r = k = 4, beta = 1.3 (§4.1).
     - `channel_packets_min`: Full packets that a phase holds for each channel, at least: stages are
       longer than beta requires if round trips are short and links slow. Values: 1 to 1000; default:
-      4 (paper), 1 (reference).
+      4 (paper), 1 (reference). Derivation: a phase holds 4 packets for each channel, or more.
     - `fct_round`: True if the first round prefers the smallest flows (§3.5). Values: true or false;
       default: true.
     - `short_flow_packets`: Largest flow, in packets, that is sent without matching; default: one
-      BDP. Values: at least 0.
+      BDP. Values: at least 0. Derivation: one BDP in full packets: 49 in the paper's network.
     - `phase_stages`: Stages of a phase. Values: `paper`, `overlapped`; default: `paper` (paper),
       `overlapped` (reference).
     - `stage_check`: Treatment of messages out of their round. Values: `strict`, `local`; default:
@@ -141,20 +144,23 @@ class PHost(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `free_tokens`: Free tokens of a flow; default: one more than a bandwidth-delay product has.
-      Values: 0 to 1000000.
+      Values: 0 to 1000000. Derivation: a BDP in packets, and one: 8 in the study's network.
     - `free_tokens_for`: Flows that get free tokens. Values: `every-flow`, `short-flows`; default:
       `every-flow` (paper), `short-flows` (reference).
     - `token_lifetime`: Lifetime of a token at its source, in times of a full packet. Default: 1.5,
-      and between real hosts at least a control round trip. Values: 0.001 to 10000.
+      and between real hosts at least a control round trip. Values: 0.001 to 10000. Derivation: 1.5
+      packet times (§3.2); between real hosts at least a control round trip.
     - `downgrade_on`: Tokens of a flow that count towards its downgrading. Values: `expired`,
       `unanswered`; default: `expired` (paper), `unanswered` (reference).
     - `downgrade_threshold`: Most expired tokens of a flow that is not downgraded, or unanswered
-      tokens at which it is; default: as many as free tokens. Values: 1 to 1000000.
+      tokens at which it is; default: as many as free tokens. Values: 1 to 1000000. Derivation: as
+      many as free tokens.
     - `downgrade_packets`: Time for which a flow stays downgraded, in full packet times after its
       last token or its downgrading. Default: three times as many as free tokens, and one. Values: 1
-      to 1000000.
+      to 1000000. Derivation: 3 BDP + 4: 25.
     - `retransmit_packets`: Time from a flow's last token to the next request for its missing
       packets, in full packet times. Default: one more than free tokens. Values: 1 to 1000000.
+      Derivation: BDP + 2: 9.
     - `policy`: Flow or tenant that both ends serve first. Values: `srpt`, `edf`, `tenant-fair`;
       default: `srpt`.
     - `data_priority`: Priorities of data packets. Values: `size`, `single`; default: `size`
@@ -213,11 +219,14 @@ class PFabric(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`, `ns-2`.
     - `window_initial`: First window in packets; default: one bandwidth-delay product. Values: 1 to
-      1000000; default: derived (paper), 12 (reference), 70 (ns-2).
+      1000000; default: derived (paper), 12 (reference), 70 (ns-2). Derivation: one BDP in packets:
+      the paper's 12 at 10 Gbit/s (§5.1).
     - `window_max`: Maximum window in packets; default: five quarters of the first. Values: 1 to
-      1000000; default: derived (paper), 15 (reference), 141 (ns-2).
+      1000000; default: derived (paper), 15 (reference), 141 (ns-2). Derivation: five quarters of
+      `window-initial`.
     - `rto_us`: Retransmission timeout; default: three round trips. Unit: µs; values: 0.1 to
-      1000000; default: derived (paper), 45.0 (reference), 255.6 (ns-2).
+      1000000; default: derived (paper), 45.0 (reference), 255.6 (ns-2). Derivation: three round
+      trips: the paper's 45 us (§5.1).
     - `duplicate_acks`: Packets that must have arrived after a missing one for it to be lost; if
       left out, only timeouts find losses (§4.3). Values: 1 to 60; default: derived (paper), derived
       (reference), 3 (ns-2).
@@ -273,11 +282,13 @@ class Fastpass(Transport):
       `slots` (paper), `epochs` (reference).
     - `arbiters`: Arbiters: one, or one and its standby. Values: 1 to 2; default: 2 (paper), 1
       (reference).
-    - `batch`: Slots that are allocated together. Values: 1 to 16; default: 16.
+    - `batch`: Slots that are allocated together. Values: 1 to 16; default: 16. Derivation: 16
+      slots.
     - `compute_us`: Computation time of each batch; default: none. It must be shorter than a batch.
       Unit: µs; values: 0 to 1000000.
     - `slot_length`: Length of a slot, in times of a full packet: capacity for acknowledgements and
-      requests next to a full packet. Values: 1 to 100; default: 1.05.
+      requests next to a full packet. Values: 1 to 100; default: 1.05. Derivation: 1.05: a full
+      packet and 5 % for acknowledgements and requests.
     - `epoch_packets`: Packets that a host may send in an epoch. Values: 1 to 16; default: 8.
     - `epoch_length`: Length of an epoch, in times of a full packet. Values: 0.5 to 1000; default:
       8.5.
@@ -399,13 +410,14 @@ class Tcp(Transport):
       `fixed`; default: `estimated`.
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
       at most. Unit: µs; values: 1 to 60000000; default: derived (cubic), derived (new-reno), 5000
-      (reference).
+      (reference). Derivation: 64 round trips, 200 ms at most (Linux).
     - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more. Default:
       256 times the minimum or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (cubic), derived (new-reno), 1000000 (reference).
+      Derivation: 256 times the smallest or a round trip, whichever is longer, 60 s at most.
     - `rto_initial_us`: Retransmission timeout before there is a sample, in microseconds; default:
       64 round trips, 1 s at most. Unit: µs; values: 1 to 60000000; default: derived (cubic),
-      derived (new-reno), 5000 (reference).
+      derived (new-reno), 5000 (reference). Derivation: 64 round trips, 1 s at most (RFC 6298 §2.1).
     - `idle_restart`: True if the window returns to the first one when a connection was idle for
       longer than the retransmission timeout (RFC 5681 §4.1). Values: true or false; default: true
       (cubic), true (new-reno), false (reference).
@@ -427,7 +439,7 @@ class Tcp(Transport):
       at least. Unit: bytes; values: 1000 to 2000000000.
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (cubic), derived
-      (new-reno), 240 (reference).
+      (new-reno), 240 (reference). Derivation: five bandwidth-delay products, 64 packets at least.
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (cubic), false (new-reno), true (reference).
@@ -546,8 +558,10 @@ class Dctcp(Transport):
       false; default: false (rfc8257), true (reference), true (ns-2).
     - `ecn_packets`: Queue length in full packets above which ports mark. Default: 0.78
       bandwidth-delay products, which are 65 packets at 10 Gbit/s and 100 us (Alizadeh et al. §3.4,
-      §4). Values: 0 to 100000; default: derived (rfc8257), 65 (reference), 65 (ns-2).
-    - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625.
+      §4). Values: 0 to 100000; default: derived (rfc8257), 65 (reference), 65 (ns-2). Derivation:
+      0.78 bandwidth-delay products, 5 packets at least.
+    - `gain`: DCTCP's weight of a new measurement. Values: 0 to 1; default: 0.0625. Derivation:
+      1/16.
     - `alpha_initial`: DCTCP's first estimate of the share of marked bytes. Values: 0 to 1; default:
       1.0 (rfc8257), 1.0 (reference), 0.0 (ns-2).
     - `pacing`: True if packets are paced evenly over a round trip: twice the window a round trip in
@@ -556,7 +570,7 @@ class Dctcp(Transport):
       at least. Unit: bytes; values: 1000 to 2000000000.
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (rfc8257), 4000
-      (reference), 142 (ns-2).
+      (reference), 142 (ns-2). Derivation: five bandwidth-delay products, 64 packets at least.
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false (rfc8257), true (reference), false (ns-2).
@@ -670,6 +684,7 @@ class Pias(Transport):
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: 64 round trips, 200 ms
       at most. Unit: µs; values: 1 to 60000000; default: derived (web-search-0.5), derived
       (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 200000 (reference).
+      Derivation: 64 round trips.
     - `rto_max_us`: Maximum retransmission timeout in microseconds, a round trip or more. Default:
       256 times the minimum or a round trip, whichever is longer, one minute at most. Unit: µs;
       values: 1 to 120000000; default: derived (web-search-0.5), derived (web-search-0.8), derived
@@ -702,7 +717,7 @@ class Pias(Transport):
     - `switch_queue_packets`: Packet memory of a port in full packets; default: five bandwidth-delay
       products, 64 packets at least. Values: 1 to 1000000; default: derived (web-search-0.5),
       derived (web-search-0.8), derived (data-mining-0.5), derived (data-mining-0.8), 142
-      (reference).
+      (reference). Derivation: five bandwidth-delay products.
     - `count_packets`: True if `switch-queue-packets` and `ecn-packets` count packets of any length,
       as in ns-3's queues. Otherwise they mean the bytes of that number of full packets, as in
       switches. Values: true or false; default: false.
@@ -774,23 +789,27 @@ class Capton(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default).
     - `short_flow_packets`: Maximum length of messages that are sent at once, without a request, in
-      segments (§IV.E). Values: 0 to 1000000; default: 10.
+      segments (§IV.E). Values: 0 to 1000000; default: 10. Derivation: 10 segments (§IV.E).
     - `window_granted`: Packets that a flow with a grant has in flight at most; default: two
-      bandwidth-delay products. Values: 1 to 100000.
+      bandwidth-delay products. Values: 1 to 100000. Derivation: two bandwidth-delay products (BDPs)
+      in flight.
     - `link_sharing`: Sharing of links between flows. Values: `serial`, `split`; default: `serial`.
     - `share_min`: Minimum share of a link that a flow takes with `split`. Values: 0.001 to 1;
       default: 0.1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
     - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
-      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000.
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000. Derivation: 10 in
+      86 of a round trip.
     - `retransmit_us`: Time after which a request without an answer is retransmitted, in
       microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
-      10000000.
+      10000000. Derivation: four round trips and the controller's time.
     - `fallback_us`: Time without any answer after which a host sends without the controller, in
-      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000.
+      microseconds; default: 16 times `retransmit-us`. Unit: µs; values: 1 to 60000000. Derivation
+      of `fallback_us`, `lease_us`: 16 times `retransmit-us`, four times `fallback-us`.
     - `lease_us`: Time without a message after which the controller forgets a host, in microseconds;
-      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000.
+      default: four times `fallback-us`. Unit: µs; values: 100 to 60000000. Derivation of
+      `fallback_us`, `lease_us`: 16 times `retransmit-us`, four times `fallback-us`.
     - `uplinks_gbps`: Capacity of all uplinks of a rack together, in Gbit/s; default: that of the
       network. Unit: Gbit/s; values: 0.001 to 100000.
     - `rack_hosts`: Hosts of a rack, where hosts are numbered rack by rack; default: as in the
@@ -801,7 +820,8 @@ class Capton(Transport):
     - `reordering_window_rtts`: Reordering window before a segment counts as lost, in shortest round
       trips, rounded to quarters. Values: 0.25 to 16; default: 4.0.
     - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
-      products, at least 142. Values: 1 to 1000000.
+      products, at least 142. Values: 1 to 1000000. Derivation: a port holds two BDPs (§V), and at
+      least the 142 packets of the study: unscheduled messages have up to ten, whatever the BDP.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
@@ -850,17 +870,19 @@ class Hyline(Transport):
       bytes. Unit: bytes; values: 0 to 1000000000000; default: 4470000.
     - `window_initial`: First window of messages that are not scheduled, in packets. Default: 25 in
       72 of a bandwidth-delay product, the share of 25 packets in the CAPTON paper's network.
-      Values: 1 to 100000.
+      Values: 1 to 100000. Derivation: 25 in 72 of a BDP: 25 packets in the paper's network.
     - `window_max`: Maximum window of messages that are not scheduled, in packets. Default: a
-      bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000.
+      bandwidth-delay product and a packet. The study has 50 of 72. Values: 1 to 100000. Derivation:
+      a BDP and a packet, so that a message alone fills its links.
     - `window_granted`: Packets that a flow with a grant has in flight at most; default:
-      `window-max`. Values: 1 to 100000.
+      `window-max`. Values: 1 to 100000. Derivation: `window-max`.
     - `priorities`: Priorities of data packets. With 2, scheduled messages have the lower one.
       Values: 1 to 2; default: 1.
     - `controllers`: Number of controllers: hosts use the second if the first is unresponsive.
       Values: 1 to 2; default: 1.
     - `compute_us`: Time that a controller takes for an order. Default: 10 in 86 of a round trip,
-      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000.
+      which is 10 us in the paper's network (§V.C). Unit: µs; values: 0 to 10000. Derivation: 10 in
+      86 of a round trip: 10 us in the paper's network, as for CAPTON (§V.C).
     - `retransmit_us`: Time after which a request without an answer is retransmitted, in
       microseconds; default: four round trips and the controller's time. Unit: µs; values: 1 to
       10000000.
@@ -871,7 +893,8 @@ class Hyline(Transport):
     - `rto_min_us`: Minimum retransmission timeout in microseconds; default: that of TCP. The CAPTON
       paper's study has 4000 (table 3). Unit: µs; values: 1 to 60000000.
     - `switch_queue_packets`: Packet memory of a port in full packets. Default: two bandwidth-delay
-      products, at least 142. Values: 1 to 1000000.
+      products, at least 142. Values: 1 to 1000000. Derivation: two BDPs (table 3), and at least the
+      142 packets of the study.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact`.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
@@ -920,13 +943,16 @@ class Fastpod(Transport):
     - `message_order`: Message to one destination that is sent first. Values: `srpt`, `fifo`;
       default: `srpt`.
     - `beacon_slots`: Slots from one control packet without content to the next, in each direction
-      of each host. Values: 1 to 65536; default: 64.
+      of each host. Values: 1 to 65536; default: 64. Derivation: 64: from one control packet without
+      content to the next.
     - `compute_us`: Computation time of each slot at the arbiter; default: none. Slots are computed
       in parallel. Unit: µs; values: 0 to 1000000.
     - `clock_drift_ppm`: Drift of clocks that guard bands allow for, in parts per million. Unit:
-      parts per million; values: 0 to 1000; default: 0.0.
+      parts per million; values: 0 to 1000; default: 0.0. Derivation of `clock_drift_ppm`,
+      `clock_jitter_ns`: 0: no guard bands.
     - `clock_jitter_ns`: Error of a time stamp that guard bands allow for, in nanoseconds. Unit: ns;
-      values: 0 to 1000000; default: 0.
+      values: 0 to 1000000; default: 0. Derivation of `clock_drift_ppm`, `clock_jitter_ns`: 0: no
+      guard bands.
     - `timestamp_error_ns`: Error of a time stamp at each end, either way, in nanoseconds. Guard
       bands allow for `clock-jitter-ns`; without an error simulated clocks are read exactly. Unit:
       ns; values: 0 to 1000000; default: 0.
@@ -935,14 +961,17 @@ class Fastpod(Transport):
       the queue (§3.2). Last packets are then charged their length, at least `control-bytes`.
       Values: true or false; default: false.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
+      Derivation: 1460: with N = 4 and 100 Gbit/s a slot takes 370.24 ns.
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
       without content and without a key of its own. Unit: bytes; values: 1 to 1000; default: 40.
     - `control_bytes`: Bytes charged to an RTS or SCHD. Unit: bytes; values: 46 to 1000; default:
       64.
     - `core_queue_cells`: Cells for one pod that a core switch holds before arbiters of other pods
       are notified that they may not send more by it (§3.4). Values: 1 to 1000000; default: 512.
+      Derivation of `core_queue_cells`, `core_buffer_cells`: 512, 2048: ours.
     - `core_buffer_cells`: Cells of all pods together that a core switch holds before it notifies
-      arbiters not to send more by it (§3.4). Values: 1 to 16000000; default: 2048.
+      arbiters not to send more by it (§3.4). Values: 1 to 16000000; default: 2048. Derivation of
+      `core_queue_cells`, `core_buffer_cells`: 512, 2048: ours.
     - `attempts_max`: Unanswered repetitions after which a flow is reported as failed. Values: 1 to
       1000; default: 24.
     - `control_rtt_us`: Round trip of a control packet, for the transport's derived values. Unit:
@@ -982,18 +1011,21 @@ class Ndp(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `window_initial`: Packets that a flow sends without a pull; default: one bandwidth-delay
-      product. Values: 1 to 1000000; default: derived (paper), 50 (reference).
+      product. Values: 1 to 1000000; default: derived (paper), 50 (reference). Derivation: one BDP
+      in packets: 49 in dcPIM's network.
     - `pull_bytes`: Bytes of its link that a receiver allows for each pull; default: a full packet.
-      Unit: bytes; values: 1 to 1000000; default: derived (paper), 1580 (reference).
+      Unit: bytes; values: 1 to 1000000; default: derived (paper), 1580 (reference). Derivation: a
+      full packet.
     - `pull_order`: Order in which flows are pulled. Values: `fair`, `shortest-first`; default:
       `fair`.
     - `path_penalty`: Reaction of senders to paths with many trimmed packets. Values: `outliers`,
       `none`; default: `outliers` (paper), `none` (reference).
     - `fabric_model`: The ports that it needs of the fabric. Values: `paper`, `reference`; default:
-      `paper` (paper), `reference` (reference).
+      `paper` (paper), `reference` (reference). Derivation: data queue of eight full packets.
     - `rto_us`: Time after which a packet is retransmitted that was neither acknowledged nor
       refused; doubled up to four times. Default: a millisecond, at least 64 round trips. Unit: µs;
-      values: 0.1 to 10000000; default: derived (paper), 50000.0 (reference).
+      values: 0.1 to 10000000; default: derived (paper), 50000.0 (reference). Derivation: 64 control
+      round trips, or the time of 64 full packets if longer.
     - `padding`: Charged length of last packets. Values: `exact`, `full`; default: `exact` (paper),
       `full` (reference).
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460.
@@ -1037,16 +1069,17 @@ class Homa(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `rtt_bytes`: Bytes of a message that may be in flight: those sent without a grant, and those
       granted that have not arrived. A bandwidth-delay product if left out. Unit: bytes; values: 1
-      to 100000000; default: derived (paper), 100000 (reference).
+      to 100000000; default: derived (paper), 100000 (reference). Derivation: one BDP, in whole
+      packets.
     - `priorities`: Priorities of data packets; the first of them is the highest of the fabric.
       Values: 2 to 8; default: 8.
     - `unscheduled_priorities`: Number of `priorities` that are for unscheduled packets. Values: 1
-      to 7; default: 1.
+      to 7; default: 1. Derivation: 1, as in the paper's W4 and W5.
     - `cutoffs_bytes`: Largest messages of the first, second, ... priority for unscheduled packets.
       N priorities use the first N - 1 of these sizes. Unit: bytes; values: 7 whole numbers from 0
       to 4000000000 that ascend; default: [0, 0, 0, 0, 0, 0, 0].
     - `overcommitment`: Senders that have grants at the same time; default: as many as scheduled
-      priorities. Values: 1 to 1000.
+      priorities. Values: 1 to 1000. Derivation: as many as scheduled priorities: 7 of 8.
     - `grants`: Amount of data that a grant allows. Values: `window`, `packet`; default: `window`
       (paper), `packet` (reference).
     - `unscheduled_treatment`: Treatment of unscheduled packets in switches. Values: `kept`,
@@ -1055,11 +1088,16 @@ class Homa(Transport):
       `messages`, `rpc`; default: `messages`.
     - `incast_messages`: Messages that a host may await before its peers must send fewer unscheduled
       bytes; 0 for no incast control. Values: 0 to 1000000; default: 25 (paper), 0 (reference).
+      Derivation of `incast_messages`, `incast_unscheduled_bytes`: 25, 400: §3.6 has "a few hundred
+      bytes".
     - `incast_unscheduled_bytes`: Number of unscheduled bytes that a message then has, in whole
-      packets. Unit: bytes; values: 0 to 1000000; default: 400.
+      packets. Unit: bytes; values: 0 to 1000000; default: 400. Derivation of `incast_messages`,
+      `incast_unscheduled_bytes`: 25, 400: §3.6 has "a few hundred bytes".
     - `timeout_rtts`: Timeout in control round trips, or in times of a full packet if these are
       longer. A receiver then requests missing packets, and a sender without a response probes.
-      Values: 2 to 1000000; default: 64 (paper), 4096 (reference).
+      Values: 2 to 1000000; default: 64 (paper), 4096 (reference). Derivation: 64 control round
+      trips, or as many times of a full packet on the link or at a host's share of the core, if
+      longer.
     - `payload_bytes`: Payload of a full packet. Unit: bytes; values: 1 to 9000; default: 1460
       (paper), 1456 (reference).
     - `header_bytes`: Bytes of headers charged to each packet, and the length of a control packet
@@ -1185,19 +1223,19 @@ class Sird(Transport):
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `reference`.
     - `credit_bytes`: Bytes on the wire of all packets for which a receiver has given credit and
       that have not arrived. Default: 1.5 bandwidth-delay products. Unit: bytes; values: 1 to
-      1000000000; default: derived (paper), 150000 (reference).
+      1000000000; default: derived (paper), 150000 (reference). Derivation: 1.5, on the wire.
     - `sender_credit_bytes`: Most of these bytes that one sender may have; default: a
       bandwidth-delay product. Unit: bytes; values: 1 to 1000000000; default: derived (paper),
-      100000 (reference).
+      100000 (reference). Derivation: 1.
     - `unscheduled_bytes`: Size up to which messages are sent without credit, all of them at once;
       default: a bandwidth-delay product. Unit: bytes; values: 0 to 1000000000; default: derived
-      (paper), 94640 (reference).
+      (paper), 94640 (reference). Derivation: 1, of payload.
     - `sender_mark_packets`: Full packets for which a sender has credit, of all receivers, above
       which it marks its data; default: half a bandwidth-delay product. Values: 1 to 1000000;
-      default: derived (paper), 33 (reference).
+      default: derived (paper), 33 (reference). Derivation: 0.5.
     - `ecn_packets`: Full packets in a queue from which switches mark data (ECN); default: one and a
       quarter bandwidth-delay products. Values: 1 to 1000000; default: derived (paper), 82
-      (reference).
+      (reference). Derivation: 1.25, preferred as `fabric.ecn-bytes`.
     - `gain`: Weight of the latest share of marked packets in its mean (g of DCTCP). Values: 0.001
       to 1; default: 0.08.
     - `sender_limit_min`: Smallest limit of a sender's credit by its own marks, as a share of
@@ -1211,7 +1249,8 @@ class Sird(Transport):
     - `unscheduled_class`: The class of unscheduled packets. Values: `data`, `control`; default:
       `control`.
     - `credit_rate`: Rate of the packets for which a receiver gives credit, as a share of its
-      link's. Values: 0.01 to 1; default: 0.99 (paper), 1.0 (reference).
+      link's. Values: 0.01 to 1; default: 0.99 (paper), 1.0 (reference). Derivation: 0.99: the paper
+      paces slightly below the link's rate.
     - `timeout_rtts`: Timeout in control round trips, or in times of a full packet if these are
       longer. A receiver then takes credit back, and a sender repeats its request. Values: 2 to
       1000000; default: 64 (paper), 4096 (reference).
@@ -1269,15 +1308,17 @@ class Hpcc(Transport):
 
     - `preset`: Preset of the values of omitted keys: `paper` (the default), `dcpim-study`.
     - `eta`: The share of the fullest link that windows aim at: eta. Values: 0.1 to 1; default:
-      0.95.
+      0.95. Derivation of `eta`, `max_stage`: 0.95, 5 (§5.1).
     - `max_stage`: Additive steps in a row before a multiplicative one: maxStage. Values: 0 to 1000;
-      default: 5.
+      default: 5. Derivation of `eta`, `max_stage`: 0.95, 5 (§5.1).
     - `flows_per_link`: Flows that a link should carry: N. The additive step is W_init (1 - eta) /
-      N. Values: 1 to 1000000; default: 100.
+      N. Values: 1 to 1000000; default: 100. Derivation: 100: W_AI is W_init (1 - eta) / N (§3.3),
+      80 bytes at 100 Gbit/s and T = 13 us.
     - `step_bytes`: The additive step in bytes, W_AI; default: from `flows-per-link`. Unit: bytes;
       values: 1 to 1000000.
     - `base_rtt_us`: The base round-trip time T; default: that of the longest path. Unit: µs;
-      values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study).
+      values: 0.1 to 1000000; default: derived (paper), 12.0 (dcpim-study). Derivation: that of the
+      longest path.
     - `recovery`: Recovery of lost packets. Values: `go-back-n`, `selective-repeat`; default:
       `go-back-n`.
     - `rto_min_us`: Minimum retransmission timeout; default: 32 base round trips. Unit: µs; values:

@@ -2,7 +2,7 @@
 
 `python -m tools.generate` writes:
 
-- `rampmeter.transports`, a class for each transport;
+- `rampmeter.transports`, a class for each transport, with the derivations of its page;
 - `rampmeter.plan_tables`, a class for each table of a plan;
 - the tables of the keys of transports in `docs/plans/transport.md`;
 - the tables of topologies and traffic patterns in `docs/plans/`;
@@ -33,6 +33,7 @@ from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.plan.schema import PYTHON, KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.text.toml import literal
 from tools.generate.comparison import comparison_of_transports
+from tools.generate.derivations import derivations
 from tools.generate.docstrings import class_docstring, field_text
 from tools.generate.notes import notes
 from tools.generate.plan_tables import plan_tables
@@ -271,9 +272,11 @@ def _page(name: str) -> str:
 def _field_texts(about: TransportInfo) -> Iterator[tuple[str, str]]:
     """Yields the fields of a transport's class, each with its meaning, unit, range and default."""
     yield "preset", f"Preset of the values of omitted keys: {_presets(about)}."
+    of_page = derivations(ROOT / _page(about["name"]))
     for key in about["keys"]:
         values = [f"values: {_range(key)}", f"default: {_default(about, key)}"]
-        yield _field(key["name"]), field_text(key["name"], key["doc"], values)
+        text = field_text(key["name"], key["doc"], values)
+        yield _field(key["name"]), " ".join([text, *filter(None, [of_page.get(key["name"])])])
     for symbol, key_name in SYMBOLS.get(about["name"], {}).items():
         yield symbol, f"The paper's name of `{key_name}`."
     if about["has_round_trips"]:
