@@ -122,6 +122,14 @@ def test_points_with_short_runs_are_marked_above_a_legend(short: rm.SweepResults
     assert "\n* Too short for a steady state: simulate more flows" in result.stdout
 
 
+def test_notebooks_show_short_points_and_warnings(short: rm.SweepResults) -> None:
+    html = short._repr_html_()
+    assert (html.count("<td>* 2</td>"), html.count("<td>2</td>")) == (1, 1)
+    assert "<p>* Too short for a steady state" in html
+    assert html.count("<b>warning:</b>") == len(short.warnings)
+    assert "[short-run]</p>" in html
+
+
 def test_rows_of_points_are_not_printed(short: rm.SweepResults) -> None:
     assert len(repr(short.points)) < 300
     assert "summary" not in short.table.column_names

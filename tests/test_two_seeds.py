@@ -43,6 +43,7 @@ def test_comparisons_and_sweeps_warn_of_two_seeds_with_their_points(n_seeds: int
         return
     assert [one.startswith(TEXT) for one in (*of_sweep, *of_comparison)] == [True, True]
     assert "4 of 4 runs at 2 points: dcpim, load 0.3; dcpim, load 0.5" in of_sweep[0]
+    assert [one._repr_html_().count(TEXT) for one in (compared, swept)] == [1, 1]
     assert [TWO_SEEDS in [one.code for one in of.warnings] for of in swept.points] == [True, True]
 
 

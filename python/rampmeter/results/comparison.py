@@ -27,6 +27,7 @@ from rampmeter.results.comparison_tables import comparison_tables
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import COMPARISON, missing_run
 from rampmeter.results.names import interval_name, transport_name
+from rampmeter.results.notebook import warnings_html
 from rampmeter.results.overlay import runs_of
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.run import Run, blame_of, has_table
@@ -90,7 +91,8 @@ class Comparison:
         return f"Comparison of {', '.join(self.labels)}, {seeds}"
 
     def _repr_html_(self) -> str:
-        return "".join(table.html() for table in comparison_tables(self) if table.is_for_readers)
+        tables = (table.html() for table in comparison_tables(self) if table.is_for_readers)
+        return "".join([*tables, warnings_html(self.warnings)])
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> "Comparison":

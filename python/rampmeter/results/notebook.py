@@ -1,8 +1,11 @@
-"""Arrow tables in notebooks: their first and last rows, with the units of columns."""
+"""Results in notebooks: first and last rows of tables, units of columns, and warnings."""
 
 import sys
+from collections.abc import Iterable, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from rampmeter.text.cautions import Caution
 from rampmeter.text.numbers import NONE, count, number
 from rampmeter.text.text_table import TextTable
 
@@ -23,6 +26,24 @@ def show_arrow_tables() -> None:
     if shell is not None:
         formatter = shell.display_formatter.formatters["text/html"]
         formatter.for_type_by_name("pyarrow.lib", "Table", arrow_html)
+
+
+def warnings_html(cautions: Iterable[Caution]) -> str:
+    """Returns warnings below tables as HTML, with their codes."""
+    texts = (f"{one} [{one.code}]" if one.code else str(one) for one in cautions)
+    return "".join(f"<p><b>warning:</b> {escape(text)}</p>" for text in texts)
+
+
+def shortened(rows: Sequence[tuple[str, ...]], rows_max: int) -> list[tuple[str, ...]]:
+    """Returns the first and last rows of a table with more than `rows_max` rows.
+
+    >>> shortened([("a",), ("b",), ("c",), ("d",)], 2)
+    [('a',), ('…',), ('d',)]
+    """
+    if len(rows) <= rows_max:
+        return list(rows)
+    half = rows_max // 2
+    return [*rows[:half], ("…",) * len(rows[0]), *rows[len(rows) - half :]]
 
 
 def arrow_html(table: "pa.Table") -> str:

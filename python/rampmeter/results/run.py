@@ -21,6 +21,7 @@ from rampmeter.results.former import FORMER_KEYS, FORMER_STATUSES
 from rampmeter.results.goodput import goodput
 from rampmeter.results.missing import SUMMARY, missing_run
 from rampmeter.results.names import interval_name, transport_name
+from rampmeter.results.notebook import warnings_html
 from rampmeter.results.plot_list import PlotList, needs
 from rampmeter.results.scope import counted_flows
 from rampmeter.results.shapes import MANIFEST_SHAPE, SUMMARY_SHAPE
@@ -95,7 +96,8 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def _repr_html_(self) -> str:
-        return "".join(table.html() for table in run_tables(self) if table.is_for_readers)
+        tables = (table.html() for table in run_tables(self) if table.is_for_readers)
+        return "".join([*tables, warnings_html(self.warnings)])
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rampmeter.analysis.confidence import LEVEL, Interval, interval, two_seeds
 from rampmeter.on_demand import pa
+from rampmeter.results.notebook import shortened, warnings_html
 from rampmeter.results.table import CI, ResultTable, by_name
 from rampmeter.sweeps.columns import BOOL, COLUMNS, FLOAT, INT, MEASURES, field, warnings_of_run
 from rampmeter.sweeps.dataset import FLOWS, RUNS, Dataset
@@ -21,6 +22,7 @@ from rampmeter.sweeps.warnings import merge
 from rampmeter.text.arguments import argument_error, choice_argument
 from rampmeter.text.cautions import Caution
 from rampmeter.text.locations import Location
+from rampmeter.text.numbers import counted
 from rampmeter.text.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 HTML_SHOWN: Final = ("slowdown_mean", "slowdown_p99", "utilisation", "completion_us")
 """Measures that notebooks show, if a sweep has them."""
+POINTS_MAX: Final = 60
+"""Number of points that notebooks show; of more the first and the last ones."""
+SHORT_NOTE: Final = "* Too short for a steady state: simulate more flows, or use auto_flows."
+"""Note below a table with marks of such points."""
 SUMMARY: Final = "summary"
 """Column with the run's `summary.json`."""
 COUNTS: Final = ("flows_submitted", "flows_delivered", "flows_not_started", "drops")
@@ -69,12 +75,15 @@ class SweepResults:
             (
                 *(str(point.values[key]) for key in self.keys),
                 point.transport,
-                str(len(point.rows)),
+                f"* {len(point.rows)}" if point.is_short else f"{len(point.rows)}",
                 *(point.interval(name).text() for name in names),
             )
             for point in self.points
         ]
-        return TextTable(f"Sweep of {len(rows)} points", headings, rows).html()
+        title, shown = f"Sweep of {counted(len(rows), 'point')}", shortened(rows, POINTS_MAX)
+        notes = (SHORT_NOTE,) * any(point.is_short for point in self.points)
+        table = TextTable(title, headings, shown, notes).html()
+        return f"{table}{warnings_html(self.warnings)}"
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
