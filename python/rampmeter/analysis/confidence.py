@@ -9,7 +9,7 @@ interval that happens to be small makes such intervals a little optimistic. So t
 number of seeds (`SEEDS_FIRST`), and the spread decides how many are added.
 
 Two values determine their spread badly, and Student's t with one degree of freedom is 12.7. Their
-intervals are valid, but so wide that they seldom tell transports apart. Every result with intervals
+intervals are valid, but so wide that they seldom separate transports. Every result with intervals
 over two seeds has the warning of `two_seeds`.
 """
 

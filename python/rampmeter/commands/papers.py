@@ -71,7 +71,7 @@ NOT_FROM_LEDGER = "--quick, --full, --scale, --seeds or --with-ledger"
 @click.option("--scale", type=float, help="Multiply the number of flows.")
 @click.option(
     "--seeds",
-    "seeds_text",
+    callback=lambda _context, _option, text: _seeds(text),
     metavar="N|A..B|LIST",
     help="Number of seeds of each run, or the seeds; 3 by default, 1 for reduced figures.",
 )
@@ -100,7 +100,7 @@ def papers(
     paper: str | None,
     figure: str | None,
     scale: float | None,
-    seeds_text: str | None,
+    seeds: Sequence[int] | None,
     out: Path | None,
     jobs: int | None,
     fill: float | None,
@@ -120,8 +120,7 @@ def papers(
 
     Without a figure, list all figures with their costs. An interrupted figure continues at its
     missing runs. A reduced figure is compared with values recorded from the same number of flows.
-    Without such values the verdict is "fewer flows". With --all the report of all figures is
-    results/papers/report.html.
+    Without such values the verdict is "fewer flows". --all also writes results/papers/report.html.
 
     The ledger papers/ledger has the values of runs with as many flows as published and 3 seeds, and
     of pilot runs with at most 10 % of the flows. --status judges its entries: without a full run
@@ -135,7 +134,6 @@ def papers(
       rampmeter papers --all
     """
     root, mode = figures.find_papers(), _mode(quick=quick, full=full, scale=scale)
-    seeds = _seeds(seeds_text)
     has_mode = quick or full or scale is not None or seeds is not None or with_ledger
     has_scope = has_mode or from_ledger or everything or dry_run or out is not None
     if _is_of_ledger(output, fill, status=status, has_scope=has_scope):
