@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import rampmeter as rm
+from rampmeter.on_demand import perfetto_trace
 from rampmeter.plan import schema
-from rampmeter.timeline import PORT, QUEUE, Event, Timeline, Track
+from rampmeter.timeline import KINDS, PORT, QUEUE, Event, Timeline, Track
 
 TRANSPORTS = tuple(
     about["name"]
@@ -226,6 +227,30 @@ def test_arrows_follow_packets_along_the_paths_of_the_table(
 ) -> None:
     check_paths(*whole)
     check_paths(*lossy)
+
+
+def test_events_have_the_kinds_of_their_packets(whole: tuple[rm.Run, Timeline]) -> None:
+    kinds = {event.name: event.kind for track in whole[1].links for event in track.slices}
+    assert kinds["token"] == kinds["grant"] == kinds["accept"] == "permission"
+    assert kinds["notification"] == kinds["request"] == "request"
+    assert kinds["data"] == kinds["unscheduled data"] == "data"
+    assert kinds["ack"] == "acknowledgement"
+    assert kinds["finish"] == "other control"
+    assert {*kinds.values()} == {*KINDS}
+
+
+def test_timelines_without_roles_are_refused(
+    whole: tuple[rm.Run, Timeline], tmp_path: Path
+) -> None:
+    trace = perfetto_trace.Trace()
+    trace.ParseFromString((whole[0].path / "run.perfetto-trace").read_bytes())
+    for packet in trace.packet:
+        if packet.HasField("track_event"):
+            packet.track_event.ClearField("category_iids")
+    file = tmp_path / "former.perfetto-trace"
+    file.write_bytes(trace.SerializeToString())
+    with pytest.raises(rm.ResultError, match="a timeline of an earlier version; run the plan"):
+        Timeline.load(file)
 
 
 def test_the_stages_of_dcpim_follow_one_another(whole: tuple[rm.Run, Timeline]) -> None:

@@ -146,6 +146,13 @@ class _Reader:
             raise Location(file).result_error(
                 expected="every slice to end", got=f"{len(open_slices)} open"
             )
+        for track in self.tracks.values():
+            if not track.role and (track.slices or track.instants or track.values):
+                raise Location(file).result_error(
+                    expected="events with categories",
+                    got=f"none in {track.name!r}: a timeline of an earlier version",
+                    hint="run the plan again",
+                )
 
     def _intern(self, data: Any) -> None:
         for known, new in (
