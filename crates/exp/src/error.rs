@@ -278,7 +278,10 @@ impl Problem {
     pub(crate) fn in_other(self, file: &Path) -> Self {
         match self.at(None, "") {
             Self::InFile(mut problem) => {
-                problem.file = file.display().to_string();
+                // The file that a plan names is named already.
+                if problem.file.is_empty() {
+                    problem.file = file.display().to_string();
+                }
                 Self::InFile(problem)
             }
             Self::Unreadable { file, got } => Self::Unreadable { file, got },

@@ -152,6 +152,9 @@ fn the_network_of_a_plan_numbers_the_hosts_of_a_trace() {
     let wrong = star.replace("25Gbps", "25G");
     let got = converted(trace, "auto", "out.parquet", Some(("plan.toml", &wrong))).unwrap_err();
     assert!(got.starts_with("plan.toml:2:54: topology.access-gbps: "), "{got}");
+    let other = file.replace("ns3.txt", "a.csv");
+    let got = converted(trace, "auto", "out.parquet", Some(("plan.toml", &other))).unwrap_err();
+    assert!(got.starts_with("a.csv:1: expected a column from, got arrival_ps"), "{got}");
     let two = links.replace(", 'gpu-c']\ns", "]\ns").replace(", { between = ['gpu-c', 's0'] }", "");
     let got = converted(trace, "auto", "out.parquet", Some(("plan.toml", &two))).unwrap_err();
     assert!(got.contains("got \"gpu-c\", which is not in the topology"), "{got}");
