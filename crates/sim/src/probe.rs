@@ -107,6 +107,16 @@ pub trait Probe {
     /// True if [`Probe::on_phases`] is wanted.
     const PHASES: bool = false;
 
+    /// Returns false if [`Probe::on_packet`] does nothing, though [`Probe::PACKETS`] is true.
+    fn wants_packets(&self) -> bool {
+        true
+    }
+
+    /// Returns false if [`Probe::on_phases`] does nothing, though [`Probe::PHASES`] is true.
+    fn wants_phases(&self) -> bool {
+        true
+    }
+
     /// Returns the probe of a partition of the run; `None` if the run must not be divided. It gets
     /// [`Probe::on_deliver`] alone.
     fn partition(&self) -> Option<Self>
@@ -194,6 +204,14 @@ impl<P: Probe> Probe for &mut P {
     const PACKETS: bool = P::PACKETS;
     const COUNTERS: bool = P::COUNTERS;
     const PHASES: bool = P::PHASES;
+
+    fn wants_packets(&self) -> bool {
+        (**self).wants_packets()
+    }
+
+    fn wants_phases(&self) -> bool {
+        (**self).wants_phases()
+    }
 
     fn on_flow(&mut self, record: &FlowRecord) {
         (**self).on_flow(record);

@@ -152,6 +152,7 @@ where
         }
     }
 
+    #[inline]
     pub(crate) fn permission_deadline(&self) -> Time {
         match self {
             Self::Host(e) => e.permission_deadline(),
@@ -164,6 +165,7 @@ where
     }
 
     /// Returns the permission of a message to `dst`.
+    #[inline]
     pub(crate) fn permission(&self, now: Time, dst: NodeId, msg: MsgId) -> Option<Permission> {
         match self {
             Self::Host(e) => e.permission(now, msg),

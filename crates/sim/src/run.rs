@@ -204,13 +204,8 @@ where
     fn dispatch_watched(&mut self, key: EventKey) {
         self.fabric.watch.now = self.now;
         self.dispatch(key);
-        if !self.fabric.watch.events.is_empty() {
-            for event in self.fabric.watch.events.drain(..) {
-                self.probe.on_port(&event);
-            }
-        }
-        if self.fabric.watch.transits.as_ref().is_some_and(|transits| transits.has_pending()) {
-            self.process_transits();
+        if self.fabric.has_notes() {
+            self.process_notes();
         }
     }
 
@@ -406,7 +401,7 @@ where
         if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED && self.paranoid {
             self.check_permissions(station);
         }
-        if P::PHASES {
+        if P::PHASES && self.probe.wants_phases() {
             let endpoint = &self.stations[station].endpoint;
             let end = NodeId::new(station);
             self.probe.on_phases(self.now, end, |each| endpoint.phases(each));
@@ -439,9 +434,7 @@ where
                 self.ledger.on_sent(payload);
                 let leaves = departure_callback(&mut self.probe, &self.ledger, self.now, station);
                 self.fabric.inject(station, station, packet, self.now, &mut self.wheel, leaves);
-                if <F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
-                    self.note_sent(station, payload, true);
-                }
+                self.note_sent(station, payload, true);
                 if self.stations[station].endpoint.wants_transmit() {
                     self.fabric.wake_uplink(station, self.now, &mut self.wheel);
                 }

@@ -117,6 +117,14 @@ impl Probe for ObserverProbe<'_> {
     const COUNTERS: bool = Recorder::COUNTERS;
     const PHASES: bool = true;
 
+    fn wants_packets(&self) -> bool {
+        self.observed.capture.is_some()
+    }
+
+    fn wants_phases(&self) -> bool {
+        self.observed.timeline.is_some()
+    }
+
     fn on_flow(&mut self, record: &FlowRecord) {
         self.recorder.on_flow(record);
         if let Some(timeline) = &mut self.observed.timeline {

@@ -52,6 +52,30 @@ pub enum Cause {
     Switching,
 }
 
+impl Cause {
+    /// Number of kinds.
+    pub(super) const N_KINDS: usize = 12;
+
+    /// Returns the number of its kind, below [`Cause::N_KINDS`].
+    #[inline]
+    pub(super) fn kind(self) -> usize {
+        match self {
+            Self::Permission(_) => 0,
+            Self::PermissionInFlight(_) => 1,
+            Self::SenderLink => 2,
+            Self::Serialisation => 3,
+            Self::Retransmission => 4,
+            Self::Loss(..) => 5,
+            Self::Queueing(_) => 6,
+            Self::Paused(_) => 7,
+            Self::CutThrough(_) => 8,
+            Self::Ordering => 9,
+            Self::Propagation => 10,
+            Self::Switching => 11,
+        }
+    }
+}
+
 /// Time between two instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Period {

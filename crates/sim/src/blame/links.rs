@@ -12,7 +12,7 @@ use crate::engine::Handle;
 pub(super) const CONTROL: u32 = u32::MAX;
 
 /// Number of transmissions after which old ones are removed.
-const CLEANING_INTERVAL: u32 = 1 << 15;
+pub(crate) const CLEANING_INTERVAL: u64 = 1 << 15;
 
 /// Ports on the path of a packet whose times are next to one another in memory.
 const NEAR_PORTS: usize = 5;
@@ -28,8 +28,6 @@ struct Transmission {
 }
 
 impl Transmission {
-    const NONE: Self = Self { from: Time::ZERO, length: 0, msg: CONTROL };
-
     #[inline]
     fn until(self) -> Time {
         self.from + Span::from_ps(self.length.into())
@@ -40,44 +38,61 @@ impl Transmission {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct LinkLog {
-    last: Transmission,
-    /// Transmissions before, without those for which no packet waited.
-    earlier: VecDeque<Transmission>,
-    /// End of the last transmission, which may be that of a control packet that is not logged.
-    busy_until: Time,
+    /// Start and end of the last transmission.
+    last: Period,
+    /// Message of the last transmission, or [`CONTROL`].
+    last_msg: u32,
     /// True if all transmissions are kept.
     keeps_all: bool,
+    /// Transmissions before, without those for which no packet waited.
+    earlier: VecDeque<Transmission>,
 }
 
 impl LinkLog {
+    /// Creates the log of a port that has sent nothing.
+    fn new(keeps_all: bool) -> Self {
+        let last = Period { from: Time::ZERO, until: Time::ZERO };
+        Self { last, last_msg: CONTROL, keeps_all, earlier: VecDeque::new() }
+    }
+
+    fn last(&self) -> Transmission {
+        let Period { from, until } = self.last;
+        Transmission { from, length: (until - from).as_ps() as u32, msg: self.last_msg }
+    }
+
     /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
-    /// before.
-    #[inline]
-    fn push(&mut self, msg: u32, busy: Period) {
-        let Period { from, until } = busy;
-        let last = &mut self.last;
-        let follows = self.busy_until == from;
-        self.busy_until = until;
-        if last.until() == from
-            && last.msg == msg
-            && let Ok(length) = u32::try_from((until - last.from).as_ps())
-        {
-            last.length = length;
+    /// before: `follows` is false.
+    #[inline(always)]
+    fn push(&mut self, msg: u32, busy: Period, follows: bool) {
+        let joins = self.last.until == busy.from && self.last_msg == msg;
+        if joins && is_short(Period { from: self.last.from, until: busy.until }) {
+            self.last.until = busy.until;
             return;
         }
         if follows || self.keeps_all {
-            self.earlier.push_back(*last);
+            self.earlier.push_back(self.last());
         }
-        let mut from = from;
-        while (until - from).as_ps() > u64::from(u32::MAX) {
-            // One of more than four milliseconds is several.
-            let part = Transmission { from, length: u32::MAX, msg };
-            self.earlier.push_back(part);
-            from = part.until();
+        (self.last, self.last_msg) = (busy, msg);
+        if !is_short(busy) {
+            self.split_last();
         }
-        let length = (until - from).as_ps() as u32;
-        self.last = Transmission { from, length, msg };
     }
+
+    /// Divides a transmission of more than four milliseconds.
+    #[cold]
+    fn split_last(&mut self) {
+        while !is_short(self.last) {
+            let part = Transmission { from: self.last.from, length: u32::MAX, msg: self.last_msg };
+            self.earlier.push_back(part);
+            self.last.from = part.until();
+        }
+    }
+}
+
+/// Returns true if the length of a transmission fits into its field.
+#[inline]
+fn is_short(busy: Period) -> bool {
+    busy.length().as_ps() <= u64::from(u32::MAX)
 }
 
 /// Ports from and to a host.
@@ -102,20 +117,27 @@ impl LinkLogs {
         &self.of_hosts[host.idx()]
     }
 
-    /// Returns the parts of a time in which packets were on the link of a port, in order, with
-    /// their messages.
-    fn busy_times(&self, port: u32, period: Period) -> impl Iterator<Item = (Time, Time, u32)> {
-        let Period { from, until } = period;
-        let LinkLog { earlier, last, .. } = &self.logs[port as usize];
-        let start = earlier.partition_point(|one| one.until() <= from);
-        let of_window = earlier.range(start..).chain([last]).take_while(move |of| of.from < until);
-        of_window
-            .map(move |of| (of.from.max(from), of.until().min(until), of.msg))
-            .filter(|(start, end, _)| end > start)
+    /// Calls `each` with the parts of a time in which packets were on the link of a port, in order,
+    /// with their messages.
+    #[inline]
+    fn for_each_busy_time(&self, port: u32, period: Period, mut each: impl FnMut(Period, u32)) {
+        let log = &self.logs[port as usize];
+        let start = log.earlier.partition_point(|one| one.until() <= period.from);
+        for one in log.earlier.range(start..).chain([&log.last()]) {
+            if one.from >= period.until {
+                return;
+            }
+            let from = one.from.max(period.from);
+            let until = one.until().min(period.until);
+            if until > from {
+                each(Period { from, until }, one.msg);
+            }
+        }
     }
 
     /// Calls `each` with the messages among `wanted` that used links of `ports` in a time, and for
     /// how long, in order. If several did at once, the first to start counts.
+    #[inline]
     pub(super) fn for_each_user(
         &self,
         ports: &[u32],
@@ -124,20 +146,43 @@ impl LinkLogs {
         mut each: impl FnMut(u32, Span),
     ) {
         let mut from = period.from;
-        let add = |(start, end, msg): (Time, Time, u32)| {
-            let start = start.max(from);
-            if end > start {
-                each(msg, end - start);
-                from = end;
+        let mut add = |busy: Period, msg| {
+            if busy.until > from {
+                each(msg, busy.until - busy.from.max(from));
+                from = busy.until;
             }
         };
-        if let [port] = ports {
-            return self.busy_times(*port, period).filter(|one| wanted(one.2)).for_each(add);
+        match ports {
+            [] => {}
+            [port] => self.for_each_busy_time(*port, period, |busy, msg| {
+                if wanted(msg) {
+                    add(busy, msg);
+                }
+            }),
+            _ => {
+                let times = self.busy_times(ports, period, wanted);
+                times.into_iter().for_each(|(from, until, msg)| add(Period { from, until }, msg));
+            }
         }
-        let of_ports = ports.iter().flat_map(|&port| self.busy_times(port, period));
-        let mut times: Vec<(Time, Time, u32)> = of_ports.filter(|one| wanted(one.2)).collect();
+    }
+
+    /// Returns the times of `wanted` messages on several links, in the order of their starts.
+    fn busy_times(
+        &self,
+        ports: &[u32],
+        period: Period,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Vec<(Time, Time, u32)> {
+        let mut times = Vec::new();
+        for &port in ports {
+            self.for_each_busy_time(port, period, |Period { from, until }, msg| {
+                if wanted(msg) {
+                    times.push((from, until, msg));
+                }
+            });
+        }
         times.sort_unstable();
-        times.into_iter().for_each(add);
+        times
     }
 
     fn remove_before(&mut self, horizon: Time) {
@@ -170,9 +215,10 @@ pub(super) struct ExceptionalDelay {
     pub(super) fault_delay: Span,
 }
 
-/// The path of a data packet, in two lines of a processor's cache.
+/// The path of a data packet, in two lines of a processor's cache. The first two ports are in the
+/// line of their number.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 struct Path {
     /// Number of ports passed.
     n_ports: u32,
@@ -198,12 +244,11 @@ pub(crate) struct TransitPaths {
     exceptions: IdMap<u32, Vec<ExceptionalDelay>>,
     pub(super) links: LinkLogs,
     /// True if control packets are logged.
-    logs_control: bool,
+    pub(crate) logs_control: bool,
     /// Data packets that were dropped or trimmed and are not yet processed: message and tier.
     pub(crate) drops: Vec<(u32, u8)>,
     /// End of the transmission that began last.
-    last_until: Time,
-    n_started: u32,
+    pub(crate) last_until: Time,
 }
 
 impl TransitPaths {
@@ -211,21 +256,14 @@ impl TransitPaths {
     /// with `keeps_all`. Control packets are logged if `logs_control`, for ports that may send
     /// nothing though packets wait.
     pub(crate) fn new(of_hosts: Vec<HostPorts>, keeps_all: Vec<bool>, logs_control: bool) -> Self {
-        let log = |keeps_all| LinkLog {
-            last: Transmission::NONE,
-            earlier: VecDeque::new(),
-            busy_until: Time::ZERO,
-            keeps_all,
-        };
         Self {
             paths: Vec::new(),
             far: IdMap::default(),
             exceptions: IdMap::default(),
-            links: LinkLogs { logs: keeps_all.into_iter().map(log).collect(), of_hosts },
+            links: LinkLogs { logs: keeps_all.into_iter().map(LinkLog::new).collect(), of_hosts },
             logs_control,
             drops: Vec::new(),
             last_until: Time::ZERO,
-            n_started: 0,
         }
     }
 
@@ -303,73 +341,47 @@ impl TransitPaths {
         self.exception(handle, place).fault_delay += delay;
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, handle: Handle, times: PortTimes) {
         let path = &mut self.paths[handle as usize];
         let place = path.n_ports as usize;
         path.n_ports += 1;
         match path.near.get_mut(place) {
             Some(near) => *near = times,
-            None => {
-                let far = self.far.entry(handle).or_default();
-                far.truncate(place - NEAR_PORTS);
-                far.push(times);
-            }
+            None => self.push_far(handle, place, times),
         }
     }
 
-    /// Notes a packet with its times at a port, whose link it occupies in `busy`. `msg` is its
-    /// message if it has data.
-    #[inline]
-    pub(crate) fn on_start(
+    #[cold]
+    fn push_far(&mut self, handle: Handle, place: usize, times: PortTimes) {
+        let far = self.far.entry(handle).or_default();
+        far.truncate(place - NEAR_PORTS);
+        far.push(times);
+    }
+
+    /// Notes a packet of a message with its times at a port, whose link it occupies in `busy`.
+    /// `follows` is true if the link was busy until then.
+    #[inline(always)]
+    pub(crate) fn on_data_start(
         &mut self,
         handle: Handle,
-        msg: Option<u32>,
+        msg: u32,
         times: PortTimes,
         busy: Period,
+        follows: bool,
     ) {
-        self.last_until = busy.until;
-        self.n_started += 1;
-        let log = &mut self.links.logs[times.port as usize];
-        if msg.is_none() && !self.logs_control {
-            log.busy_until = busy.until;
-            return;
-        }
-        log.push(msg.unwrap_or(CONTROL), busy);
-        if msg.is_some() {
-            self.push(handle, times);
-        }
+        self.links.logs[times.port as usize].push(msg, busy, follows);
+        self.push(handle, times);
     }
 
-    /// Returns true if ports may send nothing though packets wait.
-    pub(crate) fn waits_idly(&self) -> bool {
-        self.logs_control
-    }
-
-    /// Returns the end of the transmission that began last.
-    pub(crate) fn last_until(&self) -> Time {
-        self.last_until
-    }
-
-    /// Returns the number of transmissions since the last cleaning.
-    pub(crate) fn n_started(&self) -> u32 {
-        self.n_started
-    }
-
-    /// Returns true if there are drops, or old transmissions should be removed.
-    #[inline]
-    pub(crate) fn has_pending(&self) -> bool {
-        self.is_full() || !self.drops.is_empty()
-    }
-
-    /// Returns true if old transmissions should be removed.
-    pub(crate) fn is_full(&self) -> bool {
-        self.n_started >= CLEANING_INTERVAL
+    /// Notes a control packet that occupies the link of a port in `busy`.
+    #[cold]
+    pub(crate) fn on_control_start(&mut self, port: u32, busy: Period, follows: bool) {
+        self.links.logs[port as usize].push(CONTROL, busy, follows);
     }
 
     /// Removes transmissions before `horizon`.
     pub(crate) fn clean(&mut self, horizon: Time) {
-        self.n_started = 0;
         self.links.remove_before(horizon);
     }
 }

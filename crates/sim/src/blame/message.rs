@@ -14,20 +14,36 @@ pub(super) struct TimeParts {
     /// Time since the submission.
     pub(super) time: Span,
     causes: Vec<(Cause, Span)>,
+    /// Place of the last cause of each kind.
+    recent: [u8; Cause::N_KINDS],
     /// Times by the number of the cause and the message that used the link.
     blockers: IdMap<(u32, u32), Span>,
 }
 
 impl TimeParts {
+    #[inline]
     fn idx(&mut self, cause: Cause) -> usize {
+        let recent = usize::from(self.recent[cause.kind()]);
+        match self.causes.get(recent) {
+            Some(known) if known.0 == cause => recent,
+            _ => self.find(cause),
+        }
+    }
+
+    /// Returns the place of a cause, which is added if it is new.
+    #[inline(never)]
+    fn find(&mut self, cause: Cause) -> usize {
         let found = self.causes.iter().position(|&(known, _)| known == cause);
-        found.unwrap_or_else(|| {
+        let idx = found.unwrap_or_else(|| {
             self.causes.push((cause, Span::ZERO));
             self.causes.len() - 1
-        })
+        });
+        self.recent[cause.kind()] = idx.min(usize::from(u8::MAX)) as u8;
+        idx
     }
 
     /// Adds a part.
+    #[inline]
     pub(super) fn add(&mut self, cause: Cause, time: Span) {
         if time > Span::ZERO {
             let idx = self.idx(cause);
@@ -88,7 +104,7 @@ impl TimeParts {
 
     /// Returns the causes of message `number`; `number_of` returns those of others.
     pub(super) fn into_blame(self, number: u32, number_of: impl Fn(u32) -> u32) -> FlowBlame {
-        let Self { time, causes, blockers } = self;
+        let Self { time, causes, blockers, .. } = self;
         let mut blockers: Vec<((u32, u32), Span)> = blockers.into_iter().collect();
         blockers.sort_unstable_by_key(|&((idx, msg), time)| (idx, Reverse(time), msg));
         let mut named = Vec::new();

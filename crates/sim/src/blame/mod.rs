@@ -39,7 +39,7 @@ use rampmeter_types::{MsgId, NodeId, PayloadRef, Permission, Time};
 
 pub use cause::{Blocker, Cause, FlowBlame, LossSignal};
 pub(crate) use cause::{CompletingPacket, Period, PermissionInput, PortFacts};
-pub(crate) use links::{HostPorts, PortTimes, TransitPaths};
+pub(crate) use links::{CLEANING_INTERVAL, HostPorts, PortTimes, TransitPaths};
 use timeline::Timeline;
 
 /// The causes of all messages of a run.
@@ -76,6 +76,7 @@ impl Blame {
         }
     }
 
+    #[inline]
     fn message(&mut self, msg: MsgId) -> Option<&mut Timeline> {
         let idx = msg.get().checked_sub(self.first)?;
         self.messages.get_mut(idx as usize)?.as_deref_mut()
@@ -106,6 +107,12 @@ impl Blame {
         Some((NodeId::new(dst), MsgId::new(msg)))
     }
 
+    /// Returns true if messages of `host` have not arrived.
+    #[inline]
+    pub(crate) fn has_open(&self, host: u32) -> bool {
+        self.by_host.get(host as usize).is_some_and(|open| !open.is_empty())
+    }
+
     /// Returns true if a message has permission to send, as far as it is known.
     pub(crate) fn is_granted(&self, now: Time, msg: MsgId) -> Option<bool> {
         let idx = msg.get().checked_sub(self.first);
@@ -126,8 +133,31 @@ impl Blame {
         }
     }
 
+    /// Takes the permissions of messages of `host` to `peer`, or of all, after an input of `host`.
+    /// `read` returns that of a message, by its receiver.
+    #[inline]
+    pub(crate) fn on_permissions(
+        &mut self,
+        now: Time,
+        host: u32,
+        peer: Option<NodeId>,
+        input: PermissionInput,
+        read: impl Fn(NodeId, MsgId) -> Option<Permission>,
+    ) {
+        let Some(open) = self.by_host.get(host as usize) else { return };
+        for &(dst, msg) in open {
+            let dst = NodeId::new(dst);
+            if peer.is_none_or(|peer| peer == dst)
+                && let Some(message) = &mut self.messages[(msg - self.first) as usize]
+            {
+                message.on_permission(now, read(dst, MsgId::new(msg)), input);
+            }
+        }
+    }
+
     /// The sender hands a packet of a message over, whose transmission ends at `until` if its link
     /// was free. `permission` returns the permission of the next one, by the receiver.
+    #[inline]
     pub(crate) fn on_sent(
         &mut self,
         now: Time,

@@ -11,6 +11,9 @@ use super::message::TimeParts;
 /// Stage of transports that do not report permissions.
 static UNKNOWN: Stage = Stage { name: "permission", meaning: "The transport does not report it." };
 
+/// The lapse of permissions that do not lapse.
+const NEVER: (Time, &Stage) = (Time::NEVER, &UNKNOWN);
+
 /// State of a message at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -39,12 +42,16 @@ struct SentRanges {
 
 impl SentRanges {
     /// Adds a range. Returns true if any of it is new.
+    #[inline]
     fn insert(&mut self, from: u64, end: u64) -> bool {
         if from > self.until {
             return self.insert_later(from, end);
         }
         let is_new = end > self.until;
         self.until = self.until.max(end);
+        if self.later.is_empty() {
+            return is_new;
+        }
         let joined = self.later.partition_point(|range| range.0 <= self.until);
         if let Some(&(_, stop)) = self.later[..joined].last() {
             self.until = self.until.max(stop);
@@ -82,13 +89,15 @@ pub(super) struct Timeline {
     /// Ranges of bytes that have been sent.
     sent: SentRanges,
     submitted: Time,
-    /// Starts of states. The last may be later than now, at the end of a transmission.
+    /// Starts of states before the last.
     states: VecDeque<(Time, State)>,
+    /// Start of the last state. It may be later than now, at the end of a transmission.
+    last: (Time, State),
     /// Times before are in `parts`.
     summed_until: Time,
     parts: TimeParts,
     /// Time at which its permission lapses, and the stage at which it then waits.
-    lapse: Option<(Time, &'static Stage)>,
+    lapse: (Time, &'static Stage),
     /// Tier at which the last of its packets was dropped.
     pub(super) dropped_at: Option<u8>,
 }
@@ -112,10 +121,11 @@ impl Timeline {
             size,
             sent: SentRanges::default(),
             submitted: now,
-            states: VecDeque::from([(now, State::Granted)]),
+            states: VecDeque::new(),
+            last: (now, State::Granted),
             summed_until: now,
             parts: TimeParts::default(),
-            lapse: None,
+            lapse: NEVER,
             dropped_at: None,
         }
     }
@@ -137,39 +147,45 @@ impl Timeline {
     }
 
     /// Enters the state that follows a permission that has lapsed before `now`.
+    #[inline]
     fn lapse(&mut self, now: Time) {
-        let (from, state) = self.last();
-        if let Some((at, stage)) = self.lapse.take_if(|lapse| lapse.0 < now)
-            && state == State::Granted
-        {
-            self.enter(at.max(from), self.waiting(stage));
+        if self.lapse.0 >= now {
+            return;
+        }
+        let (at, stage) = std::mem::replace(&mut self.lapse, NEVER);
+        if self.last.1 == State::Granted {
+            self.enter(at.max(self.last.0), self.waiting(stage));
         }
     }
 
     /// Enters a state from `at` on. One that begins then or later is replaced.
+    #[inline]
     fn enter(&mut self, at: Time, state: State) {
-        while let Some(last) = self.states.back_mut()
-            && last.0 >= at
-        {
-            if self.states.len() == 1 {
-                self.states[0].1 = state;
-                return;
+        while self.last.0 >= at {
+            match self.states.back() {
+                None => {
+                    self.last.1 = state;
+                    return;
+                }
+                Some(before) if before.0 < at && before.1 != state => {
+                    self.last = (at, state);
+                    return;
+                }
+                Some(&before) => {
+                    self.states.pop_back();
+                    self.last = before;
+                }
             }
-            self.states.pop_back();
         }
-        if self.states.back().is_none_or(|last| last.1 != state) {
-            self.states.push_back((at, state));
+        if self.last.1 != state {
+            self.states.push_back(self.last);
+            self.last = (at, state);
         }
-    }
-
-    fn last(&self) -> (Time, State) {
-        *self.states.back().expect("a message has a state")
     }
 
     /// Returns true if it may send once the packet on the link has been sent.
     pub(super) fn is_granted(&self, now: Time) -> bool {
-        let has_lapsed = self.lapse.is_some_and(|lapse| lapse.0 < now);
-        self.last().1 == State::Granted && !has_lapsed
+        self.last.1 == State::Granted && self.lapse.0 >= now
     }
 
     pub(super) fn on_permission(
@@ -179,16 +195,26 @@ impl Timeline {
         input: PermissionInput,
     ) {
         self.lapse(now);
-        let (from, before) = self.last();
+        let (from, before) = self.last;
         let state = self.state_of(permission);
         self.lapse = match permission {
-            Some(Permission::GrantedUntil(at, stage)) => Some((at, stage)),
-            _ => None,
+            Some(Permission::GrantedUntil(at, stage)) => (at, stage),
+            _ => NEVER,
         };
-        if state == before {
-            return;
+        if state != before {
+            self.change(now, from, before, state, input);
         }
-        let at = from.max(now);
+    }
+
+    /// Changes the last state, `before`, which has begun at `from`, after an input.
+    fn change(
+        &mut self,
+        now: Time,
+        from: Time,
+        before: State,
+        state: State,
+        input: PermissionInput,
+    ) {
         match (before, state, input) {
             (State::Awaited(stage), State::Granted, PermissionInput::Packet(sent))
                 if from < now =>
@@ -204,12 +230,12 @@ impl Timeline {
             (State::Sent(_), State::Sent(_), _) => return,
             _ => {}
         }
-        self.enter(at, state);
+        self.enter(from.max(now), state);
     }
 
     /// A loss was discovered by `signal`: all of the time since everything was sent is due to it.
     fn discover_loss(&mut self, signal: LossSignal) {
-        for (_, state) in &mut self.states {
+        for (_, state) in self.states.iter_mut().chain([&mut self.last]) {
             if *state == State::Sent(LossSignal::Open) {
                 *state = State::Sent(signal);
             }
@@ -219,52 +245,57 @@ impl Timeline {
     }
 
     /// Handles a packet that is handed over. If its link was free, it is on the link until `until`.
+    #[inline]
     pub(super) fn on_sent(&mut self, now: Time, payload: PayloadRef, until: Option<Time>) {
         self.lapse(now);
         let is_new = self.sent.insert(payload.offset, payload.offset + u64::from(payload.len));
-        let (from, state) = self.last();
+        let (from, state) = self.last;
         if state == State::Sent(LossSignal::Open) {
             self.discover_loss(LossSignal::Packet);
         }
         if let Some(until) = until {
             self.enter(now, if is_new { State::Sending } else { State::Resending });
-            self.states.push_back((until.max(from).max(now), State::Granted));
+            self.states.push_back(self.last);
+            self.last = (until.max(from).max(now), State::Granted);
         }
     }
 
     /// Adds up the states before `until`.
     pub(super) fn advance(&mut self, until: Time, links: &LinkLogs) {
         self.lapse(until);
-        while let Some(&(from, state)) = self.states.front() {
-            let next = self.states.get(1).map_or(Time::NEVER, |&(next, _)| next);
+        let mut n_past = 0;
+        for idx in 0..=self.states.len() {
+            let (from, state) = *self.states.get(idx).unwrap_or(&self.last);
+            let next = match idx {
+                _ if idx == self.states.len() => Time::NEVER,
+                _ => self.states.get(idx + 1).unwrap_or(&self.last).0,
+            };
             let part = Period { from: from.max(self.summed_until), until: next.min(until) };
             if part.until > part.from {
                 self.add(part, state, links);
                 self.summed_until = part.until;
             }
             if next >= until {
-                return;
+                break;
             }
-            self.states.pop_front();
+            n_past += 1;
         }
+        self.states.drain(..n_past);
     }
 
     fn add(&mut self, part: Period, state: State, links: &LinkLogs) {
-        let none: &[u32] = &[];
         let own_ports = &links.of_host(self.src).from;
-        let (cause, ports) = match state {
-            State::Sending => (Cause::Serialisation, none),
-            State::Resending => (Cause::Retransmission, none),
-            State::Granted => (Cause::SenderLink, own_ports.as_slice()),
-            State::Awaited(stage) => {
-                (Cause::Permission(stage), links.of_host(self.dst).to.as_slice())
-            }
-            State::InFlight(stage) => (Cause::PermissionInFlight(stage), none),
-            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), none),
-            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), none),
+        let (cause, ports): (_, &[u32]) = match state {
+            State::Sending => return self.parts.add(Cause::Serialisation, part.length()),
+            State::Resending => return self.parts.add(Cause::Retransmission, part.length()),
+            State::Granted => (Cause::SenderLink, own_ports),
+            State::Awaited(stage) => (Cause::Permission(stage), &links.of_host(self.dst).to),
+            State::InFlight(stage) => (Cause::PermissionInFlight(stage), &[]),
+            State::Sent(LossSignal::Open) => (Cause::Loss(LossSignal::Open, None), &[]),
+            State::Sent(signal) => (Cause::Loss(signal, self.dropped_at), &[]),
         };
         let (own, mut rest) = (self.msg.get(), part.length());
-        if self.is_queued && !matches!(state, State::Sending | State::Resending) {
+        if self.is_queued {
             links.for_each_user(
                 own_ports,
                 part,

@@ -381,6 +381,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         let port = &mut self.ports[number as usize];
         assert!(port.busy_until <= now, "port {number} sends two packets at once at {now}");
         let tx = port.tx_time(bytes, &self.rates, number);
+        let busy_before = port.busy_until;
         let mut at;
         match self.config.switching {
             Switching::StoreAndForward => {
@@ -417,11 +418,18 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         if P::IS_WATCHED
             && let Some(transits) = &mut self.watch.transits
         {
-            let payload = self.pool.get(handle).payload;
-            let msg = (payload.len > 0).then_some(payload.msg.get());
-            let from = Time::from_ps(until.as_ps() - tx.as_ps());
-            let times = PortTimes { start: now, port: number, flight: at - now };
-            transits.on_start(handle, msg, times, Period { from, until });
+            transits.last_until = until;
+            let payload = &self.pool.get(handle).payload;
+            if payload.len > 0 || transits.logs_control {
+                let busy = Period { from: Time::from_ps(until.as_ps() - tx.as_ps()), until };
+                let follows = busy_before == busy.from;
+                if payload.len > 0 {
+                    let times = PortTimes { start: now, port: number, flight: at - now };
+                    transits.on_data_start(handle, payload.msg.get(), times, busy, follows);
+                } else {
+                    transits.on_control_start(number, busy, follows);
+                }
+            }
         }
         self.record(number, |fabric| {
             let (packet, from) = (*fabric.pool.get(handle), until.as_ps() - tx.as_ps());
@@ -442,7 +450,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         self.record(number, |_| PortChange::Drop { handle, packet, reason });
         let tier = self.ports[number as usize].tier;
         if packet.payload.len > 0 {
-            self.note_transit(|transits| transits.drops.push((packet.payload.msg.get(), tier)));
+            self.note_data_drop(packet.payload.msg.get(), tier);
         }
         self.stats.count_drop(number, tier, reason, packet.wire_bytes, packet.payload.len > 0);
     }

@@ -67,7 +67,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         packet.priority = Priority::HIGHEST;
         packet.marks = packet.marks.union(Marks::TRIMMED);
         self.stats.count_trim(tier);
-        self.note_transit(|transits| transits.drops.push((msg, tier)));
+        self.note_data_drop(msg, tier);
     }
 
     /// Returns true if the header queue of a port has space. If not, a trimmed packet is

@@ -7,7 +7,7 @@
 use rampmeter_types::{Header, Packet, SwitchProgram, Time};
 
 use super::{DropReason, Fabric, Switching};
-use crate::blame::{Cause, HostPorts, PortFacts, TransitPaths};
+use crate::blame::{CLEANING_INTERVAL, Cause, HostPorts, PortFacts, TransitPaths};
 use crate::engine::Handle;
 
 /// Something that happened at a port.
@@ -98,11 +98,40 @@ pub(crate) struct PortEventLog<H> {
     pub(crate) events: Vec<PortEvent<H>>,
     /// The paths of packets, if the causes of messages' times are recorded.
     pub(crate) transits: Option<Box<TransitPaths>>,
+    /// Number of transmissions from which on events and paths are processed: zero if there are
+    /// events or drops.
+    process_at: u64,
+    /// Number of transmissions from which on old ones are removed from paths.
+    pub(crate) clean_at: u64,
 }
 
 impl<H> PortEventLog<H> {
     pub(super) const fn new() -> Self {
-        Self { now: Time::ZERO, is_on: true, events: Vec::new(), transits: None }
+        Self {
+            now: Time::ZERO,
+            is_on: true,
+            events: Vec::new(),
+            transits: None,
+            process_at: u64::MAX,
+            clean_at: u64::MAX,
+        }
+    }
+
+    /// Records the paths of packets, after `n_started` transmissions.
+    pub(crate) fn keep_transits(&mut self, transits: TransitPaths, n_started: u64) {
+        self.transits = Some(Box::new(transits));
+        self.defer_cleaning(n_started);
+        self.set_processed();
+    }
+
+    /// Defers the next cleaning of paths by its interval after `n_started` transmissions.
+    pub(crate) fn defer_cleaning(&mut self, n_started: u64) {
+        self.clean_at = n_started + CLEANING_INTERVAL;
+    }
+
+    /// Notes that all drops have been processed.
+    pub(crate) fn set_processed(&mut self) {
+        self.process_at = if self.events.is_empty() { self.clean_at } else { 0 };
     }
 }
 
@@ -113,6 +142,23 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
         if P::IS_WATCHED && self.watch.is_on {
             let event = PortEvent { at: self.watch.now, port, change: change(self) };
             self.watch.events.push(event);
+            self.watch.process_at = 0;
+        }
+    }
+
+    /// Returns true if there are events or drops, or old transmissions should be removed.
+    #[inline(always)]
+    pub(crate) fn has_notes(&self) -> bool {
+        self.stats.hops >= self.watch.process_at
+    }
+
+    /// Notes that a data packet of a message was dropped or trimmed at a port of this tier.
+    pub(super) fn note_data_drop(&mut self, msg: u32, tier: u8) {
+        if P::IS_WATCHED
+            && let Some(transits) = &mut self.watch.transits
+        {
+            transits.drops.push((msg, tier));
+            self.watch.process_at = 0;
         }
     }
 
@@ -179,7 +225,7 @@ impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
     }
 
     fn waits_idly(&self) -> bool {
-        self.watch.transits.as_ref().is_some_and(|transits| transits.waits_idly())
+        self.watch.transits.as_ref().is_some_and(|transits| transits.logs_control)
     }
 
     /// Returns an empty log of transmissions.

@@ -4,10 +4,9 @@ use rampmeter_types::{
     Event, Header, MsgId, NodeId, PayloadRef, Permission, SwitchProgram, Time, Transport,
 };
 
-use super::Sim;
+use super::{Sim, Station};
 use crate::arrival::Arrival;
 use crate::blame::{Blame, CompletingPacket, PermissionInput};
-use crate::clock::HostClock;
 use crate::engine::Handle;
 use crate::fabric::Fabric;
 use crate::probe::Probe;
@@ -20,7 +19,8 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         self.fabric.watch.is_on = notes_ports;
         if records_causes {
             let (n_hosts, tiers) = (self.fabric.topology().n_hosts(), self.fabric.pausing_tiers());
-            self.fabric.watch.transits = Some(Box::new(self.fabric.new_transits()));
+            let (transits, n_started) = (self.fabric.new_transits(), self.fabric.n_started());
+            self.fabric.watch.keep_transits(transits, n_started);
             let has_queues = self.n_pull_fast_hosts == 0;
             self.blame = Some(Box::new(Blame::new(n_hosts as usize, has_queues, tiers)));
         }
@@ -30,11 +30,12 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
     /// A message has been submitted to its endpoint.
     #[inline(never)]
     pub(super) fn blame_submission(&mut self, msg: MsgId, arrival: &Arrival) {
-        let Some(blame) = &mut self.blame else { return };
+        let Self { blame: Some(blame), stations, now, .. } = self else { return };
         let number = arrival.number.unwrap_or(msg.get());
         let Arrival { src, dst, size, .. } = *arrival;
-        blame.submit(self.now, msg, number, src, dst, size.get());
-        self.note_permission(src.get(), dst, msg, PermissionInput::Own);
+        blame.submit(*now, msg, number, src, dst, size.get());
+        let permission = stations[src.get()].permission(*now, dst, msg);
+        blame.on_permission(*now, msg, permission, PermissionInput::Own);
     }
 
     /// Notes the permissions of messages of `station` after an input: those to `peer`, or all.
@@ -44,20 +45,20 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         peer: Option<NodeId>,
         input: PermissionInput,
     ) {
-        let mut idx = 0;
-        while let Some((dst, msg)) = self.blame.as_ref().and_then(|b| b.open_of(station, idx)) {
-            if peer.is_none_or(|peer| peer == dst) {
-                self.note_permission(station, dst, msg, input);
-            }
-            idx += 1;
-        }
+        let Self { blame: Some(blame), stations, now, .. } = self else { return };
+        let state = &stations[station];
+        blame.on_permissions(*now, station, peer, input, |dst, msg| {
+            state.permission(*now, dst, msg)
+        });
     }
 
     /// Notes permissions that are due and whose timer fires later at this instant: a request for a
     /// packet uses them.
     #[inline]
     pub(super) fn note_due_permissions(&mut self, station: u32) {
-        if !<F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED || self.blame.is_none() {
+        if !<F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED
+            || !self.blame.as_ref().is_some_and(|blame| blame.has_open(station))
+        {
             return;
         }
         let state = &self.stations[station];
@@ -89,27 +90,17 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         }
     }
 
-    fn note_permission(&mut self, station: u32, dst: NodeId, msg: MsgId, input: PermissionInput) {
-        let Some(blame) = &mut self.blame else { return };
-        let state = &self.stations[station];
-        let permission = state.endpoint.permission(state.clock.local(self.now), dst, msg);
-        let permission = permission.map(|permission| in_global_time(permission, &state.clock));
-        blame.on_permission(self.now, msg, permission, input);
-    }
-
     /// A packet has been handled: a control packet may change permissions. Those of arbiters
     /// concern messages to all receivers.
+    #[inline]
     pub(super) fn note_response(&mut self, station: u32, handle: Handle) {
-        if self.blame.is_none() {
-            return;
-        }
         let packet = self.fabric.pool.get(handle);
-        if packet.payload.len > 0 {
+        if packet.payload.len > 0 || self.blame.is_none() {
             return;
         }
         let is_host = packet.src.get() < self.fabric.topology().n_hosts();
         let peer = is_host.then_some(packet.src);
-        let sent = self.fabric.pool.stamps(handle).sent;
+        let sent = self.fabric.pool.sent(handle);
         self.note_permissions(station, peer, PermissionInput::Packet(sent));
     }
 
@@ -143,49 +134,56 @@ impl<F: Transport, A: Source, P: Probe> Sim<F, A, P> {
         if !<F::SwitchProgram as SwitchProgram<F::Header>>::IS_WATCHED {
             return;
         }
-        let Self { blame: Some(blame), fabric, now, .. } = self else { return };
-        if payload.len == 0 {
+        let Self { blame: Some(blame), fabric, stations, now, .. } = self else { return };
+        let Some(transits) = fabric.watch.transits.as_ref().filter(|_| payload.len > 0) else {
             return;
-        }
-        let Some(transits) = &fabric.watch.transits else { return };
-        let until = has_started.then(|| transits.last_until());
-        let state = &self.stations[station];
-        let local = state.clock.local(*now);
-        blame.on_sent(*now, payload, until, |dst| {
-            let permission = state.endpoint.permission(local, dst, payload.msg)?;
-            Some(in_global_time(permission, &state.clock))
-        });
+        };
+        let until = has_started.then_some(transits.last_until);
+        let state = &stations[station];
+        blame.on_sent(*now, payload, until, |dst| state.permission(*now, dst, payload.msg));
     }
 
-    /// Takes drops from the log of transmissions, and removes entries that no packet can change.
+    /// Shows the probe events of ports. Takes drops from the log of transmissions, and removes
+    /// entries that no packet can change.
     #[inline(never)]
-    pub(super) fn process_transits(&mut self) {
-        let Self { blame: Some(blame), fabric, now, .. } = self else { return };
-        let Some(transits) = &mut fabric.watch.transits else { return };
-        for (msg, tier) in transits.drops.drain(..) {
-            blame.on_drop(MsgId::new(msg), tier);
+    pub(super) fn process_notes(&mut self) {
+        let Self { blame, fabric, now, probe, .. } = self;
+        for event in fabric.watch.events.drain(..) {
+            probe.on_port(&event);
         }
-        if transits.is_full() {
-            let horizon = fabric.pool.oldest().unwrap_or(*now).min(*now);
-            blame.advance(horizon, transits);
-            transits.clean(horizon);
+        let n_started = fabric.n_started();
+        if let (Some(blame), Some(transits)) = (blame, &mut fabric.watch.transits) {
+            for (msg, tier) in transits.drops.drain(..) {
+                blame.on_drop(MsgId::new(msg), tier);
+            }
+            if n_started >= fabric.watch.clean_at {
+                let horizon = fabric.pool.oldest().unwrap_or(*now).min(*now);
+                blame.advance(horizon, transits);
+                transits.clean(horizon);
+                fabric.watch.defer_cleaning(n_started);
+            }
         }
+        fabric.watch.set_processed();
     }
 }
 
-/// Returns a permission of a host with its time by the clock of the run.
-fn in_global_time(permission: Permission, clock: &HostClock) -> Permission {
-    match permission {
-        Permission::GrantedUntil(at, stage) if at != Time::NEVER => {
-            Permission::GrantedUntil(clock.global(at), stage)
-        }
-        other => other,
+impl<F: Transport> Station<F> {
+    /// Returns the permission of a message to `dst`, with its time by the clock of the run.
+    #[inline]
+    fn permission(&self, now: Time, dst: NodeId, msg: MsgId) -> Option<Permission> {
+        let permission = self.endpoint.permission(self.clock.local(now), dst, msg)?;
+        Some(match permission {
+            Permission::GrantedUntil(at, stage) => {
+                Permission::GrantedUntil(self.clock.global(at), stage)
+            }
+            other => other,
+        })
     }
 }
 
 impl<H: Header, P: SwitchProgram<H>> Fabric<H, P> {
-    /// Returns the number of transmissions that have begun, modulo cleanings.
-    pub(super) fn n_started(&self) -> u32 {
-        self.watch.transits.as_ref().map_or(0, |transits| transits.n_started())
+    /// Returns the number of transmissions that have begun.
+    pub(super) fn n_started(&self) -> u64 {
+        self.stats().hops
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn observe<P: Probe, H: Header>(
     direction: Direction,
     packet: &Packet<H>,
 ) {
-    if P::PACKETS {
+    if P::PACKETS && probe.wants_packets() {
         let message = ledger.size(packet.payload.msg);
         let end = NodeId::new(station);
         probe.on_packet(&InterfacePacket { now, end, direction, packet, message });
