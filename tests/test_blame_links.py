@@ -91,3 +91,14 @@ def test_delays_by_faults_are_propagation(name: str, tmp_path: Path) -> None:
     late = times_of(name, lone(tmp_path), ("topology", RACKS), ("faults", faults))
     assert late["serialisation"] == without["serialisation"]
     assert late["propagation"] > without["propagation"]
+
+
+def test_waits_behind_own_packets_before_a_gap_are_serialisation(tmp_path: Path) -> None:
+    # The second flow uses the slow link after it was idle, while the last packet of the first one
+    # is on its way from there.
+    trace = tmp_path / "two.csv"
+    trace.write_text("arrival_ps,src,dst,size_bytes\n1000,0,3,9000\n15000000,1,3,1000\n")
+    topology = {**RACKS, "spines": 1, "core-gbps": 10.0, "propagation-ns": 5000.0}
+    workload = f'pattern = "trace"\nfile = "{trace}"\n'
+    times = times_of("tcp", workload, ("topology", topology))
+    assert "queueing" not in times

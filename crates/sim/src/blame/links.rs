@@ -42,6 +42,8 @@ struct LinkLog {
     last: Period,
     /// Message of the last transmission, or [`CONTROL`].
     last_msg: u32,
+    /// True if it has several packets, of which later ones may have waited for earlier ones.
+    last_is_joined: bool,
     /// True if all transmissions are kept.
     keeps_all: bool,
     /// Transmissions before, without those for which no packet waited.
@@ -52,7 +54,8 @@ impl LinkLog {
     /// Creates the log of a port that has sent nothing.
     fn new(keeps_all: bool) -> Self {
         let last = Period { from: Time::ZERO, until: Time::ZERO };
-        Self { last, last_msg: CONTROL, keeps_all, earlier: VecDeque::new() }
+        let earlier = VecDeque::new();
+        Self { last, last_msg: CONTROL, last_is_joined: false, keeps_all, earlier }
     }
 
     fn last(&self) -> Transmission {
@@ -60,19 +63,20 @@ impl LinkLog {
         Transmission { from, length: (until - from).as_ps() as u32, msg: self.last_msg }
     }
 
-    /// Logs a transmission. If the link was idle before it, nobody waited for the end of the one
-    /// before: `follows` is false.
+    /// Logs a transmission. If the link was idle before it, `follows` is false, and nobody waited for
+    /// the end of the one before.
     #[inline(always)]
     fn push(&mut self, msg: u32, busy: Period, follows: bool) {
         let joins = self.last.until == busy.from && self.last_msg == msg;
         if joins && is_short(Period { from: self.last.from, until: busy.until }) {
             self.last.until = busy.until;
+            self.last_is_joined = true;
             return;
         }
-        if follows || self.keeps_all {
+        if follows || self.last_is_joined || self.keeps_all {
             self.earlier.push_back(self.last());
         }
-        (self.last, self.last_msg) = (busy, msg);
+        (self.last, self.last_msg, self.last_is_joined) = (busy, msg, false);
         if !is_short(busy) {
             self.split_last();
         }
