@@ -280,13 +280,13 @@ mod tests {
 
     fn outages(faults: &str) -> Result<Vec<Outage>, String> {
         let text = format!(
-            "transport = {{ name = 'dcpim' }}\n[topology]\nkind = 'links'\nhosts = ['a', 'b']\n\
+            "transport = {{ name = 'dctcp' }}\n[topology]\nkind = 'links'\nhosts = ['a', 'b']\n\
              switches = ['leaf']\nlinks = [{{ between = ['a', 'leaf'] }}, {{ between = ['b', \
              'leaf'] }}]\n[workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\n\
              flows = 9\n[run]\ntimeline = 't.pftrace'\ntimeline-hosts = ['b']\n[faults]\n\
              outages = [{faults}]"
         );
-        let plan = Plan::from_toml(&text, "plan", &Registry::builtin());
+        let plan = Plan::from_toml(&text, "plan", &Registry::for_tests());
         let plan = plan.and_then(|plan| plan.check("plan", Path::new(".")));
         let plan = plan.map_err(|error| error.in_text(&text).to_string())?;
         Ok(plan.sim.faults.outages)
@@ -343,7 +343,7 @@ mod tests {
                  faults = {{ {faults} }}\n\
                  [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 9"
             );
-            let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+            let plan = Plan::from_toml(&text, "plan", &Registry::for_tests()).unwrap();
             plan.check("plan", Path::new(".")).map(|_| ()).map_err(|error| error.to_string())
         };
         let two = |first: &str, second: &str| {
@@ -372,7 +372,7 @@ mod tests {
                     2 3 25Gbps 1us 0.125\n";
         std::fs::write(dir.path().join("topology.txt"), file).unwrap();
         let read = |text: &str| {
-            let plan = Plan::from_toml(text, "plan", &Registry::builtin()).unwrap();
+            let plan = Plan::from_toml(text, "plan", &Registry::for_tests()).unwrap();
             plan.check("plan", dir.path()).unwrap()
         };
         let plan = |faults: &str| {

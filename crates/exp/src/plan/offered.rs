@@ -359,7 +359,7 @@ mod tests {
         let text = format!(
             "transport = {{ name = 'ideal' }}\ntopology = {{ {topology} }}\n[workload]\n{workload}"
         );
-        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+        let plan = Plan::from_toml(&text, "plan", &Registry::for_tests()).unwrap();
         plan.check("plan", Path::new(".")).unwrap()
     }
 

@@ -29,6 +29,12 @@ impl Registry {
         Self { entries: vec![ideal::entry()] }.with_catalogue::<Builtin>()
     }
 
+    /// Returns two transports, which tests of plans need, so that their build has no others.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Self {
+        Self { entries: vec![ideal::entry()] }.with::<rampmeter_proto::tcp::DctcpTransport>()
+    }
+
     /// Adds those of another catalogue.
     ///
     /// Panics if two have one name or one number: no plan or packet could distinguish them.

@@ -10,3 +10,4 @@ mod patterns;
 mod random_plans;
 mod replay;
 mod two_rates;
+mod warnings;

@@ -83,7 +83,7 @@ mod tests {
             "transport = {{ name = 'ideal' }}\ntopology = {{ {topology} }}\n\
              [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = {load}\nflows = 10"
         );
-        let plan = Plan::from_toml(&text, "plan", &Registry::builtin()).unwrap();
+        let plan = Plan::from_toml(&text, "plan", &Registry::for_tests()).unwrap();
         let warnings = plan.check("plan", Path::new(".")).unwrap().warnings();
         warnings.into_iter().map(|warning| warning.text).collect()
     }

@@ -179,7 +179,7 @@ fn links_listed_in_both_directions_are_noted_as_parallel_ones() {
          0.1, flows = 9 }}\n[topology]\n{}",
         text.replace("MORE", more)
     );
-    let plan = crate::Plan::from_toml(&plan, "plan", &crate::Registry::builtin()).unwrap();
+    let plan = crate::Plan::from_toml(&plan, "plan", &crate::Registry::for_tests()).unwrap();
     let warnings = plan.check("plan", Path::new(".")).unwrap().warnings();
     let notes = warnings.iter().filter(|warning| warning.code == "topology-note");
     let notes: Vec<&str> = notes.map(|warning| &*warning.text).collect();
