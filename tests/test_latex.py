@@ -1,7 +1,10 @@
-"""LaTeX of tables: all commands write what LaTeX with booktabs accepts."""
+"""Formats of tables of all commands; LaTeX with booktabs accepts what they write."""
 
+import csv
+import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +29,11 @@ COMMAND_LINES = {
     "sweep": ["sweep", "p.toml", "--vary", "workload.load=0.3,0.5", "--seeds", "2", "--out", "e"],
     "check": ["check", "rich.toml"],
     "transports": ["transports"],
+    "transports of one": ["transports", "homa"],
+    "why": ["why", "first", "--slowest", "2"],
+    "explain": ["explain"],
+    "explain of one": ["explain", "overload"],
+    "examples": ["examples"],
     "papers": ["papers"],
     "papers of one": ["papers", "dcpim"],
     "status": ["papers", "--status"],
@@ -66,18 +74,43 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "ring.toml").write_text(RING)
     (path / "papers").symlink_to(ROOT / "papers")
     for name, load in (("first", 0.4), ("second", 0.5)):
-        rm.run(rm.Plan(SMALL).with_(("workload.load", load)), out=path / name, quiet=True)
+        plan = rm.Plan(SMALL).with_(("workload.load", load), ("run.blame", True))
+        rm.run(plan, out=path / name, quiet=True)
     return path
 
 
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_a_command_writes_latex(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_writes_every_format(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
+    assert parse(output(name, "latex"))
+    tables = json.loads(output(name, "json"))["tables"]
+    assert tables
+    assert any(tables.values())
+    for titles, lines in csv_parts(output(name, "csv")):
+        # JSON of papers has the status of figures.
+        assert name.startswith("papers") or titles[0].split(":")[0].strip("# ") in tables
+        rows = [*csv.reader(lines)]
+        assert {len(row) for row in rows} == {len(rows[0])}
+    rule = re.compile(r"\| ---( \||:? \||\|)")
+    assert any(rule.match(line) for line in output(name, "markdown").splitlines())
+
+
+def output(name: str, format_: str) -> str:
+    """Returns what a command line of `COMMAND_LINES` prints in a format."""
     arguments = COMMAND_LINES[name]
     quiet = ["--quiet"] if arguments[0] in ("run", "compare", "sweep") else []
-    done = call(*arguments, *quiet, "--format", "latex")
+    done = call(*arguments, *quiet, "--format", format_)
     assert done.exit_code in ((1,) if arguments[0] == "diff" else (0, 3)), done.output
-    assert parse(done.stdout)
+    return done.stdout
+
+
+def csv_parts(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yields the comments and the other lines of each table in CSV."""
+    for part in re.split(r"^(?=# \w+: )", text, flags=re.MULTILINE)[1:]:
+        title, *lines = part.rstrip("\n").split("\n")
+        yield [title], lines
 
 
 def test_every_command_with_the_format_is_tried() -> None:

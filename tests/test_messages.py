@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
 import rampmeter as rm
 from rampmeter.choices.grammar import parse_values
+from rampmeter.cli import COMMANDS, main
 from rampmeter.text.locations import Location
 
 from .commands import call, error_line, ok
@@ -285,3 +287,16 @@ def test_wrong_commands_are_one_line_in_words_of_the_user(
     line = error_line(*words)
     assert re.match(f"rampmeter: {message}", line), line
     assert "partial" not in line
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_option_with_one_value_is_refused_the_second_time(name: str) -> None:
+    command = main.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None
+    for option in (one for one in command.params if isinstance(one, click.Option)):
+        if option.is_flag or option.multiple or option.hidden:
+            continue
+        long = option.opts[-1]
+        found = error_line(name, long, "1", f"{long}=2")
+        expected = "expected the option once, got it again [plan-value]"
+        assert found == f"rampmeter: {option.opts[0]}: {expected}"

@@ -48,9 +48,21 @@ def test_columns_that_do_not_fit_continue_below_with_row_names() -> None:
 
 
 def test_long_names_continue_in_another_line() -> None:
-    text = printed(wide(2, "pfabric:rto-us=60,window-max=75"))
+    name = "pfabric:rto-us=60,window-max=75"
+    assert name in printed(wide(3, name))
+    text = printed(wide(4, name))
     names = [line.split()[0] for line in text.splitlines() if line.strip()[:1].isalpha()]
     assert names == ["Title", "column", "pfabric:rto-us=60,", "window-max=75", "A"]
+
+
+def test_words_are_on_the_left_and_numbers_on_the_right() -> None:
+    rows = [("a", "paper", "1.5"), ("b", "16 hosts", "none"), ("c", "tree", "12.25")]
+    lines = printed(TextTable("Title", ("", "word", "number"), rows)).splitlines()
+    assert [line.rstrip() for line in lines[-4:-1]] == [
+        " a  paper        1.5",
+        " b  16 hosts    none",
+        " c  tree       12.25",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 80, 110])

@@ -72,9 +72,14 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Returns the command of the arguments; the error of a misspelt one has the nearest."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
+            if command is not None:
+                own = click.Context(command, ctx, name, resilient_parsing=True)
+                own.args = rest
+                _refuse_repeated(own)
+            return name, command, rest
         except click.UsageError:
-            if args[0].startswith("-"):
+            if args[0].startswith("-") or args[0] in COMMANDS:
                 raise
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
@@ -136,6 +141,14 @@ class Commands(click.Group):
             _stop(ctx, SignalStop(signal.SIGINT))
         except SignalStop as stopped:
             _stop(ctx, stopped)
+
+
+def _refuse_repeated(ctx: click.Context) -> None:
+    """Raises `PlanError` if an option with one value is given twice: the first would be lost."""
+    given = ctx.command.make_parser(ctx).parse_args([*ctx.args])[2]
+    for option in (one for one in given if isinstance(one, click.Option)):
+        if not option.is_flag and not option.multiple and given.count(option) > 1:
+            raise Location(key=option.opts[0]).error(expected="the option once", got="it again")
 
 
 def _wants_json(arguments: Sequence[str], command: str | None) -> bool:

@@ -208,9 +208,14 @@ impl Problem {
         if reason == message { Self::Other(message) } else { Self::System { message, reason } }
     }
 
-    /// Returns the problem of an unexpected value.
+    /// Returns the problem of an unexpected value. Long numbers have an exponent.
     pub(crate) fn unexpected(expected: impl ToString, got: impl ToString) -> Self {
-        Self::Unexpected { expected: expected.to_string(), got: got.to_string() }
+        let got = got.to_string();
+        let got = match got.parse::<f64>() {
+            Ok(number) if got.len() > 24 => format!("{number:e}"),
+            _ => got,
+        };
+        Self::Unexpected { expected: expected.to_string(), got }
     }
 
     /// Returns the problem of a line of another file than the plan.
@@ -407,7 +412,7 @@ impl PlanError {
                 let Choice { names, name } = *choice;
                 Problem::Unlisted(Box::new(UnlistedName { names, name, got }))
             }
-            None => Problem::Unexpected { expected, got },
+            None => Problem::unexpected(expected, got),
         };
         Self::value(origin, &key_of(&key), problem)
     }
@@ -416,7 +421,7 @@ impl PlanError {
     pub(crate) fn of_workload(origin: &str, error: WorkloadError) -> Self {
         let (key, problem) = match error {
             WorkloadError::Key { key, expected, got } => {
-                (format!("workload.{key}"), Problem::Unexpected { expected, got })
+                (format!("workload.{key}"), Problem::unexpected(expected, got))
             }
             WorkloadError::Sizes { key, source } => (format!("workload.{key}"), of_sizes(source)),
             WorkloadError::Trace { key, source } => (format!("workload.{key}"), of_trace(*source)),

@@ -8,8 +8,10 @@ from typing import Final
 
 import click
 
-from rampmeter.commands.json_output import emit, json_option
+from rampmeter.commands.json_output import emit
 from rampmeter.commands.options import FOLDER
+from rampmeter.commands.output import Output, output_options
+from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.text.files import replacing
 from rampmeter.text.locations import BAD_FILE, Location
 from rampmeter.text.numbers import counted
@@ -21,12 +23,13 @@ OF_PACKAGE: Final = (
     Path(__file__).resolve().parents[3] / "examples",
 )
 """Folders of the examples in an installed package, and in a source tree."""
+COLUMNS: Final = (Column("file", "file"), Column("about", "about", width=50))
 
 
 @click.command()
 @click.argument("folder", type=FOLDER, required=False)
-@json_option
-def examples(folder: Path | None, *, as_json: bool) -> None:
+@output_options
+def examples(folder: Path | None, output: Output) -> None:
     """List the examples, or copy them to FOLDER.
 
     Existing files are not replaced: they are an error.
@@ -40,13 +43,14 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
         raise Location(OF_PACKAGE[0]).error(expected="a folder of examples", code=BAD_FILE)
     files = [file for kind in KINDS for file in sorted((source / kind).iterdir())]
     if folder is None:
-        if as_json:
-            names = [(f"{file.parent.name}/{file.name}", _about(file)) for file in files]
-            emit("examples", {"examples": [{"file": name, "about": of} for name, of in names]})
+        found = [(f"{file.parent.name}/{file.name}", _about(file)) for file in files]
+        if output.is_whole_text:
+            for name, about in found:
+                click.echo("\n".join([name, *wrapped(about, "    ")]))
             return
-        for file in files:
-            click.echo(f"{file.parent.name}/{file.name}")
-            click.echo("\n".join(wrapped(_about(file), "    ")))
+        rows: list[tuple[Cell, ...]] = [*found]
+        fields = {"examples": [{"file": name, "about": about} for name, about in found]}
+        output.print("examples", fields, [ResultTable("examples", "Examples", COLUMNS, rows)])
         return
     copies = {file: folder / file.parent.name / file.name for file in files}
     for copy in copies.values():
@@ -57,7 +61,7 @@ def examples(folder: Path | None, *, as_json: bool) -> None:
     for file, copy in copies.items():
         with replacing(copy) as partial:
             shutil.copyfile(file, partial)
-    if as_json:
+    if output.is_json:
         emit("examples", {"folder": folder, "files": list(copies.values())})
     else:
         click.echo(f"{folder}: {counted(len(copies), 'file')}")

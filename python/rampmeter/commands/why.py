@@ -10,8 +10,8 @@ from typing import Final
 import click
 
 from rampmeter.commands.common import warn_of_interruptions
-from rampmeter.commands.json_output import emit, json_option
 from rampmeter.commands.options import FOLDER
+from rampmeter.commands.output import Output, output_options
 from rampmeter.plan.schema import transports
 from rampmeter.results.blame import CAUSES, Blame, Blocker, FlowCauses, Part
 from rampmeter.results.blame_tables import cause_name
@@ -19,6 +19,7 @@ from rampmeter.results.chains import Chain
 from rampmeter.results.comparison import Comparison
 from rampmeter.results.missing import COMPARISON
 from rampmeter.results.run import Run, blame_of, opened_run
+from rampmeter.results.table import Column, ResultTable
 from rampmeter.text.arguments import choice_argument
 from rampmeter.text.locations import Location
 from rampmeter.text.numbers import byte_size, counted
@@ -28,7 +29,7 @@ BAR: Final = 76
 """Characters of the bar of a flow's time."""
 INDENT: Final = " " * 27
 LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
-SHOWN_FROM: Final = 0.0005
+SHOWN_FROM: Final = 0.01
 """Minimum share of a flow's time of a part that has a line; `--json` has all."""
 SHOWN_OF_CHAIN: Final = 4
 """Causes of a chain that are named; `--json` has all."""
@@ -46,6 +47,25 @@ IN_FLIGHT: Final = (
     "Each wait for permission ends with the flight of a packet. Many short waits mean that "
     "permission arrives at a lower rate than that of the sender's link."
 )
+OF_FLOWS: Final = (
+    Column("flow", "flow", form="name"),
+    Column("src_name", "from"),
+    Column("dst_name", "to"),
+    Column("size_bytes", "size", form="bytes"),
+    Column("arrival_us", "submitted", "us"),
+    Column("fct_us", "time", "us"),
+    Column("ideal_us", "ideal", "us"),
+    Column("slowdown", "slowdown"),
+    Column("retransmitted_bytes", "retransmitted", form="bytes"),
+)
+OF_PARTS: Final = (
+    Column("flow", "flow", form="name"),
+    Column("cause", "cause"),
+    Column("stage", "stage"),
+    Column("tier", "tier"),
+    Column("time_us", "time", "us"),
+    Column("share", "share"),
+)
 UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 2**20}
 
 
@@ -60,16 +80,16 @@ UNITS: Final = {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 2**10, "mib": 
 )
 @click.option("--last", "is_last", is_flag=True, help="The flow that was delivered last.")
 @click.option("--transport", metavar="NAME", help="Transport of a comparison.")
-@json_option
+@output_options
 def why(
     folder: Path,
     flows: Sequence[int],
     slowest: int | None,
     size: str | None,
     transport: str | None,
+    output: Output,
     *,
     is_last: bool,
-    as_json: bool,
 ) -> None:
     """Explain why flows of a run were slow, and who delayed them.
 
@@ -100,12 +120,14 @@ def why(
         if not found:
             expected = "a size that delivered flows have"
             raise Location(key="--size").result_error(expected=expected, got=size or "no flow")
-    if as_json:
+    if not output.is_json:
+        warn_of_interruptions([run])
+        _warn_of_undelivered(run)
+    if not output.is_whole_text:
         flows_of = [_json(flow, blame.chain(flow.flow)) for flow in found]
-        emit("why", {"folder": run.path, "status": run.status, "flows": flows_of})
+        fields = {"folder": run.path, "status": run.status, "flows": flows_of}
+        output.print("why", fields, _tables(found))
         return
-    warn_of_interruptions([run])
-    _warn_of_undelivered(run)
     stages = _stages(run)
     click.echo("\n\n".join("\n".join(_lines(flow, blame, stages)) for flow in found))
 
@@ -142,6 +164,20 @@ def _stages(run: Run) -> dict[str, str]:
         for info in infos
         for name, meaning in info["stages"]
     }
+
+
+def _tables(flows: Sequence[FlowCauses]) -> list[ResultTable]:
+    """Returns a row for each flow, and one for each part of a flow."""
+    parts = [
+        (flow.flow, part.cause, part.stage, part.tier, part.time_us, part.time_us / flow.fct_us)
+        for flow in flows
+        for part in flow.parts
+    ]
+    rows = [tuple(getattr(flow, column.key) for column in OF_FLOWS) for flow in flows]
+    return [
+        ResultTable("slow_flows", "Flows", OF_FLOWS, rows),
+        ResultTable("parts", "Parts of the times of flows", OF_PARTS, parts),
+    ]
 
 
 def _json(flow: FlowCauses, chain: Chain | None) -> dict[str, object]:
@@ -202,16 +238,16 @@ def _lines(flow: FlowCauses, blame: Blame, stages: Mapping[str, str]) -> Iterato
     yield from (line for text in texts for line in wrapped(text))
     yield ""
     yield f" |{_bar(flow)}|"
-    shown = [part for part in flow.parts if part.time_us >= SHOWN_FROM * flow.fct_us]
-    for letter, part in zip(_letters(flow.parts), flow.parts, strict=True):
-        if part in shown:
+    shown = [part for part in flow.parts if _is_shown(part, flow)]
+    for letter, part in zip(_letters(flow), flow.parts, strict=True):
+        if _is_shown(part, flow):
             head = f" {letter} {part.time_us:12.3f} us {part.time_us / flow.fct_us:6.1%}  "
             text = f"{CAUSES[part.cause]}{_detail(part)}"
             yield from wrapped(text, head.replace("%", " %"), INDENT)
             yield from (line for text in _waits(part, flow) for line in wrapped(text, INDENT))
     if rest := len(flow.parts) - len(shown):
         time = flow.fct_us - sum(part.time_us for part in shown)
-        yield f"   {time:12.3f} us          in {counted(rest, 'part')} below 0.05 %"
+        yield f"   {time:12.3f} us          in {counted(rest, 'part')} below 1 %"
 
 
 def _reasons(flow: FlowCauses, stages: Mapping[str, str]) -> Iterator[str]:
@@ -279,14 +315,20 @@ def _name(blocker: Blocker) -> str:
     return f"flow {blocker.flow} ({size} from {blocker.src_name} to {blocker.dst_name})"
 
 
-def _letters(parts: Sequence[Part]) -> str:
-    return (LETTERS + LETTERS.upper())[: len(parts)]
+def _letters(flow: FlowCauses) -> str:
+    """Returns a letter for each part that has a line, and a point for each other one."""
+    letters = iter(LETTERS + LETTERS.upper())
+    return "".join(next(letters) if _is_shown(part, flow) else "." for part in flow.parts)
+
+
+def _is_shown(part: Part, flow: FlowCauses) -> bool:
+    return part.time_us >= SHOWN_FROM * flow.fct_us
 
 
 def _bar(flow: FlowCauses) -> str:
     """Returns a bar of the flow's time, a letter for each part."""
     bar, end = "", 0.0
-    for letter, part in zip(_letters(flow.parts), flow.parts, strict=True):
+    for letter, part in zip(_letters(flow), flow.parts, strict=True):
         end += part.time_us
         bar += letter * (round(BAR * end / flow.fct_us) - len(bar))
     return bar

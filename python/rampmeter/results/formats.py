@@ -2,11 +2,10 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from rampmeter.text.numbers import NONE, markdown
+from rampmeter.text.numbers import NONE, is_words, markdown
 
 LATEX: Final = {
     "\\": r"\textbackslash{}",
@@ -33,8 +32,6 @@ LATEX: Final = {
     "\u00a0": " ",
 }
 """Characters that LaTeX needs otherwise."""
-_NUMBER: Final = re.compile(r"[-+]?(\d|inf\b)")
-"""The beginning of a number."""
 
 
 def csv_text(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -46,12 +43,13 @@ def csv_text(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def markdown_text(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table in Markdown; its first column is on the left and the others on the right."""
+def markdown_text(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table in Markdown; numbers are on the right, except in the first column."""
     first, _, *lines = markdown(
         [*map(_markdown_cell, head)], [[*map(_markdown_cell, r)] for r in rows]
     )
-    rule = f"| {' | '.join(['---', *['---:'] * (len(head) - 1)])} |"
+    columns = [*zip(*rows, strict=True)][1:] or [()] * (len(head) - 1)
+    rule = f"| {' | '.join(['---', *('---' if is_words(one) else '---:' for one in columns)])} |"
     return "\n".join([first, rule, *lines]) + "\n"
 
 
@@ -66,7 +64,7 @@ def latex_text(
     aligned, and the interval on the left of the second.
     """
     has_interval = [any(row[idx][1] for row in rows) for idx in range(len(head))]
-    is_text = [idx == 0 or _is_text(row[idx][0] for row in rows) for idx in range(len(head))]
+    is_text = [idx == 0 or is_words(row[idx][0] for row in rows) for idx in range(len(head))]
     kinds = [
         "r@{}l" if interval else "l" if text else "r"
         for interval, text in zip(has_interval, is_text, strict=True)
@@ -135,12 +133,6 @@ def _latex_number(text: str) -> str:
         return f"$-${_latex_number(text[1:])}"
     digits = text.replace(" ", "")
     return text.replace(" ", r"\,") if digits.isdecimal() else escape(text)
-
-
-def _is_text(cells: Iterable[str]) -> bool:
-    """Returns true if a column has words, such as names and reasons, and no number."""
-    shown = [cell for cell in cells if cell != NONE]
-    return bool(shown) and not any(_NUMBER.match(cell) for cell in shown)
 
 
 def _markdown_cell(text: str) -> str:

@@ -1,10 +1,14 @@
 """Numbers and tables as text for people."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 NONE = "-"
 """Text of a missing value."""
+_NUMBER: Final = re.compile(r"[-+]?(\d|inf\b)")
+"""The beginning of a number."""
 
 
 def number(value: float | None, places: int = 3) -> str:
@@ -49,6 +53,16 @@ def thousands(value: float) -> str:
     ('0.5', '20')
     """
     return f"{value:,.6g}".replace(",", "\u2009")
+
+
+def is_words(cells: Iterable[str]) -> bool:
+    """Returns true if most cells of a column are words, such as names and reasons.
+
+    >>> is_words(["paper", "3 spines", "tree", "-"]), is_words(["1.5", "none"]), is_words(["-"])
+    (True, False, False)
+    """
+    shown = [cell for cell in cells if cell != NONE]
+    return 2 * sum(_NUMBER.match(cell) is not None for cell in shown) < len(shown)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from rampmeter.on_demand import rich_box, rich_measure, rich_table
+from rampmeter.text.numbers import is_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def joined(value: str, half: str) -> str:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table with the names of rows in the first column, and numbers in the others."""
+    """A table with the names of rows in the first column. Numbers are on the right."""
 
     title: str
     headings: tuple[str, ...]
@@ -46,7 +47,8 @@ class TextTable:
     sections: frozenset[int] = frozenset()
     """Rows that are followed by a line."""
     label_width: int = LABEL_WIDTH
-    """Maximum width of a row's name before it continues in another line, in columns."""
+    """Maximum width of a row's name before it continues in another line, in columns, if the table
+    is wider than the console."""
 
     def tables(self, console: "Console") -> Iterator["Table"]:
         """Yields tables that fit the console.
@@ -57,9 +59,11 @@ class TextTable:
         if console.width < NARROW and self.label_width > NARROW_LABEL_WIDTH:
             yield from replace(self, label_width=NARROW_LABEL_WIDTH).tables(console)
             return
-        if self._fits(console):
-            yield self._table()
-            return
+        whole = replace(self, label_width=UNLIMITED)
+        for table in (whole, self):
+            if table._fits(console):
+                yield table._table()
+                return
         narrow = replace(self, rows=[tuple(map(_folded, row)) for row in self.rows])
         start = self._n_names
         while start < len(self.headings):
@@ -125,7 +129,8 @@ class TextTable:
             pad_edge=False,
         )
         for idx, heading in enumerate(self.headings):
-            table.add_column(heading, justify="right" if idx else "left", no_wrap=True)
+            is_left = idx == 0 or is_words(row[idx] for row in self.rows)
+            table.add_column(heading, justify="left" if is_left else "right", no_wrap=True)
         for idx, (name, *cells) in enumerate(self.rows):
             table.add_row(
                 "\n".join(_lines(name, self.label_width)), *cells, end_section=idx in self.sections

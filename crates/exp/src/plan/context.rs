@@ -45,8 +45,7 @@ impl<'a> PlanOrigin<'a> {
         expected: impl ToString,
         got: impl ToString,
     ) -> PlanError {
-        let (expected, got) = (expected.to_string(), got.to_string());
-        PlanError::value(self.origin, key, Problem::Unexpected { expected, got })
+        PlanError::value(self.origin, key, Problem::unexpected(expected, got))
     }
 
     /// Checks that a plan's `file` is a name without a folder that ends in one of `suffixes`.

@@ -75,7 +75,7 @@ fn describe_value(message: &str, value: &Value) -> Option<Problem> {
         Value::Array(_) => "a list".to_owned(),
         value => value.to_string(),
     };
-    Some(Problem::Unexpected { expected, got })
+    Some(Problem::unexpected(expected, got))
 }
 
 /// Returns the path of the value at an offset of a text.
@@ -119,7 +119,7 @@ fn renamed(path: &Path) -> Option<Problem> {
     let (table, name) = table_and_key(&path)?;
     let is_former = |key: &&RenamedTableKey| key.table == table && key.old == name;
     let (expected, got) = RENAMED_PLAN_KEYS.iter().find(is_former)?.expected_and_got();
-    Some(Problem::Unexpected { expected, got })
+    Some(Problem::unexpected(expected, got))
 }
 
 /// Returns a message of serde about a value of a wrong type in the words of other errors.
@@ -127,9 +127,9 @@ pub(crate) fn describe_type_error(message: &str) -> Problem {
     let message = message.trim().replace('\n', " ");
     match TypeError::parse(&message) {
         Some(TypeError { expected, got }) if expected == "variant identifier" => {
-            Problem::Unexpected { expected: "a text".to_owned(), got }
+            Problem::unexpected("a text", got)
         }
-        Some(TypeError { expected, got }) => Problem::Unexpected { expected, got },
+        Some(TypeError { expected, got }) => Problem::unexpected(expected, got),
         None => match NameError::parse(&message) {
             Some(cause) => {
                 let (before, after) = (String::new(), String::new());

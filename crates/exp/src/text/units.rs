@@ -97,7 +97,7 @@ fn of_value(
             let number = unit.parse(text).filter(|&number| number >= 0.0 && unit.admits(number));
             let number = number.ok_or_else(|| {
                 let (expected, got) = (unit.expected().to_owned(), format!("{text:?}"));
-                (path.clone(), Problem::Unexpected { expected, got })
+                (path.clone(), Problem::unexpected(expected, got))
             })?;
             edits.push((value.span(), written(number)));
             Ok(())
@@ -109,7 +109,7 @@ fn of_value(
         }
         (DeValue::Datetime(date), _) => {
             let (expected, got) = ("a number, a text or a list".to_owned(), date.to_string());
-            Err((path.clone(), Problem::Unexpected { expected, got }))
+            Err((path.clone(), Problem::unexpected(expected, got)))
         }
         _ => Ok(()),
     }

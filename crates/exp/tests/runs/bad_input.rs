@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use rampmeter_exp::{Plan, Registry};
+use rampmeter_proto::keys::RENAMED_KEYS;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus/bad")
@@ -71,4 +72,25 @@ proptest! {
         }
         let _ = check(&text, "plan");
     }
+}
+
+/// A derived value with the former name of a key would suggest a key that plans refuse.
+#[test]
+fn derived_values_have_present_names() {
+    let mut count = 0;
+    for transport in Registry::builtin().about().iter().map(|about| about.name) {
+        let text = format!(
+            "transport.name = '{transport}'\ntopology = {{ kind = 'star', hosts = 4 }}\n\
+             [workload]\npattern = 'all-to-all'\nsizes = 'imc10'\nload = 0.1\nflows = 10"
+        );
+        // Transports in Python have keys of their classes.
+        let Ok(plan) = Plan::from_toml(&text, "plan", &Registry::builtin()) else { continue };
+        let Ok(plan) = plan.check("plan", &corpus()) else { continue };
+        count += 1;
+        for name in plan.derived().keys().filter_map(|name| name.strip_prefix("transport.")) {
+            let former = RENAMED_KEYS.iter().find(|key| key.is_of(transport) && key.old == name);
+            assert_eq!(former, None, "{transport}");
+        }
+    }
+    assert!(count >= 16, "{count} transports");
 }

@@ -118,8 +118,8 @@ impl RegisteredTransport for HpccTransport {
             DerivedValue::time("base-rtt", config.rtt),
             bytes("first-window", config.windows.max),
             bytes("additive-step", config.windows.step),
-            DerivedValue::time("timeout-min", config.timeout_min),
-            DerivedValue::time("timeout-max", config.timeout_max),
+            DerivedValue::time("rto-min", config.timeout_min),
+            DerivedValue::time("rto-max", config.timeout_max),
             DerivedValue::time("forget", config.forget_timeout),
         ]
     }

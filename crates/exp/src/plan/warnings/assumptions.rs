@@ -173,7 +173,7 @@ pub(crate) fn slowed_links(
 }
 
 /// Names of derived times after which a transport retransmits lost packets.
-const TIMEOUTS: [&str; 3] = ["timeout", "timeout-min", "rto-min"];
+const TIMEOUTS: [&str; 2] = ["timeout", "rto-min"];
 
 /// Round trips for which a message may wait for a lost packet without a warning.
 const TIMEOUT_RTTS_MAX: u64 = 1_024;
