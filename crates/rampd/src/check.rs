@@ -13,7 +13,7 @@ use rampmeter_types::{Bytes, Span};
 use serde_json::{Value, json};
 
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::json::Form;
 
 /// Runs `rampd check`: checks each file by itself, and all against the first.
@@ -33,9 +33,10 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf], form: Form) -> Result<(),
         match &first {
             None => first = Some((file, setup)),
             Some((other, before)) => {
-                if let Some(what) = difference(before, &setup) {
-                    let (file, other) = (file.display(), other.display());
-                    return Err(Error::Input(format!("{file} and {other} differ in {what}")));
+                if let Some(key) = difference(before, &setup) {
+                    let expected = format!("that of {}", other.display());
+                    let error = InputError::unexpected(expected, "another");
+                    return Err(error.at(key).in_file(file).into());
                 }
             }
         }

@@ -108,6 +108,27 @@ impl Setup {
         own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
     }
 
+    /// Returns the error of a value that a command does not accept.
+    pub(crate) fn unexpected(&self, key: &str, expected: &str, got: &str) -> ConfigError {
+        let (key, expected, got) = (key.to_owned(), expected.to_owned(), got.to_owned());
+        ConfigError::Value { file: self.file.clone(), key, expected, got }
+    }
+
+    /// Checks that the node is an arbiter, or that it is a host.
+    ///
+    /// # Errors
+    /// It has the other role.
+    pub(crate) fn check_role(&self, is_arbiter: bool) -> Result<(), ConfigError> {
+        if self.is_arbiter == is_arbiter {
+            return Ok(());
+        }
+        let (expected, got) = match is_arbiter {
+            true => ("true", "false: use `rampd node`"),
+            false => ("false", "true: use `rampd arbiter`"),
+        };
+        Err(self.unexpected("peer.arbiter of this node", expected, got))
+    }
+
     /// Reads and checks a configuration file.
     ///
     /// # Errors

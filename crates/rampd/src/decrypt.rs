@@ -14,11 +14,11 @@ use clap::Args;
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{Block, LegacyPcapSlice, Linktype, PcapBlockOwned, PcapNGSlice};
-use rampmeter_runtime::datapath::secure::{Decryption, DecryptionKeys};
+use rampmeter_runtime::datapath::secure::{BadKeyLine, Decryption, DecryptionKeys};
 
 use serde_json::json;
 
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::json::Form;
 
 /// Arguments of `rampd decrypt`.
@@ -41,11 +41,16 @@ type CapturedPacket = (Range<usize>, Linktype);
 pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
     let mut keys = DecryptionKeys::default();
     for file in &args.keys {
-        let text = fs::read_to_string(file).map_err(|error| input_error(file, error))?;
-        keys.add(&text).map_err(|error| input_error(file, error))?;
+        let text = fs::read_to_string(file).map_err(|error| InputError::of_file(file, &error))?;
+        keys.add(&text).map_err(|BadKeyLine { line }| {
+            InputError::unexpected("a key of a session", "other text")
+                .on_line(line as u64)
+                .in_file(file)
+        })?;
     }
-    let mut capture = fs::read(&args.capture).map_err(|error| input_error(&args.capture, error))?;
-    let packets = packets(&capture).map_err(|error| input_error(&args.capture, error))?;
+    let file = &args.capture;
+    let mut capture = fs::read(file).map_err(|error| InputError::of_file(file, &error))?;
+    let packets = packets(&capture).map_err(|error| error.in_file(file))?;
     let (mut n_decrypted, mut n_without_key, mut n_wrong_tags) = (0u64, 0u64, 0u64);
     for (bytes, link) in &packets {
         match decrypt_frame(&mut capture[bytes.clone()], *link, &keys) {
@@ -55,7 +60,7 @@ pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
             Decryption::NotEncrypted => {}
         }
     }
-    write_whole(&args.out, &capture).map_err(|error| input_error(&args.out, error))?;
+    write_whole(&args.out, &capture).map_err(|error| InputError::of_file(&args.out, &error))?;
     let n_others = packets.len() as u64 - n_decrypted - n_without_key - n_wrong_tags;
     let text = format!(
         "{}: {n_decrypted} packets decrypted, {n_without_key} without a key, {n_wrong_tags} with a \
@@ -75,10 +80,6 @@ pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
     Ok(())
 }
 
-fn input_error(file: &Path, error: impl std::fmt::Display) -> Error {
-    Error::Input(format!("{}: {error}", file.display()))
-}
-
 /// Writes a file that only its owner can read, or nothing.
 fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut part = file.as_os_str().to_owned();
@@ -93,13 +94,15 @@ fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the packets of a capture.
-fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, String> {
+fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, InputError> {
     let start = capture.as_ptr() as usize;
     let bytes_of = |data: &[u8]| {
         let at = data.as_ptr() as usize - start;
         at..at + data.len()
     };
-    let malformed = |n: usize| format!("expected a pcap or pcapng block after {n} packets");
+    let malformed = |n: usize| {
+        InputError::unexpected(format!("a pcap or pcapng block after {n} packets"), "other bytes")
+    };
     let (mut found, mut links) = (Vec::new(), Vec::new());
     if let Ok(blocks) = PcapNGSlice::from_slice(capture) {
         for block in blocks {
@@ -109,7 +112,8 @@ fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, String> {
                 PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                     let link = links.get(packet.if_id as usize).copied();
                     let link = link.ok_or_else(|| {
-                        format!("packet {}: no interface {}", found.len() + 1, packet.if_id)
+                        InputError::unexpected("an interface of the capture", packet.if_id)
+                            .at(format!("packet {}", found.len() + 1))
                     })?;
                     found.push((bytes_of(packet.packet_data()), link));
                 }
@@ -119,10 +123,11 @@ fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, String> {
         return Ok(found);
     }
     let blocks = LegacyPcapSlice::from_slice(capture).map_err(|_| {
-        "expected a capture in the format pcap or pcapng, got another file".to_owned()
+        InputError::unexpected("a capture in the format pcap or pcapng", "another file")
     })?;
     if blocks.header.is_bigendian() {
-        return Err("expected little-endian pcap; `editcap` converts the file".to_owned());
+        let got = "big-endian pcap; `editcap` converts the file";
+        return Err(InputError::unexpected("little-endian pcap", got));
     }
     let link = blocks.header.network;
     for block in blocks {
@@ -184,7 +189,7 @@ mod tests {
     #[test]
     fn files_that_are_no_captures_are_refused() {
         for other in [&b""[..], b"no capture", &[0x0a, 0x0d, 0x0d, 0x0a, 9, 9, 9, 9]] {
-            assert!(packets(other).unwrap_err().contains("pcap"), "{other:?}");
+            assert!(packets(other).unwrap_err().to_string().contains("pcap"), "{other:?}");
         }
     }
 
@@ -194,10 +199,8 @@ mod tests {
         let rest = [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
         let packet = [0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4];
         let capture = [&magic[..], &rest, &packet].concat();
-        assert_eq!(packets(&capture), Ok(vec![(40..44, Linktype::ETHERNET)]));
-        assert_eq!(
-            packets(&capture[..capture.len() - 1]),
-            Err("expected a pcap or pcapng block after 0 packets".to_owned())
-        );
+        assert_eq!(packets(&capture).unwrap(), [(40..44, Linktype::ETHERNET)]);
+        let error = packets(&capture[..capture.len() - 1]).unwrap_err().to_string();
+        assert_eq!(error, "expected a pcap or pcapng block after 0 packets, got other bytes");
     }
 }

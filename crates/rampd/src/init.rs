@@ -13,7 +13,7 @@ use rampmeter_runtime::PrivateKey;
 use serde_json::{Value, json};
 
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::json::Form;
 use crate::keygen::{create, fill};
 
@@ -72,9 +72,8 @@ impl InitArgs {
         let port = offset.and_then(|offset| self.port.checked_add(offset)).filter(|p| *p < 65_535);
         let port = port.ok_or_else(|| {
             let (n, port) = (earlier + 1, self.port);
-            Error::Input(format!(
-                "--port: expected ports below 65535, got {port} and {n} nodes of {host}"
-            ))
+            InputError::unexpected("ports below 65535", format!("{port} and {n} nodes of {host}"))
+                .at("--port")
         })?;
         Ok(match host.parse::<IpAddr>() {
             Ok(ip) => SocketAddr::new(ip, port).to_string(),
@@ -98,7 +97,7 @@ impl InitArgs {
         let sockets = if is_local { std::path::absolute(folder)? } else { "/run/rampd".into() };
         let socket = sockets.join(format!("{id}.sock"));
         let socket = socket.to_str().ok_or_else(|| {
-            Error::Input(format!("{}: expected a path in UTF-8", folder.display()))
+            InputError::unexpected("a path in UTF-8", folder.display()).in_file(folder)
         })?;
         let clock =
             if is_local { "clock = \"monotonic\"  # all nodes are on this machine\n" } else { "" };
@@ -118,8 +117,8 @@ fn check_host(host: &str, args: &InitArgs) -> Result<(), Error> {
         || (host, args.port).to_socket_addrs().is_ok_and(|mut found| found.next().is_some());
     let option = if args.hosts.iter().any(|of| of == host) { "--hosts" } else { "--arbiters" };
     is_host.then_some(()).ok_or_else(|| {
-        let expected = "expected addresses, or names that have one";
-        Error::Input(format!("{option}: {expected}, got {host:?}"))
+        let expected = "addresses, or names that have one";
+        InputError::unexpected(expected, format!("{host:?}")).at(option).into()
     })
 }
 
@@ -128,7 +127,7 @@ fn check_host(host: &str, args: &InitArgs) -> Result<(), Error> {
 pub(crate) fn init<C: Catalogue>(args: &InitArgs, form: Form) -> Result<(), Error> {
     if args.hosts.len() < 2 {
         let got = args.hosts.join(",");
-        return Err(Error::Input(format!("--hosts: expected two hosts or more, got {got}")));
+        return Err(InputError::unexpected("two hosts or more", got).at("--hosts").into());
     }
     for host in args.machines() {
         check_host(host, args)?;
@@ -139,10 +138,11 @@ pub(crate) fn init<C: Catalogue>(args: &InitArgs, form: Form) -> Result<(), Erro
     let is_new = !folder.exists();
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => "expected a folder, got another file".to_owned(),
-        _ => error.to_string(),
-    })
-    .map_err(|fault| Error::Input(format!("{}: {fault}", folder.display())))?;
+        ErrorKind::AlreadyExists => {
+            InputError::unexpected("a folder", "another file").in_file(folder)
+        }
+        _ => InputError::of_file(folder, &error),
+    })?;
     let mut written = Vec::new();
     if let Err(error) = write_files::<C>(args, &addresses, &mut written) {
         for file in written {
@@ -209,12 +209,11 @@ fn write_files<C: Catalogue>(
 
 /// Writes a file that must not exist, and adds it to `written`.
 fn write_new(file: &Path, text: &str, mode: u32, written: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let out = create(file, mode).map_err(|error| {
-        let fault = match error.kind() {
-            ErrorKind::AlreadyExists => "expected no such file, got one, which stays as it is",
-            _ => &error.to_string(),
-        };
-        Error::Input(format!("{}: {fault}", file.display()))
+    let out = create(file, mode).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            InputError::unexpected("no such file", "one, which stays as it is").in_file(file)
+        }
+        _ => InputError::of_file(file, &error),
     })?;
     written.push(file.to_owned());
     fill(out, file, text)

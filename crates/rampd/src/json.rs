@@ -3,11 +3,12 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use crate::config::{ConfigError, Fault};
+use crate::config::ConfigError;
 use crate::error::Error;
 
 /// Form in which a command prints its result.
@@ -61,15 +62,23 @@ pub(crate) fn error_object(error: &Error, exit_code: u8) -> Value {
             Parts { file: Some(file.to_string_lossy()), ..Parts::default() }
         }
         Error::Config(ConfigError::Syntax { file, error }) => {
-            let values = match &error.fault {
-                Fault::Value(values) => Some((&*values.expected, &*values.got)),
-                Fault::Other(_) => None,
-            };
-            let ((line, column), (expected, got)) = (error.place.unzip(), values.unzip());
+            let (line, column) = error.place.unzip();
+            let (expected, got) = error.fault.values().unzip();
             let (file, key) = (Some(file.to_string_lossy()), Some(&*error.key));
             Parts { file, line, column, key, expected, got }
         }
-        Error::Input(_) | Error::System(_) => Parts::default(),
+        Error::Input(error) => {
+            let (expected, got) = error.fault.values().unzip();
+            Parts {
+                file: error.file.as_deref().map(Path::to_string_lossy),
+                line: error.line.map(|line| line as usize),
+                key: Some(&*error.key).filter(|key| !key.is_empty()),
+                expected,
+                got,
+                ..Parts::default()
+            }
+        }
+        Error::System(_) => Parts::default(),
     };
     object_of_parts(&error.to_string(), error.code(), exit_code, parts)
 }

@@ -4,18 +4,18 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::str::FromStr;
 
 use rampmeter_runtime::PrivateKey;
 
 use serde_json::json;
 
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::json::Form;
 
 /// Runs `rampd keygen`: writes a new private key to `file`, readable only by its owner, and prints
 /// its public key. If the file exists, prints the public key of its content.
 pub(crate) fn keygen(file: &Path, form: Form) -> Result<(), Error> {
-    let path = file.display();
     let mut is_new = false;
     let key = match create(file, 0o600) {
         Ok(out) => {
@@ -25,11 +25,14 @@ pub(crate) fn keygen(file: &Path, form: Form) -> Result<(), Error> {
             key
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let text = fs::read_to_string(file)
-                .map_err(|error| Error::Input(format!("{path}: {error}")))?;
-            text.parse().map_err(|error| Error::Input(format!("{path}: private key: {error}")))?
+            let text =
+                fs::read_to_string(file).map_err(|error| InputError::of_file(file, &error))?;
+            let bad = |error: <PrivateKey as FromStr>::Err| {
+                InputError::other(error.to_string()).at("private key").in_file(file)
+            };
+            text.parse().map_err(bad)?
         }
-        Err(error) => return Err(Error::Input(format!("{path}: {error}"))),
+        Err(error) => return Err(InputError::of_file(file, &error).into()),
     };
     let public = key.public().to_string();
     form.print(&format!("{public}\n"), || {

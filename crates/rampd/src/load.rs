@@ -64,9 +64,8 @@ enum Carrier {
 pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let setup = Setup::load::<C>(&args.config)?;
     if setup.clock != ClockSource::Monotonic {
-        let file = args.config.display();
-        let message = "node.clock: expected \"monotonic\" for a load, got \"time-of-day\"";
-        return Err(Error::Input(format!("{file}: {message}")));
+        let expected = "\"monotonic\" for a load";
+        return Err(setup.unexpected("node.clock", expected, "\"time-of-day\"").into());
     }
     let table = read(&args.flows, setup.facts.n_hosts)?;
     let start = Time::from_ps(args.start_ns.saturating_mul(1_000));

@@ -19,7 +19,7 @@ use rampmeter_types::{Purpose, Rng, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::run::stop_signals;
 
 /// Arguments of `rampd middlebox`.
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
         [("loss", args.loss), ("duplicate", args.duplicate), ("reorder", args.reorder)]
     {
         if !(0.0..=1.0).contains(&value) {
-            return Err(Error::Input(format!("--{name}: expected 0 to 1, got {value}")));
+            return Err(InputError::unexpected("0 to 1", value).at(format!("--{name}")).into());
         }
     }
     let delay_max = Span::from_ps((args.delay_max_ms.clamp(0.0, 1e6) * 1e9) as u64);
@@ -168,17 +168,14 @@ fn open(interface: &str) -> Result<OwnedFd, Error> {
         let error = io::Error::last_os_error();
         Error::System(io::Error::new(error.kind(), format!("{interface}: {action}: {error}")))
     };
-    let name = CString::new(interface).map_err(|_| {
-        Error::Input(format!("LEFT, RIGHT: expected an interface, got {interface:?}"))
-    })?;
+    let unknown = || InputError::unexpected("an interface", interface).at("LEFT, RIGHT");
+    let name = CString::new(interface).map_err(|_| unknown())?;
     let protocol = (libc::ETH_P_ALL as u16).to_be();
     // SAFETY: plain system calls; every pointer is to a live value of the length that is passed.
     unsafe {
         let index = libc::if_nametoindex(name.as_ptr());
         if index == 0 {
-            return Err(Error::Input(format!(
-                "LEFT, RIGHT: expected an interface, got {interface}"
-            )));
+            return Err(unknown().into());
         }
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         let fd = libc::socket(libc::AF_PACKET, kind, protocol.into());

@@ -21,7 +21,7 @@ use rampmeter_types::{Endpoint, Protocol, Span, Time};
 use tracing::{info, warn};
 
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::node_config::node_config;
 
 /// Parameters of the protocol in a configuration.
@@ -147,14 +147,14 @@ fn apply<E: Endpoint, D: Datapath, A: Applications>(
     node: &mut Node<E, SecureDatapath<D>, A>,
     now: Time,
 ) -> Result<(), Error> {
-    let refuse = |key: &str| Err(Error::Input(format!("{key}: changes need a restart")));
+    let refuse = |key: &str| Err(InputError::other("changes need a restart").at(key).into());
     let fixed = setup.keys_for_restart(&new);
     if !fixed.is_empty() {
         return refuse(&fixed.join("; "));
     }
     // The node's counters continue from its start.
     let config = NodeConfig { agreement: new.agreement(), ..config };
-    let parameters = protocol(&new).map_err(|error| Error::Input(error.to_string()))?;
+    let parameters = protocol(&new)?;
     let others = new.udp.peers != setup.udp.peers || new.more_rails != setup.more_rails;
     if others && !set_peers(node, &new) {
         return refuse("peer.address over AF_XDP");

@@ -24,7 +24,7 @@ use tracing::{info, warn};
 
 use crate::apps::NoApplications;
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::key_log::KeyLogQueue;
 use crate::metrics::NodeObserver;
 use crate::node_config::node_config;
@@ -35,10 +35,7 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     // First, because SIGHUP ends a process without a handler, even one that has just been started.
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
-    if setup.is_arbiter {
-        let message = "is an arbiter's configuration: use `rampd arbiter`";
-        return Err(Error::Input(format!("{}: {message}", config.display())));
-    }
+    setup.check_role(false)?;
     let clock = clock(&setup)?;
     raise_descriptor_limit();
     match &setup.acceptor {
@@ -62,10 +59,7 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
-    if !setup.is_arbiter {
-        let message = "is no arbiter's configuration: use `rampd node`";
-        return Err(Error::Input(format!("{}: {message}", config.display())));
-    }
+    setup.check_role(true)?;
     let clock = clock(&setup)?;
     raise_descriptor_limit();
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
@@ -75,7 +69,7 @@ pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
 pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
     let advice = "use clock = \"time-of-day\"";
     Clock::start(setup.clock)
-        .map_err(|error| Error::Input(format!("node.clock: {error}: {advice}")))
+        .map_err(|error| InputError::other(format!("{error}: {advice}")).at("node.clock").into())
 }
 
 /// Raises the limit of descriptors to the maximum of the system: each attached program needs two,
@@ -103,7 +97,7 @@ fn find<C: Catalogue, A: Action<Output = Result<(), Error>>>(
     setup: &Setup,
     action: A,
 ) -> Result<(), Error> {
-    setup.transport.find::<C, A>(action).map_err(|e| Error::Input(e.to_string()))?
+    setup.transport.find::<C, A>(action)?
 }
 
 struct RunHost<'a, F> {
@@ -118,7 +112,7 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
 
     fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
-        let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
+        let config = setup.transport.config::<T>()?;
         let again: ConfigFactory<'_, T::Host> =
             &|setup| setup.transport.config::<T>().map(Arc::new);
         run::<T::Host, A>(setup, clock, Arc::new(config), again, apps, signals)
@@ -126,7 +120,7 @@ impl<A: Applications, F: FnOnce() -> Result<A, Error>> Action for RunHost<'_, F>
 
     fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, apps, signals } = self;
-        let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
+        let both = setup.transport.both::<U, L>()?;
         let again: ConfigFactory<'_, CoexistingHost<U::Host, L::Host>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         run::<CoexistingHost<U::Host, L::Host>, A>(
@@ -151,7 +145,7 @@ impl Action for RunArbiter<'_> {
 
     fn run<T: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
-        let config = setup.transport.config::<T>().map_err(|e| Error::Input(e.to_string()))?;
+        let config = setup.transport.config::<T>()?;
         let again: ConfigFactory<'_, T::Arbiter> =
             &|setup| setup.transport.config::<T>().map(Arc::new);
         let apps = || Ok(NoApplications);
@@ -160,7 +154,7 @@ impl Action for RunArbiter<'_> {
 
     fn coexisting<U: RegisteredTransport, L: RegisteredTransport>(self) -> Self::Output {
         let Self { setup, clock, signals } = self;
-        let both = setup.transport.both::<U, L>().map_err(|e| Error::Input(e.to_string()))?;
+        let both = setup.transport.both::<U, L>()?;
         let again: ConfigFactory<'_, CoexistingArbiter<U, L>> =
             &|setup| setup.transport.both::<U, L>().map(Arc::new);
         let apps = || Ok(NoApplications);
@@ -197,7 +191,10 @@ fn run<E: Endpoint, A: Applications>(
             serve(setup, &clock, node, again, signals)
         }
         #[cfg(not(feature = "xdp"))]
-        Some(_) => Err(Error::Input("node.datapath: this rampd was built without xdp".to_owned())),
+        Some(_) => {
+            let expected = "udp, as this rampd was built without xdp";
+            Err(InputError::unexpected(expected, "xdp").at("node.datapath").into())
+        }
     }
 }
 

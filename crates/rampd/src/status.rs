@@ -279,9 +279,10 @@ fn status_socket<C: Catalogue>(node: &Path) -> Result<PathBuf, Error> {
         let beside = node.with_extension("status");
         return Ok(if beside.exists() { beside } else { node.to_owned() });
     }
-    let message = "node.status-socket: expected a path, or node.socket next to it, got neither";
-    let missing = || Error::Input(format!("{}: {message}", node.display()));
-    Setup::load::<C>(node)?.status.ok_or_else(missing)
+    let setup = Setup::load::<C>(node)?;
+    let expected = "a path, or node.socket next to it";
+    let missing = || setup.unexpected("node.status-socket", expected, "neither").into();
+    setup.status.clone().ok_or_else(missing)
 }
 
 /// Returns the status as text for people.

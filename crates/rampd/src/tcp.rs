@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, 
 use tracing::warn;
 
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::pattern::Pattern;
 use crate::timetable::{FlowRow, Log, Timetable};
 
@@ -73,7 +73,8 @@ pub(crate) fn run(
             Some(row) => {
                 log.log_event("submitted", row.flow, now.saturating_since(start));
                 let address = setup.udp.peers[row.dst as usize];
-                let address = address.ok_or_else(|| Error::Input("no such peer".to_owned()))?;
+                let address =
+                    address.ok_or_else(|| InputError::unexpected("a peer", row.dst).at("dst"))?;
                 let (idle, kernel) = (Arc::clone(&idle), Arc::clone(&kernel));
                 let notes = notes.clone();
                 thread::spawn(move || send(row, address, &idle, &kernel, &notes, clock));

@@ -6,13 +6,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use csv::StringRecord;
 use rampmeter_runtime::NodeConfig;
-use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time, without_os_error};
 use rampmeter_workload::table::Records;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
-use serde::Deserialize;
 
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::pattern::SIZE_MIN;
 
 /// Schedule of one host. Each message is sent at its time, or when this host has received or
@@ -128,69 +128,121 @@ impl FlowRow {
     }
 }
 
-/// Row as written in the file.
-#[derive(Debug, Deserialize)]
-struct RawRow {
-    flow: u32,
-    arrival_ps: u64,
-    src: u32,
-    dst: u32,
-    size_bytes: u64,
-    tenant: Option<u32>,
-    /// Numbers of flows on which it depends, separated by spaces.
-    after: Option<String>,
-    compute_ps: Option<u64>,
+/// Columns of the file, the required ones first.
+const COLUMNS: [&str; 8] =
+    ["flow", "arrival_ps", "src", "dst", "size_bytes", "tenant", "after", "compute_ps"];
+const N_REQUIRED: usize = 5;
+
+/// A row of the file.
+#[derive(Clone, Copy, Debug)]
+struct RawRow<'a> {
+    record: &'a StringRecord,
+    /// Places of [`COLUMNS`].
+    places: [Option<usize>; COLUMNS.len()],
+}
+
+impl RawRow<'_> {
+    /// Returns the text of a column; empty without it.
+    fn text(&self, column: usize) -> &str {
+        self.places[column].and_then(|place| self.record.get(place)).unwrap_or_default()
+    }
+
+    /// Returns the number in a column, which must be at most `max`; an empty optional one is 0.
+    fn number(&self, column: usize, max: u64) -> Result<u64, InputError> {
+        let text = self.text(column);
+        if text.is_empty() && column >= N_REQUIRED {
+            return Ok(0);
+        }
+        text.parse().ok().filter(|&number| number <= max).ok_or_else(|| {
+            let expected = format!("a whole number from 0 to {max}");
+            InputError::unexpected(expected, format!("{text:?}")).at(COLUMNS[column])
+        })
+    }
+}
+
+/// Returns the places of the columns in a header.
+fn places(header: &StringRecord) -> Result<[Option<usize>; COLUMNS.len()], InputError> {
+    let places = COLUMNS.map(|column| header.iter().position(|name| name == column));
+    match places[..N_REQUIRED].iter().position(Option::is_none) {
+        Some(missing) => {
+            let got = header.iter().collect::<Vec<_>>().join(", ");
+            Err(InputError::unexpected(format!("a column {}", COLUMNS[missing]), got).on_line(1))
+        }
+        None => Ok(places),
+    }
 }
 
 /// Reads the table: CSV with the columns flow, arrival_ps, src, dst and size_bytes, and optionally
 /// tenant, after and compute_ps.
 pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
-    let bad = |message: String| Error::Input(format!("{}: {message}", file.display()));
-    let input = File::open(file).map_err(|e| bad(e.to_string()))?;
+    let input = File::open(file).map_err(|error| InputError::of_file(file, &error))?;
+    read_rows(input, n_hosts).map_err(|error| error.in_file(file).into())
+}
+
+fn read_rows(input: File, n_hosts: u32) -> Result<Table, InputError> {
     let mut records = Records::new(input, None);
-    let header = records.next_record().map_err(|e| bad(e.to_string()))?;
+    let header = records.next_record().map_err(of_csv)?;
     let header = header.map(|(_, header)| header.clone()).unwrap_or_default();
+    let columns = places(&header)?;
     let mut builder = GraphBuilder::default();
     let (mut rows, mut places, mut waits) = (Vec::new(), HashMap::new(), Vec::new());
-    while let Some((line, record)) = records.next_record().map_err(|e| bad(e.to_string()))? {
+    while let Some((line, record)) = records.next_record().map_err(of_csv)? {
         if record.len() != header.len() {
-            let (expected, got) = (header.len(), record.len());
-            return Err(bad(format!("line {line}: expected {expected} fields, got {got}")));
+            let expected = format!("{} fields", header.len());
+            return Err(InputError::unexpected(expected, record.len()).on_line(line));
         }
-        let row: RawRow = record.deserialize(Some(&header)).map_err(|e| bad(e.to_string()))?;
-        let RawRow { flow, arrival_ps, src, dst, size_bytes, .. } = row;
-        let is_computation = src == dst && size_bytes == 0;
-        if src >= n_hosts || dst >= n_hosts || src == dst && !is_computation {
-            let hosts = format!("two of {n_hosts} hosts");
-            return Err(bad(format!("flow {flow}: expected {hosts}, got {src} and {dst}")));
+        let raw = RawRow { record, places: columns };
+        let (row, node, computation) = parse(&raw, n_hosts).map_err(|bad| bad.on_line(line))?;
+        let place = builder.flow(node, computation);
+        if places.insert(row.flow, place).is_some() {
+            let expected = "a number that no row before has";
+            return Err(InputError::unexpected(expected, row.flow).at("flow").on_line(line));
         }
-        if size_bytes > u64::from(NodeConfig::MESSAGE_MAX) {
-            return Err(bad(format!("flow {flow}: expected at most 1 GiB, got {size_bytes}")));
-        }
-        let (from, to) = (NodeId::new(src), NodeId::new(dst));
-        let node = Flow::new(Time::from_ps(arrival_ps), from, to, Bytes::new(size_bytes));
-        let place = builder.flow(node, Span::from_ps(row.compute_ps.unwrap_or(0)));
-        if places.insert(flow, place).is_some() {
-            return Err(bad(format!("flow {flow}: expected a number that no row before has")));
-        }
-        for id in row.after.iter().flat_map(|after| after.split(' ')).filter(|id| !id.is_empty()) {
-            waits.push((place, flow, id.to_owned()));
-        }
-        let tenant = TenantId::new(row.tenant.unwrap_or(0));
-        rows.push(FlowRow { flow, src, dst, size_bytes, tenant });
+        let ids = raw.text(6).split(' ').filter(|id| !id.is_empty());
+        waits.extend(ids.map(|id| (line, place, id.to_owned())));
+        rows.push(row);
     }
-    for (place, flow, id) in waits {
+    for (line, place, id) in waits {
         let dependency = id.parse().ok().and_then(|id: u32| places.get(&id));
-        let unknown = || bad(format!("flow {flow}: after: expected flows of the table, got {id}"));
+        let unknown =
+            || InputError::unexpected("flows of the table", &id).at("after").on_line(line);
         builder.wait(place, *dependency.ok_or_else(unknown)?);
     }
-    let graph = builder.build().map_err(|error| bad(in_ids(&error, &rows)))?;
+    let graph = builder.build().map_err(|error| in_ids(&error, &rows))?;
     Ok(Table { rows, graph })
 }
 
-/// Describes the fault of a table, with the numbers of flows instead of those of rows.
-fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
-    let row = |place: u32| rows[place as usize];
+/// Returns the message of a row, its node in the graph, and the time of its computation.
+fn parse(raw: &RawRow<'_>, n_hosts: u32) -> Result<(FlowRow, Flow, Span), InputError> {
+    let number = |column| raw.number(column, u32::MAX.into()).map(|number| number as u32);
+    let (flow, src, dst, tenant) = (number(0)?, number(2)?, number(3)?, number(5)?);
+    let time = |column| raw.number(column, Time::NEVER.as_ps() - 1);
+    let (arrival, computation) = (Time::from_ps(time(1)?), Span::from_ps(time(7)?));
+    let size_bytes = raw.number(4, NodeConfig::MESSAGE_MAX.into())?;
+    let is_computation = src == dst && size_bytes == 0;
+    if src >= n_hosts || dst >= n_hosts || src == dst && !is_computation {
+        let expected = format!("two of {n_hosts} hosts");
+        return Err(InputError::unexpected(expected, format!("{src} and {dst}")).at("src, dst"));
+    }
+    let node = Flow::new(arrival, NodeId::new(src), NodeId::new(dst), Bytes::new(size_bytes));
+    let row = FlowRow { flow, src, dst, size_bytes, tenant: TenantId::new(tenant) };
+    Ok((row, node, computation))
+}
+
+/// Returns the error of a file that is no CSV, or cannot be read.
+fn of_csv(error: csv::Error) -> InputError {
+    let line = error.position().map(csv::Position::line);
+    let found = match error.into_kind() {
+        csv::ErrorKind::Io(error) => InputError::other(without_os_error(&error)),
+        csv::ErrorKind::Utf8 { .. } => InputError::unexpected("text in UTF-8", "other bytes"),
+        _ => InputError::unexpected("CSV", "other text"),
+    };
+    InputError { line, ..found }
+}
+
+/// Describes the fault of a graph, with the numbers of flows instead of those of rows.
+fn in_ids(error: &GraphError, rows: &[FlowRow]) -> InputError {
+    let flow = |place: u32| rows[place as usize].flow;
     let (place, expected, got) = match *error {
         GraphError::Host { node, host, dependency } => {
             (node, format!("flows that host {host} sends or receives"), dependency)
@@ -198,9 +250,9 @@ fn in_ids(error: &GraphError, rows: &[FlowRow]) -> String {
         GraphError::Cycle { node, dependency } => {
             (node, "flows that do not depend on it".to_owned(), dependency)
         }
-        _ => return error.to_string(),
+        _ => return InputError::other(error.to_string()),
     };
-    format!("flow {}: after: expected {expected}, got {}", row(place).flow, row(got).flow)
+    InputError::unexpected(expected, flow(got)).at(format!("flow {}: after", flow(place)))
 }
 
 /// Log of events, one per line: `what,flow,time_ps` since the start of the table.
@@ -271,12 +323,37 @@ mod tests {
     }
 
     #[test]
+    fn a_table_without_a_column_is_refused() {
+        let header = StringRecord::from(vec!["flow", "src", "dst", "size_bytes"]);
+        let error = places(&header).unwrap_err().to_string();
+        let expected = "line 1: expected a column arrival_ps, got flow, src, dst, size_bytes";
+        assert_eq!(error, expected);
+    }
+
+    #[test]
     fn errors_of_tables_name_expectation_and_content() {
         let cases = [
-            ("5,0,1,1,9,0,,0", "flow 5: expected two of 4 hosts, got 1 and 1"),
-            ("5,0,0,1,9,0,6,0", "flow 5: after: expected flows of the table, got 6"),
+            ("5,0,1,1,9,0,,0", "line 2: src, dst: expected two of 4 hosts, got 1 and 1"),
+            ("5,0,0,1,9,0,6,0", "line 2: after: expected flows of the table, got 6"),
             ("5,0,0,1,9,0,,0\r\n\r\n6,0,1", "line 4: expected 8 fields, got 3"),
-            ("5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0", "flow 5: expected a number that no row before has"),
+            (
+                "5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0",
+                "line 3: flow: expected a number that no row before has, got 5",
+            ),
+            (
+                "5,-1,0,1,9,0,,0",
+                "line 2: arrival_ps: expected a whole number from 0 to 18446744073709551614, got \
+                 \"-1\"",
+            ),
+            (
+                "5,0,0,1,2000000000,0,,0",
+                "line 2: size_bytes: expected a whole number from 0 to 1073741824, got \
+                 \"2000000000\"",
+            ),
+            (
+                "5,0,0,1,9,x,,0",
+                "line 2: tenant: expected a whole number from 0 to 4294967295, got \"x\"",
+            ),
             (
                 "5,0,0,1,9,0,,0\n6,0,2,1,9,0,5,0",
                 "flow 6: after: expected flows that host 2 sends or receives, got 5",

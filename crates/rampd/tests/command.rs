@@ -274,7 +274,8 @@ fn valid_configurations_are_described_and_compared() {
         let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(error, format!("rampd: b.toml and a.toml differ in {what} [bad-input]\n"));
+        let fault = "expected that of a.toml, got another";
+        assert_eq!(error, format!("rampd: b.toml: {what}: {fault} [bad-input]\n"));
     }
 }
 
@@ -337,10 +338,8 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
     let output = rampd(&["arbiter", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        error,
-        "rampd: n.toml: is no arbiter's configuration: use `rampd node` [bad-input]\n"
-    );
+    let fault = "peer.arbiter of this node: expected true, got false: use `rampd node`";
+    assert_eq!(error, format!("rampd: n.toml: {fault} [configuration-value]\n"));
 }
 
 /// SIGTERM ends a node with exit code 0; a port that is in use is an error of the system that names

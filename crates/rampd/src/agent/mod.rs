@@ -52,22 +52,23 @@ const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 /// Runs `rampd agent`.
 pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let setup = Setup::load::<C>(file)?;
-    let refuse = |message: &str| Err(Error::Input(format!("{}: {message}", file.display())));
-    if setup.is_arbiter {
-        return refuse("is an arbiter's configuration: use `rampd arbiter`");
-    }
-    if setup.transport.table.name != CaptonTransport::NAME {
-        return refuse("transport.name: expected capton, which agents are for");
+    setup.check_role(false)?;
+    let refuse =
+        |key: &str, expected: &str, got: &str| Err(setup.unexpected(key, expected, got).into());
+    let name = &setup.transport.table.name;
+    if name != CaptonTransport::NAME {
+        return refuse("transport.name", "capton, which agents are for", name);
     }
     if setup.interface.is_some() {
-        return refuse("node.datapath: expected udp, as agents carry no data");
+        return refuse("node.datapath", "udp, as agents carry no data", "xdp");
     }
     let has_limits = |acceptor: &AcceptorConfig| *acceptor != AcceptorConfig::new(&acceptor.path);
     if setup.acceptor.as_ref().is_some_and(has_limits) {
-        return refuse("programs, service: expected none, as agents do not count programs");
+        let expected = "no limits, as agents do not count programs";
+        return refuse("programs, service", expected, "some");
     }
     let config = setup.transport.config::<CaptonTransport>();
-    let config = Arc::new(config.map_err(|error| Error::Input(error.to_string()))?);
+    let config = Arc::new(config?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
     let socket = setup

@@ -50,13 +50,34 @@ pub(crate) struct SyntaxError {
     pub(crate) fault: Fault,
 }
 
-/// A fault of a text of TOML.
+/// A fault of a configuration or of other input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// An expected and an actual value.
     Value(TypeError),
-    /// A message of the decoder.
+    /// A message without values.
     Other(String),
+}
+
+impl Fault {
+    /// Returns the expected and the actual value, if the fault has them.
+    pub(crate) fn values(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Value(TypeError { expected, got }) => Some((expected, got)),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(TypeError { expected, got }) => {
+                write!(f, "expected {expected}, got {got}")
+            }
+            Self::Other(message) => f.write_str(message),
+        }
+    }
 }
 
 impl fmt::Display for SyntaxError {
@@ -67,12 +88,7 @@ impl fmt::Display for SyntaxError {
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
-        match &self.fault {
-            Fault::Value(TypeError { expected, got }) => {
-                write!(f, "expected {expected}, got {got}")
-            }
-            Fault::Other(message) => f.write_str(message),
-        }
+        self.fault.fmt(f)
     }
 }
 
