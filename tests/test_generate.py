@@ -10,6 +10,7 @@ from rampmeter import transports
 from rampmeter.plan import schema
 from rampmeter.plan.base import Transport
 from tools.generate import files as generate
+from tools.generate import sources
 from tools.generate.notes import notes
 from tools.generate.stages import stage_pages
 
@@ -34,6 +35,29 @@ RENEW = f"renew them with `{generate.COMMAND}`, or `make generate`"
 )
 def test_generated_files_match_the_core_and_the_ledger(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == generate.files()[file], RENEW
+
+
+@pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])
+def test_every_key_of_a_transport_has_a_source(about: schema.TransportInfo) -> None:
+    documentation = " ".join((getattr(rm, generate.class_name(about)).__doc__ or "").split())
+    for key in about["keys"]:
+        source = sources.of_transport(about["name"], key["name"])
+        assert source, key["name"]
+        assert source in documentation
+
+
+def test_every_source_is_of_a_key() -> None:
+    groups = {name: of for name, of in sources.read().items() if name != sources.INHERITS}
+    for name, table in groups.pop(sources.TABLES).items():
+        assert {key.replace("-", "_") for key in table} <= {
+            field.name for field in fields(getattr(rm, name))
+        }
+    used = set()
+    for about in schema.transports():
+        keys = {*(key["name"] for key in about["keys"]), *generate.ROUND_TRIPS}
+        inherited = sources.read()[sources.INHERITS].get(about["name"])
+        used |= {(of, key) for of in (about["name"], inherited, sources.COMMON) for key in keys}
+    assert {(name, key) for name, of in groups.items() for key in of} <= used
 
 
 @pytest.mark.parametrize("about", schema.transports(), ids=lambda about: about["name"])

@@ -104,7 +104,8 @@ WarmUp: TypeAlias = int | Literal["auto", "mser-5"]
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pfc(PlanTable):
-    """The `fabric.pfc` table: switches that pause the other end of a link instead of dropping.
+    """The `fabric.pfc` table: switches that pause the other end of a link instead of dropping. Keys
+    without a source are Rampmeter's.
 
     - `alpha`: Dynamic threshold, as a factor of the free shared memory (HPCC §5.1: 11 %). Default:
       0.11.
@@ -115,7 +116,7 @@ class Pfc(PlanTable):
     - `hysteresis_bytes`: Distance below the threshold at which a pause ends, if the headroom is
       empty; default: two full packets. Unit: bytes.
     - `threshold`: Kind of threshold; default: `static` with `xoff-bytes`, else `dynamic`. Values:
-      `dynamic`, `static`, `off`.
+      `dynamic`, `static`, `off`. Source: IEEE 802.1Qbb; HPCC's switches have dynamic thresholds.
     - `xoff_bytes`: Static threshold. Unit: bytes; default: none.
 
     Details: docs/plans/fabric.md.
@@ -132,52 +133,58 @@ class Pfc(PlanTable):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Fabric(PlanTable):
     """The `fabric` table. What is left out is as the transport needs it, or else as in the dcPIM
-    paper (table 1); the manifest has every value.
+    paper (table 1); the manifest has every value. Keys without a source are Rampmeter's.
 
-    - `alpha`: Maximum memory of a port, as a factor of the free shared memory. Default: 1.
+    - `alpha`: Maximum memory of a port, as a factor of the free shared memory. Default: 1. Source:
+      dynamic thresholds of shared memory (Choudhury and Hahne, 1998).
     - `buffer_bytes`: Packet memory of each switch port: a number, or a table by the rate or the
-      tier of ports. 0 for ports without memory. Unit: bytes; default: 500000.
+      tier of ports. 0 for ports without memory. Unit: bytes; default: 500000. Source: the network
+      of each transport's paper.
     - `buffer_cell_bytes`: Minimum memory of a queued packet. The length of a full packet makes
       buffers, marks and queue lengths count packets, as in ns-2 and ns-3. Unit: bytes; default: 0.
     - `cut_through_bytes`: Bytes of a packet that a switch receives before it forwards the packet,
       if switching is cut-through. Unit: bytes; default: 64.
     - `drop_unscheduled_above_bytes`: Queue of a switch's port above which it drops unscheduled
-      packets, and no others (selective dropping, Aeolus). Unit: bytes; default: none.
+      packets, and no others (selective dropping, Aeolus). Unit: bytes; default: none. Source:
+      Aeolus §3.
     - `ecn_bytes`: Queue of a port above which it marks ECN-capable packets: a number, or a table by
-      the rate or the tier of ports. No marks if left out. Unit: bytes; default: none.
+      the rate or the tier of ports. No marks if left out. Unit: bytes; default: none. Source: DCTCP
+      (marks above one threshold).
     - `ecn_max_bytes`: Queue of a port above which it marks all ECN-capable packets; default:
       `ecn-bytes`. The share of marked packets grows linearly in between (RED, DCQCN). Unit: bytes.
+      Source: RED (Floyd and Jacobson, 1993), as switches of HPCC's and DCQCN's studies mark.
     - `ecn_max_probability`: Share of packets that are marked just below `ecn-max-bytes`, from 0 to
-      1; by default 1. Default: 1.
+      1; by default 1. Default: 1. Source: RED (Floyd and Jacobson, 1993).
     - `ecn_ports`: Ports that mark. Values: `all`, `core`; default: `all`.
     - `express_bytes`: Maximum length of packets of the highest priority that take no buffer, so
       that no queue overflows with them. 0 makes them compete for buffers. Unit: bytes; default: 64.
     - `header_overflow`: Treatment of a trimmed packet that does not fit into the header queue.
-      Values: `return`, `drop`; default: `return`.
+      Values: `return`, `drop`; default: `return`. Source: NDP §3.1 (headers return to the sender).
     - `header_queue_bytes`: Memory of a port's queue of headers and control packets; default: that
-      of 8 full packets. Unit: bytes.
+      of 8 full packets. Unit: bytes. Source: NDP §3.1.
     - `header_ratio`: Packets of the header queue that a port sends for one data packet while both
-      queues hold packets; 0 sends headers first. Default: 10.
+      queues hold packets; 0 sends headers first. Default: 10. Source: NDP §3.1 (ten headers for a
+      packet).
     - `interface`: Place of the packet queue in hosts. Values: `pull`, `queue`; default: `pull`.
     - `overflow`: Behaviour of a port if packet memory is full. Values: `tail-drop`, `push-out`;
-      default: `push-out`.
+      default: `push-out`. Source: dcPIM's and pHost's simulators push out; others drop the arrival.
     - `pfc`: Priority flow control, a table; default: off, unless the transport needs it.
     - `scheduling`: Order of packets of one class at a port. Values: `fifo`, `fair`; default:
-      `fifo`.
+      `fifo`. Source: strict priorities of IEEE 802.1Q; fair queueing of Demers et al., 1989.
     - `shaper_burst_us`: Idle time that a link makes up for later, if switching is shaped. Unit: µs;
       default: 0.
     - `shared_buffer_bytes`: Packet memory of a switch that its ports share, instead of
-      `buffer-bytes`. Unit: bytes; default: none.
+      `buffer-bytes`. Unit: bytes; default: none. Source: HPCC §5.1 (32 MB a switch).
     - `spray`: Path choice. Values: `source-round-robin`, `random`, `ecmp`, `ecmp-pair`; default:
-      `source-round-robin`.
+      `source-round-robin`. Source: dcPIM and pHost spray packets; ECMP of RFC 2992.
     - `switching`: Time at which forwarding begins. Values: `store-and-forward`, `cut-through`,
       `shaped`; default: `store-and-forward`.
     - `trim_bytes`: Length of a packet whose payload a full port has removed (NDP). Unit: bytes;
-      default: 64.
+      default: 64. Source: NDP §3.1 (eight packets).
     - `trim_choice`: Packet that a full data queue trims. Values: `coin`, `arriving`; default:
-      `coin`.
+      `coin`. Source: NDP §3.1 (the arrival or the newest packet, at random).
     - `unscheduled_collision`: Treatment of an unscheduled packet that is cut off at a port without
-      memory. Values: `cut-off`, `vanish`; default: `cut-off`.
+      memory. Values: `cut-off`, `vanish`; default: `cut-off`. Source: Fastpod §3.3.
 
     Details: docs/plans/fabric.md.
     """
@@ -287,12 +294,14 @@ class RunOptions(PlanTable):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Measure(PlanTable):
     """The `measure` table: which flows the statistics of the summary count. Every flow is in the
-    table of flows in any case.
+    table of flows in any case. Keys without a source are Rampmeter's.
 
     - `completed_before_flow`: Number N of a flow, from 1. The summary counts only flows that
-      complete before flow N arrives. Default: none.
+      complete before flow N arrives. Default: none. Source: the figures of dcPIM (flows that end
+      before the 400 000th arrival).
     - `warmup_flows`: Number of first flows that the summary leaves out, `mser-5`, or `auto`.
-      Values: `auto`, `mser-5`; default: `auto`.
+      Values: `auto`, `mser-5`; default: `auto`. Source: `auto` is MSER-5 (White, Cobb and Spratt,
+      2000).
 
     Details: docs/plans/run.md.
     """
@@ -458,20 +467,25 @@ class Names(PlanTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class LeafSpine(PlanTable):
-    """Two tiers: every rack's switch is joined to every spine of its plane.
+    """Two tiers: every rack's switch is joined to every spine of its plane. Keys without a source
+    are Rampmeter's.
 
     - `racks`: Racks, 1 or more.
     - `hosts_per_rack`: Hosts in each rack, 1 or more.
     - `spines`: Spine switches, 1 or more.
-    - `access_gbps`: Rate of host links. Unit: Gbit/s; default: 100.0.
+    - `access_gbps`: Rate of host links. Unit: Gbit/s; default: 100.0. Source: dcPIM §4.1 (100
+      Gbit/s).
     - `core_gbps`: Rate of links between switches. Oversubscription is hosts_per_rack x access over
-      spines x core. Unit: Gbit/s; default: 400.0.
-    - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
+      spines x core. Unit: Gbit/s; default: 400.0. Source: dcPIM §4.1 (400 Gbit/s).
+    - `host_ns`: Processing in every host. Unit: ns; default: 450.0. Source: dcPIM's simulator has
+      the delay of a switch at the host's link.
     - `planes`: Networks that the spines are divided into, a divisor of `rails` and of `spines`.
       Each has equally many leaf switches of every rack and equally many spines.
-    - `propagation_ns`: Propagation of every link. Unit: ns; default: 200.0.
+    - `propagation_ns`: Propagation of every link. Unit: ns; default: 200.0. Source: dcPIM's
+      simulator (200 ns a link).
     - `rails`: Leaf switches of a rack, to each of which every host of it has a link. Default: 1.
-    - `switch_ns`: Processing in every switch. Unit: ns; default: 450.0.
+    - `switch_ns`: Processing in every switch. Unit: ns; default: 450.0. Source: dcPIM's simulator
+      (450 ns).
 
     Details: docs/plans/topology.md.
     """
@@ -491,9 +505,10 @@ class LeafSpine(PlanTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class FatTree(PlanTable):
-    """Three tiers of k-port switches, k^2/4 hosts in each pod.
+    """Three tiers of k-port switches, k^2/4 hosts in each pod. Keys without a source are
+    Rampmeter's.
 
-    - `k`: Ports per switch, even, 2 or more.
+    - `k`: Ports per switch, even, 2 or more. Source: Al-Fares et al., SIGCOMM 2008.
     - `access_gbps`: Rate of host links. Unit: Gbit/s; default: 100.0.
     - `core_gbps`: Rate of links between switches. Unit: Gbit/s; default: 100.0.
     - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
@@ -561,14 +576,14 @@ class Dumbbell(PlanTable):
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Dragonfly(PlanTable):
     """Groups of switches (Kim et al., ISCA 2008). Those of a group are all joined, and any two
-    groups by links between their switches.
+    groups by links between their switches. Keys without a source are Rampmeter's.
 
     - `switches_per_group`: Switches of a group, 1 or more (the paper's a).
     - `hosts_per_switch`: Hosts at each switch, 1 or more (p).
     - `global_links`: Links of each switch to other groups, 1 or more (h).
     - `access_gbps`: Rate of host links. Unit: Gbit/s; default: 100.0.
     - `core_gbps`: Rate of links between switches. Unit: Gbit/s; default: 100.0.
-    - `groups`: Groups, 2 to a h + 1, which is the default.
+    - `groups`: Groups, 2 to a h + 1, which is the default. Source: Kim et al., ISCA 2008.
     - `host_ns`: Processing in every host. Unit: ns; default: 450.0.
     - `propagation_ns`: Propagation of every link. Unit: ns; default: 200.0.
     - `switch_ns`: Processing in every switch. Unit: ns; default: 450.0.
@@ -590,9 +605,10 @@ class Dragonfly(PlanTable):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Pod(PlanTable):
-    """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above.
+    """A pod of a fat-tree of k-port switches: k/2 racks of k/2 hosts, and k/2 switches above. Keys
+    without a source are Rampmeter's.
 
-    - `k`: Ports per switch, even, 4 to 32.
+    - `k`: Ports per switch, even, 4 to 32. Source: Fastpod §5 (a pod of 8-port switches).
     - `cable_spread_ns`: Maximum additional propagation of hosts' and arbiters' links. Unit: ns;
       default: 0.0.
     - `gbps`: Rate of all links. Unit: Gbit/s; default: 100.0.

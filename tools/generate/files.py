@@ -32,6 +32,7 @@ from rampmeter.papers.metrics import METRICS
 from rampmeter.papers.status import NAMES, FigureStatus, columns, totals
 from rampmeter.plan.schema import PYTHON, KeyInfo, TransportInfo, plan_schema, transports
 from rampmeter.text.toml import literal
+from tools.generate import sources
 from tools.generate.comparison import comparison_of_transports
 from tools.generate.derivations import derivations
 from tools.generate.docstrings import class_docstring, field_text
@@ -276,12 +277,14 @@ def _field_texts(about: TransportInfo) -> Iterator[tuple[str, str]]:
     for key in about["keys"]:
         values = [f"values: {_range(key)}", f"default: {_default(about, key)}"]
         text = field_text(key["name"], key["doc"], values)
-        yield _field(key["name"]), " ".join([text, *filter(None, [of_page.get(key["name"])])])
+        more = (of_page.get(key["name"]), sources.of_transport(about["name"], key["name"]))
+        yield _field(key["name"]), " ".join([text, *filter(None, more)])
     for symbol, key_name in SYMBOLS.get(about["name"], {}).items():
         yield symbol, f"The paper's name of `{key_name}`."
     if about["has_round_trips"]:
         for key_name, doc in ROUND_TRIPS.items():
-            yield _field(key_name), field_text(key_name, doc, ["default: the network's"])
+            text = field_text(key_name, doc, ["default: the network's"])
+            yield _field(key_name), f"{text} {sources.of_transport(about['name'], key_name)}"
     if about["best_effort"]:
         lower = " or ".join(_lower(about))
         yield "best_effort", f"The transport of all tenants but the first: {lower}."

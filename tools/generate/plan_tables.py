@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from rampmeter.plan.schema import plan_schema
 from rampmeter.text.toml import literal
+from tools.generate import sources
 from tools.generate.docstrings import class_docstring, field_text
 from tools.generate.reference import key_default
 
@@ -100,7 +101,9 @@ def _class(name: str, schema: Schema, tag: tuple[str, str] | None) -> str:
     others = [key for key in schema["properties"] if key not in needed and key != (tag or [""])[0]]
     keys = [*needed, *sorted(others)]
     docs = [(_field(key), _field_text(key, schema["properties"], name)) for key in keys]
-    lines.append(class_docstring(_line(schema["description"]), docs, _page(name, tag)))
+    note = f" {sources.OTHERS}" if sources.of_class(name) else ""
+    summary = _line(schema["description"]) + note
+    lines.append(class_docstring(summary, docs, _page(name, tag)))
     if tag:
         lines += ["", f"    TAG = {tag!r}"]
     for key in keys:
@@ -139,7 +142,8 @@ def _field_text(key: str, properties: Schema, name: str) -> str:
         facts.append(f"default: {key_default(key, properties)}")
     elif schema.get("default") not in (None, [], {}):
         facts.append(f"default: {literal(schema['default'])}")
-    return field_text(key, _line(schema.get("description", "")), facts)
+    text = field_text(key, _line(schema.get("description", "")), facts)
+    return " ".join(filter(None, (text, sources.of_table(name, key))))
 
 
 def _type(key: str, schema: Schema) -> str:
