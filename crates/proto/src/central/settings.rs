@@ -133,7 +133,7 @@ impl Settings {
         let window = self.tcp.start.granted / self.tcp.config.packet.payload.get();
         let mut derived = vec![
             DerivedValue::packets("window-granted", window as u32),
-            DerivedValue::time("repeat", self.retransmit_after),
+            DerivedValue::time("retransmit", self.retransmit_after),
             DerivedValue::time("fallback", self.fallback),
             DerivedValue::time("refresh", self.refresh_interval),
             DerivedValue::count("short-flow-bytes", self.threshold.get()),

@@ -120,7 +120,7 @@ impl RegisteredTransport for PhostTransport {
             DerivedValue::time("token-lifetime", config.token_lifetime),
             DerivedValue::packets("downgrade-threshold", config.threshold),
             DerivedValue::time("downgrade", config.downgrade_time),
-            DerivedValue::time("resend", config.resend_wait),
+            DerivedValue::time("retransmit", config.resend_wait),
             DerivedValue::time("keepalive", config.keepalive),
             DerivedValue::time("forget", config.forget_timeout),
         ]

@@ -109,7 +109,7 @@ impl RegisteredTransport for SirdTransport {
             bytes("credit", config.credit),
             bytes("sender-credit", config.sender_credit),
             bytes("unscheduled", config.unscheduled),
-            bytes("mark-above", config.mark_above),
+            bytes("ecn", config.mark_above),
             DerivedValue::time("timeout", config.recovery.timeout),
             DerivedValue::time("forget", config.recovery.forget_timeout),
         ]

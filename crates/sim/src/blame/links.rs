@@ -63,8 +63,8 @@ impl LinkLog {
         Transmission { from, length: (until - from).as_ps() as u32, msg: self.last_msg }
     }
 
-    /// Logs a transmission. If the link was idle before it, `follows` is false, and nobody waited for
-    /// the end of the one before.
+    /// Logs a transmission. If the link was idle before it, `follows` is false, and nobody waited
+    /// for the end of the one before.
     #[inline(always)]
     fn push(&mut self, msg: u32, busy: Period, follows: bool) {
         let joins = self.last.until == busy.from && self.last_msg == msg;
