@@ -43,7 +43,7 @@ pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
     for file in &args.keys {
         let text = fs::read_to_string(file).map_err(|error| InputError::of_file(file, &error))?;
         keys.add(&text).map_err(|BadKeyLine { line }| {
-            InputError::unexpected("a key of a session", "other text")
+            InputError::unexpected(BadKeyLine::EXPECTED, "other text")
                 .on_line(line as u64)
                 .in_file(file)
         })?;

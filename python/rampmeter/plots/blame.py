@@ -130,7 +130,7 @@ def wait_matrices(
         for axes, (name, rows) in zip(all_axes, panels.items(), strict=True):
             _draw_matrix(axes, rows, [*short, "others", "none"], short, norm)
             axes.set_title(
-                f"{name}: {_unattributed(rows)}" if name else _unattributed(rows),
+                f"{name}\n{_unattributed(rows)}" if name else _unattributed(rows),
                 fontsize=current_format().font_size,
             )
         _label_outer(all_axes, x_label, y_label)

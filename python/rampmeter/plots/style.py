@@ -45,6 +45,8 @@ WIDTHS: Final = {"column": 3.33, "page": 7.0}
 WIDTH_MIN, WIDTH_MAX = 1.5, 30.0
 FONT_MIN, FONT_MAX = 4.0, 60.0
 """Limits of widths in inches, and of font sizes in points."""
+SLIDE: Final = 9.0
+"""Inches, of slides without another width."""
 FONT: Final = 9.0
 """Points of the font of axes in figures without another width."""
 TITLE: Final = 1.06
@@ -128,7 +130,8 @@ def figure_format(
     """Sets width in inches, font size in points, and style of the figures drawn in the block.
 
     `width` may also be `column` (3.33 inches) or `page` (7 inches). `slides` has larger fonts and
-    thicker lines than `print`. Raises `PlanError` for any other value.
+    thicker lines than `print`, in proportion to the width: 18 points at 9 inches. A column is too
+    narrow for them. Raises `PlanError` for any other value.
     """
     if style not in STYLES:
         raise Location(key="style").error(expected=f"one of {', '.join(STYLES)}", got=style)
@@ -139,11 +142,12 @@ def figure_format(
     if font_size is not None and not FONT_MIN <= font_size <= FONT_MAX:
         limits = f"{FONT_MIN:g} to {FONT_MAX:g} points"
         raise Location(key="font_size").error(expected=limits, got=f"{font_size:g}")
+    is_narrow = inches is not None and inches < WIDTH
+    size, weight = (8.0, 0.8) if is_narrow else (FONT, 1.0)
     if style == "slides":
-        made = Format(inches or 9.0, font_size or 18.0, 2.0)
-    else:
-        is_narrow = inches is not None and inches < WIDTH
-        made = Format(inches, font_size or (8.0 if is_narrow else FONT), 0.8 if is_narrow else 1.0)
+        inches = inches or SLIDE
+        size, weight = max(size, 2 * FONT * inches / SLIDE), max(weight, 2.0 * inches / SLIDE)
+    made = Format(inches, font_size or size, weight)
     token = _FORMAT.set(made)
     try:
         yield

@@ -59,12 +59,16 @@ pub struct DecryptionKeys {
 
 /// Malformed line of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "line {line}: expected {LABEL}, source, destination, session and a key of 64 hexadecimal digits"
-)]
+#[error("line {line}: expected {}", Self::EXPECTED)]
 pub struct BadKeyLine {
     /// Line, from 1.
     pub line: usize,
+}
+
+impl BadKeyLine {
+    /// The form of lines.
+    pub const EXPECTED: &str =
+        "RAMPMETER_KEY, source, destination, session and a key of 64 hexadecimal digits";
 }
 
 /// Result of the decryption of a datagram.
