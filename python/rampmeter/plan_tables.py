@@ -159,7 +159,7 @@ class Fabric(PlanTable):
     - `express_bytes`: Maximum length of packets of the highest priority that take no buffer, so
       that no queue overflows with them. 0 makes them compete for buffers. Unit: bytes; default: 64.
     - `header_overflow`: Treatment of a trimmed packet that does not fit into the header queue.
-      Values: `return`, `drop`; default: `return`. Source: NDP §3.1 (headers return to the sender).
+      Values: `return`, `drop`; default: `return`. Source: NDP §3 (headers return to the sender).
     - `header_queue_bytes`: Memory of a port's queue of headers and control packets; default: that
       of 8 full packets. Unit: bytes. Source: NDP §3.1.
     - `header_ratio`: Packets of the header queue that a port sends for one data packet while both
