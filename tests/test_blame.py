@@ -224,7 +224,7 @@ class TestPictures:
         plots = rm.Comparison.load(compared).plot
         for figure in (plots.blame(), plots.blame_matrix()):
             titles = [axes.get_title() for axes in figure.axes if axes.get_visible()]
-            assert [title.partition(":")[0] for title in titles] == ["dcPIM", "NDP"]
+            assert [title.partition("\n")[0] for title in titles] == ["dcPIM", "NDP"]
         difference = plots.blame_difference()
         assert difference.axes[0].get_yticklabels()[-1].get_text() == "all causes"
         assert "dcPIM minus NDP" in difference.get_supxlabel()
