@@ -1,13 +1,13 @@
 """`rampmeter transports`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import click
 
 from rampmeter.commands.output import Output, output_options
 from rampmeter.plan import schema
-from rampmeter.plan.schema import KeyKind, TransportInfo
+from rampmeter.plan.schema import KeyInfo, KeyKind, TransportInfo
 from rampmeter.results.table import Cell, Column, ResultTable
 from rampmeter.text.arguments import choice_argument
 from rampmeter.text.wrapping import wrapped
@@ -67,13 +67,12 @@ def transports(name: str | None, output: Output) -> None:
 
 
 def _print_keys(about: TransportInfo, output: Output) -> None:
-    """Prints the keys of a transport with the values of its default preset, and its presets."""
+    """Prints the keys of a transport with their values in its presets."""
     presets = [preset for preset, _ in about["presets"]]
-    defaults = about["presets"][0][1] if presets else {}
     keys: list[dict[str, str]] = [
         {
             "key": key["name"],
-            "default": _text(defaults.get(key["name"], DERIVED if key["derived"] else "none")),
+            "default": _default(key, about["presets"]),
             "values": _values(key["kind"]),
             "about": " ".join([key["doc"], *_choices(key["kind"])]),
         }
@@ -90,6 +89,15 @@ def _print_keys(about: TransportInfo, output: Output) -> None:
     rows: list[tuple[Cell, ...]] = [tuple(one.values()) for one in keys]
     fields = {"transport": about["name"], "presets": presets, "keys": keys}
     output.print("transports", fields, [ResultTable("keys", about["title"], OF_KEYS, rows)])
+
+
+def _default(key: KeyInfo, presets: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Returns the value of a key if it is left out; if presets differ, that of each."""
+    absent = DERIVED if key["derived"] else "none"
+    values = {preset: _text(of.get(key["name"], absent)) for preset, of in presets}
+    if len(set(values.values())) <= 1:
+        return next(iter(values.values()), absent)
+    return ", ".join(f"{value} ({preset})" for preset, value in values.items())
 
 
 def _text(value: object) -> str:
