@@ -13,7 +13,7 @@ from matplotlib.text import Text
 import rampmeter as rm
 from rampmeter import plots
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
 
 PLAN: Final = """\
 [topology]
@@ -27,7 +27,7 @@ name = "dcpim"
 pattern = "all-to-all"
 sizes = "imc10"
 load = 0.6
-flows = 600
+flows = 300
 [run]
 blame = true
 links = true
@@ -41,14 +41,18 @@ SWEPT: Final[Mapping[str, Any]] = {
     "workload.load": [0.3, 0.5],
     "workload.sizes": ["imc10", "web-search"],
 }
-COMPARED: Final = "dcpim,homa,pfabric:window-max=75,homa-aeolus"
+COMPARED: Final = "dcpim,pfabric:window-max=75"
 ARGUMENTS: Final = {
     "time_space": {"end": "40us"},
     "queue": {"end": "40us", "port": "s0>h0"},
     "link": {"end": "40us", "port": "s0>h0"},
 }
 FORMATS: Final = [
-    (width, style) for width in (None, "column", "page") for style in ("print", "slides")
+    (None, "print"),
+    (None, "slides"),
+    ("column", "print"),
+    ("column", "slides"),
+    ("page", "slides"),
 ]
 CORNER: Final = 10.0
 """Pixels, of 200 in an inch, by which labels of ticks may overlap in the corner of two axes."""

@@ -35,8 +35,8 @@ pub(crate) fn check<C: Catalogue>(configs: &[PathBuf], form: Form) -> Result<(),
             Some((other, before)) => {
                 if let Some(key) = difference(before, &setup) {
                     let expected = format!("that of {}", other.display());
-                    let error = InputError::unexpected(expected, "another");
-                    return Err(error.at(key).in_file(file).into());
+                    let error = InputError::unexpected(expected, "another").at(key);
+                    return Err(error.in_file(file).into());
                 }
             }
         }
@@ -51,8 +51,10 @@ fn difference(a: &Setup, b: &Setup) -> Option<&'static str> {
         Some("the number of addresses in peer.address")
     } else if peers(a) != peers(b) {
         Some("[[peer]]")
+    } else if a.keys.is_some() != b.keys.is_some() {
+        Some("network.security")
     } else if public(a) != public(b) {
-        Some("network.security or peer.public-key")
+        Some("peer.public-key")
     } else if a.facts != b.facts || a.udp.mtu != b.udp.mtu {
         Some("[network]")
     } else if a.transport != b.transport {

@@ -1,7 +1,7 @@
 //! Configuration file of a node: TOML, with defaults; unknown keys are refused.
 
 mod check;
-mod error;
+mod place;
 mod setup;
 mod tables;
 
@@ -18,9 +18,10 @@ use rampmeter_types::NodeId;
 use rustix::fs::OFlags;
 
 use self::check::Check;
-pub(crate) use self::error::{ConfigError, Fault};
+use self::place::{bad, line_of, unreadable};
 pub(crate) use self::setup::{Keys, RailAddresses, Setup};
 use self::tables::Config;
+use crate::error::{InputError, InputErrorCode};
 
 impl Keys {
     /// Reads the node's private key.
@@ -28,15 +29,10 @@ impl Keys {
     /// # Errors
     /// The file cannot be read, other users can read it, or it contains no key or that of another
     /// node.
-    pub(crate) fn private(&self, node: NodeId) -> Result<PrivateKey, ConfigError> {
+    pub(crate) fn private(&self, node: NodeId) -> Result<PrivateKey, Box<InputError>> {
         let file = &self.private_file;
-        let unreadable = |source| ConfigError::Read { file: file.clone(), source };
-        let bad = |key: &str, expected: &str, got: String| ConfigError::Value {
-            file: file.clone(),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            got,
-        };
+        let unreadable = |error| unreadable(file, &error);
+        let bad = |key: &str, expected: &str, got: String| bad(file, key, expected, got);
         // Checked after it is open, so that it cannot be exchanged meanwhile. Does not block on a
         // pipe.
         let flags = OFlags::NONBLOCK.bits() as i32;
@@ -48,10 +44,8 @@ impl Keys {
         }
         let mut text = String::new();
         opened.read_to_string(&mut text).map_err(unreadable)?;
-        let key: PrivateKey = text.parse().map_err(|_| {
-            let got = format!("{} characters", text.trim().len());
-            bad("private key", "32 bytes in base64 (44 characters)", got)
-        })?;
+        let key = parse_private_key(&text)
+            .map_err(|error| error.in_file(file).with_code(InputErrorCode::Value))?;
         let own = &self.public[node.idx()];
         if !own.contains(&key.public()) {
             let expected = format!("that of the public-key of peer {}, {}", node.get(), own[0]);
@@ -66,21 +60,16 @@ impl Keys {
     ///
     /// # Errors
     /// It cannot be written, or other users can read it.
-    pub(crate) fn open_log(&self) -> Result<Option<File>, ConfigError> {
+    pub(crate) fn open_log(&self) -> Result<Option<File>, Box<InputError>> {
         let Some(path) = &self.log else { return Ok(None) };
-        let unreadable = |source| ConfigError::Read { file: path.clone(), source };
+        let unreadable = |error| unreadable(path, &error);
         let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
         let mut options = OpenOptions::new();
         options.append(true).read(true).create(true).mode(0o600).custom_flags(flags);
-        let bad = |key: &str, expected: &str, got: String| ConfigError::Value {
-            file: path.clone(),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            got,
-        };
+        let bad = |key: &str, expected: &str, got: String| bad(path, key, expected, got);
         let mut file = options.open(path).map_err(|error| match error.raw_os_error() {
             Some(libc::ELOOP) => bad("type", "a key log that is a file", "a link".to_owned()),
-            _ => unreadable(error),
+            _ => InputError::unwritable(&error).in_file(path).with_code(InputErrorCode::File),
         })?;
         let about = file.metadata().map_err(unreadable)?;
         if let Some((key, expected, got)) = unsafe_file(&about, "a key log") {
@@ -108,33 +97,16 @@ impl Setup {
         own.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the error of a value that a command does not accept.
-    pub(crate) fn unexpected(&self, key: &str, expected: &str, got: &str) -> ConfigError {
-        let (key, expected, got) = (key.to_owned(), expected.to_owned(), got.to_owned());
-        ConfigError::Value { file: self.file.clone(), key, expected, got }
-    }
-
-    /// Checks that the node is an arbiter, or that it is a host.
-    ///
-    /// # Errors
-    /// It has the other role.
-    pub(crate) fn check_role(&self, is_arbiter: bool) -> Result<(), ConfigError> {
-        if self.is_arbiter == is_arbiter {
-            return Ok(());
-        }
-        let (expected, got) = match is_arbiter {
-            true => ("true", "false: use `rampd node`"),
-            false => ("false", "true: use `rampd arbiter`"),
-        };
-        Err(self.unexpected("peer.arbiter of this node", expected, got))
-    }
-
     /// Reads and checks a configuration file.
     ///
     /// # Errors
     /// The fault and its place.
-    pub(crate) fn load<C: Catalogue>(file: &Path) -> Result<Self, ConfigError> {
-        Check { file }.setup::<C>(Config::read(file)?)
+    pub(crate) fn load<C: Catalogue>(file: &Path) -> Result<Self, Box<InputError>> {
+        let (config, text) = Config::read(file)?;
+        Check { file }.setup::<C>(config).map_err(|mut error| {
+            error.line = line_of(&text, &error.key);
+            error
+        })
     }
 
     /// Iterates over sockets and addresses on each network.
@@ -230,6 +202,17 @@ impl Setup {
             ..rampmeter_runtime::datapath::xdp::XdpConfig::new(interface, local, peers)
         }
     }
+}
+
+/// Parses the text of a file with a private key.
+///
+/// # Errors
+/// The text is no key; it is not in the error.
+pub(crate) fn parse_private_key(text: &str) -> Result<PrivateKey, Box<InputError>> {
+    text.parse().map_err(|_| {
+        let got = format!("{} characters", text.trim().chars().count());
+        InputError::unexpected("32 bytes in base64 (44 characters)", got).at("private key")
+    })
 }
 
 /// Beginning of each line of a key log.
@@ -386,7 +369,7 @@ mod tests {
         lines.join("\n")
     }
 
-    fn load(text: &str) -> Result<Setup, ConfigError> {
+    fn load(text: &str) -> Result<Setup, Box<InputError>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("n.toml");
         fs::write(&file, text).unwrap();

@@ -15,7 +15,6 @@ use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use pcap_parser::traits::PcapNGPacketBlock as _;
 use pcap_parser::{Block, LegacyPcapSlice, Linktype, PcapBlockOwned, PcapNGSlice};
 use rampmeter_runtime::datapath::secure::{BadKeyLine, Decryption, DecryptionKeys};
-
 use serde_json::json;
 
 use crate::error::{Error, InputError};
@@ -34,6 +33,10 @@ pub(crate) struct DecryptArgs {
     out: PathBuf,
 }
 
+/// Expected line of a log of keys.
+const KEY_LINE: &str =
+    "RAMPMETER_KEY, source, destination, session and a key of 64 hexadecimal digits";
+
 /// A packet of a capture: its bytes in the file, and the type of its link.
 type CapturedPacket = (Range<usize>, Linktype);
 
@@ -41,16 +44,15 @@ type CapturedPacket = (Range<usize>, Linktype);
 pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
     let mut keys = DecryptionKeys::default();
     for file in &args.keys {
-        let text = fs::read_to_string(file).map_err(|error| InputError::of_file(file, &error))?;
+        let text = fs::read_to_string(file)
+            .map_err(|error| InputError::unreadable(&error).in_file(file))?;
         keys.add(&text).map_err(|BadKeyLine { line }| {
-            InputError::unexpected(BadKeyLine::EXPECTED, "other text")
-                .on_line(line as u64)
-                .in_file(file)
+            InputError::unexpected(KEY_LINE, "another line").on_line(line as u64).in_file(file)
         })?;
     }
-    let file = &args.capture;
-    let mut capture = fs::read(file).map_err(|error| InputError::of_file(file, &error))?;
-    let packets = packets(&capture).map_err(|error| error.in_file(file))?;
+    let mut capture = fs::read(&args.capture)
+        .map_err(|error| InputError::unreadable(&error).in_file(&args.capture))?;
+    let packets = packets(&capture).map_err(|error| error.in_file(&args.capture))?;
     let (mut n_decrypted, mut n_without_key, mut n_wrong_tags) = (0u64, 0u64, 0u64);
     for (bytes, link) in &packets {
         match decrypt_frame(&mut capture[bytes.clone()], *link, &keys) {
@@ -60,7 +62,8 @@ pub(crate) fn decrypt(args: &DecryptArgs, form: Form) -> Result<(), Error> {
             Decryption::NotEncrypted => {}
         }
     }
-    write_whole(&args.out, &capture).map_err(|error| InputError::of_file(&args.out, &error))?;
+    write_whole(&args.out, &capture)
+        .map_err(|error| InputError::unwritable(&error).in_file(&args.out))?;
     let n_others = packets.len() as u64 - n_decrypted - n_without_key - n_wrong_tags;
     let text = format!(
         "{}: {n_decrypted} packets decrypted, {n_without_key} without a key, {n_wrong_tags} with a \
@@ -94,7 +97,7 @@ fn write_whole(file: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Returns the packets of a capture.
-fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, InputError> {
+fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, Box<InputError>> {
     let start = capture.as_ptr() as usize;
     let bytes_of = |data: &[u8]| {
         let at = data.as_ptr() as usize - start;
@@ -112,8 +115,9 @@ fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, InputError> {
                 PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
                     let link = links.get(packet.if_id as usize).copied();
                     let link = link.ok_or_else(|| {
-                        InputError::unexpected("an interface of the capture", packet.if_id)
-                            .at(format!("packet {}", found.len() + 1))
+                        let got =
+                            format!("packet {} of interface {}", found.len() + 1, packet.if_id);
+                        InputError::unexpected("packets of the capture's interfaces", got)
                     })?;
                     found.push((bytes_of(packet.packet_data()), link));
                 }
@@ -126,8 +130,8 @@ fn packets(capture: &[u8]) -> Result<Vec<CapturedPacket>, InputError> {
         InputError::unexpected("a capture in the format pcap or pcapng", "another file")
     })?;
     if blocks.header.is_bigendian() {
-        let got = "big-endian pcap; `editcap` converts the file";
-        return Err(InputError::unexpected("little-endian pcap", got));
+        let expected = "little-endian pcap (`editcap` converts the file)";
+        return Err(InputError::unexpected(expected, "big-endian pcap"));
     }
     let link = blocks.header.network;
     for block in blocks {
@@ -199,8 +203,10 @@ mod tests {
         let rest = [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 1, 0, 0, 0];
         let packet = [0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4];
         let capture = [&magic[..], &rest, &packet].concat();
-        assert_eq!(packets(&capture).unwrap(), [(40..44, Linktype::ETHERNET)]);
-        let error = packets(&capture[..capture.len() - 1]).unwrap_err().to_string();
-        assert_eq!(error, "expected a pcap or pcapng block after 0 packets, got other bytes");
+        assert_eq!(packets(&capture), Ok(vec![(40..44, Linktype::ETHERNET)]));
+        assert_eq!(
+            packets(&capture[..capture.len() - 1]).unwrap_err().to_string(),
+            "expected a pcap or pcapng block after 0 packets, got other bytes"
+        );
     }
 }

@@ -12,6 +12,7 @@ use rampmeter_proto::Catalogue;
 use rampmeter_runtime::PrivateKey;
 use serde_json::{Value, json};
 
+use crate::args::parser;
 use crate::config::Setup;
 use crate::error::{Error, InputError};
 use crate::json::Form;
@@ -36,13 +37,13 @@ pub(crate) struct InitArgs {
     #[arg(long, value_delimiter = ',')]
     arbiters: Vec<String>,
     /// UDP port of a host's first node, which also uses the next port.
-    #[arg(long, default_value_t = 7321)]
+    #[arg(long, default_value_t = 7321, value_parser = parser::<u16>("a port from 0 to 65535"))]
     port: u16,
     /// Rate of the slowest host's link in Mbit/s.
-    #[arg(long, default_value_t = 1000.0)]
+    #[arg(long, default_value_t = 1000.0, value_parser = parser::<f64>("a number"))]
     rate_mbps: f64,
     /// Unloaded round trip of a small packet in us, hosts included.
-    #[arg(long, default_value_t = 300.0)]
+    #[arg(long, default_value_t = 300.0, value_parser = parser::<f64>("a number"))]
     control_rtt_us: f64,
     /// Transport of all nodes.
     #[arg(long, default_value = "dcpim")]
@@ -71,9 +72,8 @@ impl InitArgs {
         // The next port is used too.
         let port = offset.and_then(|offset| self.port.checked_add(offset)).filter(|p| *p < 65_535);
         let port = port.ok_or_else(|| {
-            let (n, port) = (earlier + 1, self.port);
-            InputError::unexpected("ports below 65535", format!("{port} and {n} nodes of {host}"))
-                .at("--port")
+            let got = format!("{} and {} nodes of {host}", self.port, earlier + 1);
+            InputError::unexpected("ports below 65535", got).at("--port")
         })?;
         Ok(match host.parse::<IpAddr>() {
             Ok(ip) => SocketAddr::new(ip, port).to_string(),
@@ -96,9 +96,9 @@ impl InitArgs {
         // The service makes /run/rampd; on one machine the folder needs no further rights.
         let sockets = if is_local { std::path::absolute(folder)? } else { "/run/rampd".into() };
         let socket = sockets.join(format!("{id}.sock"));
-        let socket = socket.to_str().ok_or_else(|| {
-            InputError::unexpected("a path in UTF-8", folder.display()).in_file(folder)
-        })?;
+        let socket = socket
+            .to_str()
+            .ok_or_else(|| InputError::unexpected("a path in UTF-8", "another").in_file(folder))?;
         let clock =
             if is_local { "clock = \"monotonic\"  # all nodes are on this machine\n" } else { "" };
         let (socket, transport) = (toml::Value::from(socket), toml::Value::from(&**transport));
@@ -141,7 +141,7 @@ pub(crate) fn init<C: Catalogue>(args: &InitArgs, form: Form) -> Result<(), Erro
         ErrorKind::AlreadyExists => {
             InputError::unexpected("a folder", "another file").in_file(folder)
         }
-        _ => InputError::of_file(folder, &error),
+        _ => InputError::unwritable(&error).in_file(folder),
     })?;
     let mut written = Vec::new();
     if let Err(error) = write_files::<C>(args, &addresses, &mut written) {
@@ -202,9 +202,28 @@ fn write_files<C: Catalogue>(
     }
     for id in 0..addresses.len() {
         write_new(&args.config(id), &args.text(id, &peers)?, 0o644, written)?;
-        Setup::load::<C>(&args.config(id))?;
+        Setup::load::<C>(&args.config(id)).map_err(|e| of_option(args, e))?;
     }
     Ok(())
+}
+
+/// Returns the error of a key of a written configuration as that of the option that set it. The
+/// configuration is removed after the error.
+fn of_option(args: &InitArgs, error: Box<InputError>) -> Box<InputError> {
+    let peer = error.key.strip_prefix("peer[").and_then(|rest| rest.split_once(']'));
+    let peer = peer.and_then(|(idx, _)| idx.parse().ok());
+    let option = match &*error.key {
+        "network.rate-mbps" => "--rate-mbps",
+        "network.control-rtt-us" => "--control-rtt-us",
+        "transport.name" => "--transport",
+        "peer" => "--arbiters",
+        _ => match peer {
+            Some(id) if args.is_arbiter(id) => "--arbiters",
+            Some(_) => "--hosts",
+            None => return error,
+        },
+    };
+    InputError::new(error.fault).at(option)
 }
 
 /// Writes a file that must not exist, and adds it to `written`.
@@ -213,7 +232,7 @@ fn write_new(file: &Path, text: &str, mode: u32, written: &mut Vec<PathBuf>) -> 
         ErrorKind::AlreadyExists => {
             InputError::unexpected("no such file", "one, which stays as it is").in_file(file)
         }
-        _ => InputError::of_file(file, &error),
+        _ => InputError::unwritable(&error).in_file(file),
     })?;
     written.push(file.to_owned());
     fill(out, file, text)

@@ -1,15 +1,13 @@
 //! Results and errors of commands with `--json`: an object on one line, whose `schema` has a name
 //! and a version (`docs/reference/json.md`).
 
-use std::borrow::Cow;
 use std::io::{self, Write as _};
-use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 
-use crate::config::ConfigError;
-use crate::error::Error;
+use crate::error::{Error, Fault, InputError};
 
 /// Form in which a command prints its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +37,8 @@ pub(crate) fn end_by_usage(error: &clap::Error) -> ExitCode {
     let is_json = std::env::args_os().any(|arg| arg == "--json");
     let exit_code = error.exit_code() as u8;
     if is_json && error.use_stderr() {
-        let message = error.to_string();
-        let object = object_of_parts(message.trim_end(), "usage", exit_code, Parts::default());
+        let (message, parts) = (error.to_string(), usage_error(error));
+        let object = object_of_parts(message.trim_end(), "usage", exit_code, Some(&parts));
         let _ = writeln!(io::stderr(), "{object}");
     } else {
         let _ = error.print();
@@ -48,64 +46,76 @@ pub(crate) fn end_by_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(exit_code)
 }
 
+/// Returns the parts of an error of arguments.
+fn usage_error(error: &clap::Error) -> Box<InputError> {
+    let part = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        _ => None,
+    };
+    let names = part(ContextKind::InvalidArg).unwrap_or_default();
+    let names = names.split(", ").map(name_of).collect::<Vec<_>>().join(", ");
+    let got = part(ContextKind::InvalidValue).filter(|got| !got.is_empty());
+    let got = got.unwrap_or_else(|| "none".to_owned());
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let got = part(ContextKind::InvalidSubcommand).unwrap_or_default();
+            InputError::unexpected("a command of rampd", got).at("COMMAND")
+        }
+        ErrorKind::UnknownArgument if names.starts_with('-') => {
+            InputError::unexpected("a known option", &names).at(&names)
+        }
+        ErrorKind::UnknownArgument => InputError::unexpected("no further argument", names),
+        ErrorKind::MissingRequiredArgument => InputError::unexpected("a value", "none").at(names),
+        ErrorKind::TooManyValues => InputError::unexpected("no value", got).at(names),
+        ErrorKind::InvalidValue => {
+            let listed = part(ContextKind::ValidValue).filter(|values| !values.is_empty());
+            let expected = listed.map_or("a value".to_owned(), |values| format!("one of {values}"));
+            InputError::unexpected(expected, got).at(names)
+        }
+        ErrorKind::ValueValidation => {
+            let reason = std::error::Error::source(error).map(ToString::to_string);
+            let reason = reason.unwrap_or_default();
+            match reason.strip_prefix("expected ") {
+                Some(expected) => InputError::unexpected(expected, got).at(names),
+                None => InputError::other(reason).at(names),
+            }
+        }
+        _ => InputError::other("").at(names),
+    }
+}
+
+/// Returns the name of an argument, without the name of its value: `--port <PORT>`, `<CONFIG>`.
+fn name_of(arg: &str) -> &str {
+    let name = arg.split_whitespace().next().unwrap_or_default();
+    name.trim_end_matches("...").trim_matches(['<', '>'])
+}
+
 /// Returns the object of an error, with `null` for parts that it does not have.
 pub(crate) fn error_object(error: &Error, exit_code: u8) -> Value {
     let parts = match error {
-        Error::Config(ConfigError::Value { file, key, expected, got }) => Parts {
-            file: Some(file.to_string_lossy()),
-            key: Some(key),
-            expected: Some(expected),
-            got: Some(got),
-            ..Parts::default()
-        },
-        Error::Config(ConfigError::Read { file, .. }) => {
-            Parts { file: Some(file.to_string_lossy()), ..Parts::default() }
-        }
-        Error::Config(ConfigError::Syntax { file, error }) => {
-            let (line, column) = error.place.unzip();
-            let (expected, got) = error.fault.values().unzip();
-            let (file, key) = (Some(file.to_string_lossy()), Some(&*error.key));
-            Parts { file, line, column, key, expected, got }
-        }
-        Error::Input(error) => {
-            let (expected, got) = error.fault.values().unzip();
-            Parts {
-                file: error.file.as_deref().map(Path::to_string_lossy),
-                line: error.line.map(|line| line as usize),
-                key: Some(&*error.key).filter(|key| !key.is_empty()),
-                expected,
-                got,
-                ..Parts::default()
-            }
-        }
-        Error::System(_) => Parts::default(),
+        Error::Input(parts) => Some(&**parts),
+        Error::System(_) => None,
     };
     object_of_parts(&error.to_string(), error.code(), exit_code, parts)
 }
 
-/// Parts of an error; `None` if it does not have one.
-#[derive(Default)]
-struct Parts<'a> {
-    file: Option<Cow<'a, str>>,
-    line: Option<usize>,
-    column: Option<usize>,
-    key: Option<&'a str>,
-    expected: Option<&'a str>,
-    got: Option<&'a str>,
-}
-
-/// Returns the object of an error.
-fn object_of_parts(message: &str, code: &str, exit_code: u8, parts: Parts<'_>) -> Value {
-    let Parts { file, line, column, key, expected, got } = parts;
+/// Returns the object of an error of which `parts` are known.
+fn object_of_parts(message: &str, code: &str, exit_code: u8, parts: Option<&InputError>) -> Value {
+    let values = parts.and_then(|parts| match &parts.fault {
+        Fault::Unexpected { expected, got } => Some((expected, got)),
+        Fault::Other(_) => None,
+    });
+    let (expected, got) = values.unzip();
     json!({
         "schema": "rampd.error/1",
         "message": message,
         "exit_code": exit_code,
         "code": code,
-        "file": file,
-        "line": line,
-        "column": column,
-        "key": key,
+        "file": parts.and_then(|parts| Some(parts.file.as_ref()?.to_string_lossy())),
+        "line": parts.and_then(|parts| parts.line),
+        "column": parts.and_then(|parts| parts.column),
+        "key": parts.map(|parts| &parts.key).filter(|key| !key.is_empty()),
         "expected": expected,
         "got": got,
     })

@@ -4,12 +4,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::str::FromStr;
 
 use rampmeter_runtime::PrivateKey;
 
 use serde_json::json;
 
+use crate::config::parse_private_key;
 use crate::error::{Error, InputError};
 use crate::json::Form;
 
@@ -25,14 +25,11 @@ pub(crate) fn keygen(file: &Path, form: Form) -> Result<(), Error> {
             key
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let text =
-                fs::read_to_string(file).map_err(|error| InputError::of_file(file, &error))?;
-            let bad = |error: <PrivateKey as FromStr>::Err| {
-                InputError::other(error.to_string()).at("private key").in_file(file)
-            };
-            text.parse().map_err(bad)?
+            let text = fs::read_to_string(file)
+                .map_err(|error| InputError::unreadable(&error).in_file(file))?;
+            parse_private_key(&text).map_err(|error| error.in_file(file))?
         }
-        Err(error) => return Err(InputError::of_file(file, &error).into()),
+        Err(error) => return Err(InputError::unwritable(&error).in_file(file).into()),
     };
     let public = key.public().to_string();
     form.print(&format!("{public}\n"), || {

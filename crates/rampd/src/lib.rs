@@ -5,6 +5,7 @@
 
 mod agent;
 mod apps;
+mod args;
 mod check;
 mod config;
 mod decrypt;

@@ -19,8 +19,9 @@ use rampmeter_runtime::{Applications, Clock, ClockSource, Outcome, Signals, Subm
 use rampmeter_types::{NodeId, Span, Time};
 use tracing::error;
 
+use crate::args::parser;
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::pattern::{CheckedMessage, Pattern};
 use crate::run::{clock, run_host, stop_signals};
 use crate::tcp;
@@ -39,10 +40,10 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     log: PathBuf,
     /// Monotonic time in nanoseconds at which the table's time begins.
-    #[arg(long)]
+    #[arg(long, value_parser = parser::<u64>("a whole number from 0"))]
     start_ns: u64,
     /// Time in ms after the last arrival after which the load is aborted.
-    #[arg(long, default_value_t = 10_000.0)]
+    #[arg(long, default_value_t = 10_000.0, value_parser = parser::<f64>("a number"))]
     drain_ms: f64,
     /// Carrier of the messages.
     #[arg(long, value_enum, default_value_t = Carrier::Udp)]
@@ -64,8 +65,8 @@ enum Carrier {
 pub(crate) fn load<C: Catalogue>(args: &LoadArgs) -> Result<(), Error> {
     let setup = Setup::load::<C>(&args.config)?;
     if setup.clock != ClockSource::Monotonic {
-        let expected = "\"monotonic\" for a load";
-        return Err(setup.unexpected("node.clock", expected, "\"time-of-day\"").into());
+        let error = InputError::unexpected("\"monotonic\" for a load", "\"time-of-day\"");
+        return Err(error.at("node.clock").in_file(&args.config).into());
     }
     let table = read(&args.flows, setup.facts.n_hosts)?;
     let start = Time::from_ps(args.start_ns.saturating_mul(1_000));

@@ -19,6 +19,7 @@ use rampmeter_types::{Purpose, Rng, Span, Time};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::info;
 
+use crate::args::parser;
 use crate::error::{Error, InputError};
 use crate::run::stop_signals;
 
@@ -32,19 +33,19 @@ pub(crate) struct MiddleboxArgs {
     /// The other interface.
     right: String,
     /// Probability that a frame is lost.
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = parser::<f64>("a number"))]
     loss: f64,
     /// Probability that a frame is duplicated.
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = parser::<f64>("a number"))]
     duplicate: f64,
     /// Probability that a frame is delayed, by up to the maximum delay.
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = parser::<f64>("a number"))]
     reorder: f64,
     /// Maximum delay of a frame in ms.
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 2.0, value_parser = parser::<f64>("a number"))]
     delay_max_ms: f64,
     /// Seed of the random choices.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = parser::<u64>("a whole number from 0"))]
     seed: u64,
 }
 
@@ -63,11 +64,12 @@ pub(crate) fn run(args: &MiddleboxArgs) -> Result<(), Error> {
         [("loss", args.loss), ("duplicate", args.duplicate), ("reorder", args.reorder)]
     {
         if !(0.0..=1.0).contains(&value) {
-            return Err(InputError::unexpected("0 to 1", value).at(format!("--{name}")).into());
+            let error = InputError::unexpected("0 to 1", value).at(format!("--{name}"));
+            return Err(error.into());
         }
     }
     let delay_max = Span::from_ps((args.delay_max_ms.clamp(0.0, 1e6) * 1e9) as u64);
-    let ends = [open(&args.left)?, open(&args.right)?];
+    let ends = [open("LEFT", &args.left)?, open("RIGHT", &args.right)?];
     let signals = stop_signals()?;
     let mut cable = Cable {
         args,
@@ -162,13 +164,14 @@ impl Cable<'_> {
     }
 }
 
-/// Opens a socket that sends and receives whole frames of an interface, with any address.
-fn open(interface: &str) -> Result<OwnedFd, Error> {
+/// Opens a socket that sends and receives whole frames of an interface, with any address. `arg` is
+/// the argument that names it.
+fn open(arg: &str, interface: &str) -> Result<OwnedFd, Error> {
     let failed = |action: &str| {
         let error = io::Error::last_os_error();
         Error::System(io::Error::new(error.kind(), format!("{interface}: {action}: {error}")))
     };
-    let unknown = || InputError::unexpected("an interface", interface).at("LEFT, RIGHT");
+    let unknown = || InputError::unexpected("an interface", format!("{interface:?}")).at(arg);
     let name = CString::new(interface).map_err(|_| unknown())?;
     let protocol = (libc::ETH_P_ALL as u16).to_be();
     // SAFETY: plain system calls; every pointer is to a live value of the length that is passed.

@@ -35,7 +35,11 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
     // First, because SIGHUP ends a process without a handler, even one that has just been started.
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
-    setup.check_role(false)?;
+    if setup.is_arbiter {
+        let error =
+            InputError::unexpected("the id of a host", "that of an arbiter (use `rampd arbiter`)");
+        return Err(error.at("node.id").in_file(config).into());
+    }
     let clock = clock(&setup)?;
     raise_descriptor_limit();
     match &setup.acceptor {
@@ -59,7 +63,11 @@ pub(crate) fn node<C: Catalogue>(config: &Path) -> Result<(), Error> {
 pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
     let signals = stop_signals()?;
     let setup = Setup::load::<C>(config)?;
-    setup.check_role(true)?;
+    if !setup.is_arbiter {
+        let error =
+            InputError::unexpected("the id of an arbiter", "that of a host (use `rampd node`)");
+        return Err(error.at("node.id").in_file(config).into());
+    }
     let clock = clock(&setup)?;
     raise_descriptor_limit();
     find::<C, _>(&setup, RunArbiter { setup: &setup, clock, signals: &signals })
@@ -68,8 +76,10 @@ pub(crate) fn arbiter<C: Catalogue>(config: &Path) -> Result<(), Error> {
 /// Starts the node's clock.
 pub(crate) fn clock(setup: &Setup) -> Result<Clock, Error> {
     let advice = "use clock = \"time-of-day\"";
-    Clock::start(setup.clock)
-        .map_err(|error| InputError::other(format!("{error}: {advice}")).at("node.clock").into())
+    Clock::start(setup.clock).map_err(|error| {
+        let error = InputError::other(format!("{error}: {advice}"));
+        error.at("node.clock").in_file(&setup.file).into()
+    })
 }
 
 /// Raises the limit of descriptors to the maximum of the system: each attached program needs two,
@@ -192,8 +202,8 @@ fn run<E: Endpoint, A: Applications>(
         }
         #[cfg(not(feature = "xdp"))]
         Some(_) => {
-            let expected = "udp, as this rampd was built without xdp";
-            Err(InputError::unexpected(expected, "xdp").at("node.datapath").into())
+            let error = InputError::unexpected("udp, as this rampd was built without xdp", "xdp");
+            Err(error.at("node.datapath").in_file(&setup.file).into())
         }
     }
 }

@@ -24,7 +24,7 @@ use tracing::info;
 
 use crate::config::Setup;
 use crate::differences;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::json::Form;
 use crate::serve::{self, Reply};
 use crate::view::NodeView;
@@ -264,8 +264,9 @@ pub(crate) fn print_status<C: Catalogue>(node: &Path, form: Form) -> Result<(), 
         io::Error::new(error.kind(), message)
     })?;
     if form == Form::Text {
-        let status: Status = serde_json::from_str(&text)
-            .map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        let status: Status = serde_json::from_str(&text).map_err(|_| {
+            InputError::unexpected("the status of a node", "another answer").in_file(&path)
+        })?;
         text = described(&status);
     }
     std::io::stdout().write_all(text.as_bytes())?;
@@ -279,10 +280,10 @@ fn status_socket<C: Catalogue>(node: &Path) -> Result<PathBuf, Error> {
         let beside = node.with_extension("status");
         return Ok(if beside.exists() { beside } else { node.to_owned() });
     }
-    let setup = Setup::load::<C>(node)?;
-    let expected = "a path, or node.socket next to it";
-    let missing = || setup.unexpected("node.status-socket", expected, "neither").into();
-    setup.status.clone().ok_or_else(missing)
+    Setup::load::<C>(node)?.status.ok_or_else(|| {
+        let error = InputError::unexpected("a path, or node.socket next to it", "neither");
+        error.at("node.status-socket").in_file(node).into()
+    })
 }
 
 /// Returns the status as text for people.

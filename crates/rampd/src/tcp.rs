@@ -20,7 +20,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, 
 use tracing::warn;
 
 use crate::config::Setup;
-use crate::error::{Error, InputError};
+use crate::error::Error;
 use crate::pattern::Pattern;
 use crate::timetable::{FlowRow, Log, Timetable};
 
@@ -73,8 +73,7 @@ pub(crate) fn run(
             Some(row) => {
                 log.log_event("submitted", row.flow, now.saturating_since(start));
                 let address = setup.udp.peers[row.dst as usize];
-                let address =
-                    address.ok_or_else(|| InputError::unexpected("a peer", row.dst).at("dst"))?;
+                let address = address.expect("each host of the table is a peer");
                 let (idle, kernel) = (Arc::clone(&idle), Arc::clone(&kernel));
                 let notes = notes.clone();
                 thread::spawn(move || send(row, address, &idle, &kernel, &notes, clock));

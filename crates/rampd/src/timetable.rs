@@ -6,13 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use csv::StringRecord;
 use rampmeter_runtime::NodeConfig;
-use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time, without_os_error};
+use rampmeter_types::{Bytes, NodeId, Span, TenantId, Time};
 use rampmeter_workload::table::Records;
 use rampmeter_workload::{Flow, Graph, GraphBuilder, GraphError, Releases};
 
-use crate::error::{Error, InputError};
+use crate::error::InputError;
 use crate::pattern::SIZE_MIN;
 
 /// Schedule of one host. Each message is sent at its time, or when this host has received or
@@ -128,121 +127,172 @@ impl FlowRow {
     }
 }
 
-/// Columns of the file, the required ones first.
-const COLUMNS: [&str; 8] =
-    ["flow", "arrival_ps", "src", "dst", "size_bytes", "tenant", "after", "compute_ps"];
-const N_REQUIRED: usize = 5;
+/// Columns that a table must have.
+const REQUIRED: [&str; 5] = ["flow", "arrival_ps", "src", "dst", "size_bytes"];
+/// Columns that a table may have. `after` has the numbers of the flows on which a row depends, with
+/// spaces between them.
+const OPTIONAL: [&str; 3] = ["tenant", "after", "compute_ps"];
 
-/// A row of the file.
-#[derive(Clone, Copy, Debug)]
-struct RawRow<'a> {
-    record: &'a StringRecord,
-    /// Places of [`COLUMNS`].
-    places: [Option<usize>; COLUMNS.len()],
+/// A line of the table, with the columns of its header.
+struct Line<'a> {
+    number: u64,
+    header: &'a [String],
+    fields: Vec<&'a str>,
 }
 
-impl RawRow<'_> {
-    /// Returns the text of a column; empty without it.
-    fn text(&self, column: usize) -> &str {
-        self.places[column].and_then(|place| self.record.get(place)).unwrap_or_default()
+impl Line<'_> {
+    /// Returns the error of the field of a column.
+    fn bad(&self, column: &str, expected: impl ToString, got: impl ToString) -> Box<InputError> {
+        InputError::unexpected(expected, got).at(column).on_line(self.number)
     }
 
-    /// Returns the number in a column, which must be at most `max`; an empty optional one is 0.
-    fn number(&self, column: usize, max: u64) -> Result<u64, InputError> {
-        let text = self.text(column);
-        if text.is_empty() && column >= N_REQUIRED {
-            return Ok(0);
+    /// Returns the field of a column; `None` if it is empty or there is no such column.
+    fn field(&self, column: &str) -> Option<&str> {
+        let at = self.header.iter().position(|name| name == column)?;
+        Some(self.fields[at]).filter(|field| !field.is_empty())
+    }
+
+    /// Returns the number in a column, a `noun` from 0 to `max`, or `default` without one.
+    fn number(
+        &self,
+        column: &str,
+        noun: &str,
+        max: u64,
+        default: Option<u64>,
+    ) -> Result<u64, Box<InputError>> {
+        let got = match self.field(column).map(|field| (field, field.parse::<u64>())) {
+            Some((_, Ok(number))) if number <= max => return Ok(number),
+            Some((_, Ok(number))) => number.to_string(),
+            // Numbers of other ranges and types are not quoted, as in other errors.
+            Some((field, Err(_))) if field.parse::<f64>().is_ok() => field.to_owned(),
+            Some((field, Err(_))) => format!("{field:?}"),
+            None => match default {
+                Some(number) => return Ok(number),
+                None => "none".to_owned(),
+            },
+        };
+        Err(self.bad(column, format!("{noun} from 0 to {max}"), got))
+    }
+
+    /// Parses the row of a table of `n_hosts` hosts; returns it with its arrival and computation.
+    fn row(&self, n_hosts: u32) -> Result<(FlowRow, Time, Span), Box<InputError>> {
+        let number = |column, max: u64| self.number(column, "a whole number", max, None);
+        let optional = |column, max: u64| self.number(column, "a whole number", max, Some(0));
+        let host = |column| self.number(column, "a host", u64::from(n_hosts - 1), None);
+        let flow = number("flow", u32::MAX.into())? as u32;
+        let arrival = Time::from_ps(number("arrival_ps", u64::MAX)?);
+        let (src, dst) = (host("src")? as u32, host("dst")? as u32);
+        let size_bytes = number("size_bytes", NodeConfig::MESSAGE_MAX.into())?;
+        if src == dst && size_bytes > 0 {
+            return Err(self.bad("dst", "a host other than src, or a size of 0 bytes", dst));
         }
-        text.parse().ok().filter(|&number| number <= max).ok_or_else(|| {
-            let expected = format!("a whole number from 0 to {max}");
-            InputError::unexpected(expected, format!("{text:?}")).at(COLUMNS[column])
-        })
+        let tenant = TenantId::new(optional("tenant", u32::MAX.into())? as u32);
+        let computation = Span::from_ps(optional("compute_ps", u64::MAX)?);
+        Ok((FlowRow { flow, src, dst, size_bytes, tenant }, arrival, computation))
     }
 }
 
-/// Returns the places of the columns in a header.
-fn places(header: &StringRecord) -> Result<[Option<usize>; COLUMNS.len()], InputError> {
-    let places = COLUMNS.map(|column| header.iter().position(|name| name == column));
-    match places[..N_REQUIRED].iter().position(Option::is_none) {
-        Some(missing) => {
-            let got = header.iter().collect::<Vec<_>>().join(", ");
-            Err(InputError::unexpected(format!("a column {}", COLUMNS[missing]), got).on_line(1))
-        }
-        None => Ok(places),
-    }
+/// A dependency, as written.
+struct RawDependency {
+    /// Row that waits.
+    place: u32,
+    /// Its line in the file.
+    line: u64,
+    /// Number of the flow that it waits for.
+    after: String,
 }
 
 /// Reads the table: CSV with the columns flow, arrival_ps, src, dst and size_bytes, and optionally
 /// tenant, after and compute_ps.
-pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Error> {
-    let input = File::open(file).map_err(|error| InputError::of_file(file, &error))?;
-    read_rows(input, n_hosts).map_err(|error| error.in_file(file).into())
+///
+/// # Errors
+/// The file cannot be read, or a field is invalid: the file, the line and the column.
+pub(crate) fn read(file: &Path, n_hosts: u32) -> Result<Table, Box<InputError>> {
+    let input = File::open(file).map_err(|error| InputError::unreadable(&error).in_file(file))?;
+    let records = Records::new(input, None);
+    parse(records, n_hosts).map_err(|error| error.in_file(file))
 }
 
-fn read_rows(input: File, n_hosts: u32) -> Result<Table, InputError> {
-    let mut records = Records::new(input, None);
-    let header = records.next_record().map_err(of_csv)?;
-    let header = header.map(|(_, header)| header.clone()).unwrap_or_default();
-    let columns = places(&header)?;
+fn parse(mut records: Records<File>, n_hosts: u32) -> Result<Table, Box<InputError>> {
+    let header = next_line(&mut records, &[])?;
+    let header: Vec<_> = header
+        .map_or_else(Vec::new, |line| line.fields.iter().map(|&name| name.to_owned()).collect());
+    check_header(&header)?;
     let mut builder = GraphBuilder::default();
-    let (mut rows, mut places, mut waits) = (Vec::new(), HashMap::new(), Vec::new());
-    while let Some((line, record)) = records.next_record().map_err(of_csv)? {
-        if record.len() != header.len() {
-            let expected = format!("{} fields", header.len());
-            return Err(InputError::unexpected(expected, record.len()).on_line(line));
+    let (mut rows, mut lines, mut places) = (Vec::new(), Vec::new(), HashMap::new());
+    let mut dependencies = Vec::new();
+    while let Some(line) = next_line(&mut records, &header)? {
+        if line.fields.len() != header.len() {
+            let expected = format!("{} fields, as the header has", header.len());
+            return Err(InputError::unexpected(expected, line.fields.len()).on_line(line.number));
         }
-        let raw = RawRow { record, places: columns };
-        let (row, node, computation) = parse(&raw, n_hosts).map_err(|bad| bad.on_line(line))?;
-        let place = builder.flow(node, computation);
+        let (row, arrival, computation) = line.row(n_hosts)?;
+        let (src, dst) = (NodeId::new(row.src), NodeId::new(row.dst));
+        let flow = Flow::new(arrival, src, dst, Bytes::new(row.size_bytes));
+        let place = builder.flow(flow, computation);
         if places.insert(row.flow, place).is_some() {
-            let expected = "a number that no row before has";
-            return Err(InputError::unexpected(expected, row.flow).at("flow").on_line(line));
+            return Err(line.bad("flow", "a number that no row before has", row.flow));
         }
-        let ids = raw.text(6).split(' ').filter(|id| !id.is_empty());
-        waits.extend(ids.map(|id| (line, place, id.to_owned())));
+        let ids = line.field("after").into_iter().flat_map(str::split_whitespace);
+        dependencies.extend(ids.map(|id| RawDependency {
+            place,
+            line: line.number,
+            after: id.to_owned(),
+        }));
         rows.push(row);
+        lines.push(line.number);
     }
-    for (line, place, id) in waits {
-        let dependency = id.parse().ok().and_then(|id: u32| places.get(&id));
-        let unknown =
-            || InputError::unexpected("flows of the table", &id).at("after").on_line(line);
-        builder.wait(place, *dependency.ok_or_else(unknown)?);
+    for RawDependency { place, line, after } in dependencies {
+        let dependency = after.parse().ok().and_then(|flow: u32| places.get(&flow));
+        let dependency = dependency.ok_or_else(|| {
+            InputError::unexpected("flows of the table", &after).at("after").on_line(line)
+        })?;
+        builder.wait(place, *dependency);
     }
-    let graph = builder.build().map_err(|error| in_ids(&error, &rows))?;
+    let graph = builder.build().map_err(|error| dependency_error(&error, &rows, &lines))?;
     Ok(Table { rows, graph })
 }
 
-/// Returns the message of a row, its node in the graph, and the time of its computation.
-fn parse(raw: &RawRow<'_>, n_hosts: u32) -> Result<(FlowRow, Flow, Span), InputError> {
-    let number = |column| raw.number(column, u32::MAX.into()).map(|number| number as u32);
-    let (flow, src, dst, tenant) = (number(0)?, number(2)?, number(3)?, number(5)?);
-    let time = |column| raw.number(column, Time::NEVER.as_ps() - 1);
-    let (arrival, computation) = (Time::from_ps(time(1)?), Span::from_ps(time(7)?));
-    let size_bytes = raw.number(4, NodeConfig::MESSAGE_MAX.into())?;
-    let is_computation = src == dst && size_bytes == 0;
-    if src >= n_hosts || dst >= n_hosts || src == dst && !is_computation {
-        let expected = format!("two of {n_hosts} hosts");
-        return Err(InputError::unexpected(expected, format!("{src} and {dst}")).at("src, dst"));
+/// Reads the next line with fields; returns `None` at the end.
+fn next_line<'a>(
+    records: &'a mut Records<File>,
+    header: &'a [String],
+) -> Result<Option<Line<'a>>, Box<InputError>> {
+    match records.next_record() {
+        Ok(record) => Ok(record.map(|(number, record)| Line {
+            number,
+            header,
+            fields: record.iter().collect(),
+        })),
+        Err(error) if error.is_io_error() => Err(InputError::unreadable(&error.into())),
+        // The only other fault of records of any length.
+        Err(error) => {
+            let line = error.position().map_or(1, |position| position.line());
+            Err(InputError::unexpected("text in UTF-8", "other bytes").on_line(line))
+        }
     }
-    let node = Flow::new(arrival, NodeId::new(src), NodeId::new(dst), Bytes::new(size_bytes));
-    let row = FlowRow { flow, src, dst, size_bytes, tenant: TenantId::new(tenant) };
-    Ok((row, node, computation))
 }
 
-/// Returns the error of a file that is no CSV, or cannot be read.
-fn of_csv(error: csv::Error) -> InputError {
-    let line = error.position().map(csv::Position::line);
-    let found = match error.into_kind() {
-        csv::ErrorKind::Io(error) => InputError::other(without_os_error(&error)),
-        csv::ErrorKind::Utf8 { .. } => InputError::unexpected("text in UTF-8", "other bytes"),
-        _ => InputError::unexpected("CSV", "other text"),
-    };
-    InputError { line, ..found }
+/// Checks that a header has each required column, and no column twice.
+fn check_header(header: &[String]) -> Result<(), Box<InputError>> {
+    let count = |column: &&str| header.iter().filter(|name| name == column).count();
+    if let Some(column) = REQUIRED.iter().find(|column| count(column) == 0) {
+        let got = if header.is_empty() { "an empty file".to_owned() } else { header.join(",") };
+        let expected = format!("the columns {}", REQUIRED.join(", "));
+        return Err(InputError::unexpected(expected, got).at(column).on_line(1));
+    }
+    match REQUIRED.iter().chain(&OPTIONAL).find(|column| count(column) > 1) {
+        Some(column) => {
+            let got = format!("{} of them", count(column));
+            Err(InputError::unexpected("one column of this name", got).at(column).on_line(1))
+        }
+        None => Ok(()),
+    }
 }
 
-/// Describes the fault of a graph, with the numbers of flows instead of those of rows.
-fn in_ids(error: &GraphError, rows: &[FlowRow]) -> InputError {
-    let flow = |place: u32| rows[place as usize].flow;
+/// Returns the error of a graph, with the numbers of flows instead of those of rows. `lines` are
+/// those of rows.
+fn dependency_error(error: &GraphError, rows: &[FlowRow], lines: &[u64]) -> Box<InputError> {
     let (place, expected, got) = match *error {
         GraphError::Host { node, host, dependency } => {
             (node, format!("flows that host {host} sends or receives"), dependency)
@@ -250,9 +300,10 @@ fn in_ids(error: &GraphError, rows: &[FlowRow]) -> InputError {
         GraphError::Cycle { node, dependency } => {
             (node, "flows that do not depend on it".to_owned(), dependency)
         }
-        _ => return InputError::other(error.to_string()),
+        _ => return InputError::other(error),
     };
-    InputError::unexpected(expected, flow(got)).at(format!("flow {}: after", flow(place)))
+    let got = rows[got as usize].flow;
+    InputError::unexpected(expected, got).at("after").on_line(lines[place as usize])
 }
 
 /// Log of events, one per line: `what,flow,time_ps` since the start of the table.
@@ -323,48 +374,40 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_a_column_is_refused() {
-        let header = StringRecord::from(vec!["flow", "src", "dst", "size_bytes"]);
-        let error = places(&header).unwrap_err().to_string();
-        let expected = "line 1: expected a column arrival_ps, got flow, src, dst, size_bytes";
-        assert_eq!(error, expected);
-    }
-
-    #[test]
     fn errors_of_tables_name_expectation_and_content() {
         let cases = [
-            ("5,0,1,1,9,0,,0", "line 2: src, dst: expected two of 4 hosts, got 1 and 1"),
-            ("5,0,0,1,9,0,6,0", "line 2: after: expected flows of the table, got 6"),
-            ("5,0,0,1,9,0,,0\r\n\r\n6,0,1", "line 4: expected 8 fields, got 3"),
             (
-                "5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0",
-                "line 3: flow: expected a number that no row before has, got 5",
+                "5,0,1,1,9,0,,0",
+                "2: dst: expected a host other than src, or a size of 0 bytes, got 1",
             ),
+            ("5,0,4,1,9,0,,0", "2: src: expected a host from 0 to 3, got 4"),
+            ("x,0,0,1,9,0,,0", "2: flow: expected a whole number from 0 to 4294967295, got \"x\""),
             (
-                "5,-1,0,1,9,0,,0",
-                "line 2: arrival_ps: expected a whole number from 0 to 18446744073709551614, got \
-                 \"-1\"",
+                "5,,0,1,9,0,,0",
+                "2: arrival_ps: expected a whole number from 0 to 18446744073709551615, got none",
             ),
             (
                 "5,0,0,1,2000000000,0,,0",
-                "line 2: size_bytes: expected a whole number from 0 to 1073741824, got \
-                 \"2000000000\"",
+                "2: size_bytes: expected a whole number from 0 to 1073741824, got 2000000000",
             ),
+            ("5,0,0,1,9,-1,,0", "2: tenant: expected a whole number from 0 to 4294967295, got -1"),
+            ("5,0,0,1,9,0,6,0", "2: after: expected flows of the table, got 6"),
+            ("5,0,0,1,9,0,,0\r\n\r\n6,0,1", "4: expected 8 fields, as the header has, got 3"),
             (
-                "5,0,0,1,9,x,,0",
-                "line 2: tenant: expected a whole number from 0 to 4294967295, got \"x\"",
+                "5,0,0,1,9,0,,0\n5,0,0,1,9,0,,0",
+                "3: flow: expected a number that no row before has, got 5",
             ),
             (
                 "5,0,0,1,9,0,,0\n6,0,2,1,9,0,5,0",
-                "flow 6: after: expected flows that host 2 sends or receives, got 5",
+                "3: after: expected flows that host 2 sends or receives, got 5",
             ),
             (
                 "5,0,0,1,9,0,,0\n6,0,1,0,9,0,6,0",
-                "flow 6: after: expected flows that do not depend on it, got 6",
+                "3: after: expected flows that do not depend on it, got 6",
             ),
         ];
         for (rows, message) in cases {
-            assert_eq!(table(&format!("{rows}\n")).unwrap_err(), message);
+            assert_eq!(table(&format!("{rows}\n")).unwrap_err(), format!("line {message}"));
         }
     }
 }

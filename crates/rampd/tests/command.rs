@@ -1,9 +1,13 @@
 //! The command by hand: its output for valid and invalid configurations, and its exit codes.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+#[path = "command/keys.rs"]
+mod keys;
+#[path = "command/metrics.rs"]
+mod metrics;
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -115,7 +119,11 @@ const BROKEN: &[(&str, &str, &str)] = &[
         "peer[1].address: expected a loopback address, as this node's own is 127.0.0.1:7621, \
          got 10.9.9.9:7631",
     ),
-    ("clock", "metrics-address = \"here\"\nclock", "invalid socket address syntax"),
+    (
+        "clock",
+        "metrics-address = \"here\"\nclock",
+        "address: expected an IP address and a port, got \"here\"",
+    ),
     ("rate-mbps = 100", "rate-mbps = 0", "network.rate-mbps: expected a number from 0.1"),
     ("rate-mbps = 100", "rate-mbps = \"fast\"", "rate-mbps: expected a number, got \"fast\""),
     ("rate-mbps = 100\n", "", "expected the key rate-mbps, got none"),
@@ -226,6 +234,129 @@ fn broken_configurations_are_explained() {
     }
 }
 
+/// The parts `file`, `line`, `key`, `expected` and `got` of an error; `-` for none. The last two
+/// may be beginnings.
+type Parts = [&'static str; 5];
+
+/// Replacements in [`GOOD`], and the parts of the error of each.
+const BROKEN_PARTS: &[(&str, &str, Parts)] = &[
+    ("rate-mbps = 100\n", "", ["n.toml", "6", "network", "the key rate-mbps", "none"]),
+    ("id = 1", "id = 1.5", ["n.toml", "19", "peer[1].id", "a whole number", "1.5"]),
+    ("id = 1\n", "", ["n.toml", "18", "peer[1]", "the key id", "none"]),
+    ("clock", "speed = 1\nclock", ["n.toml", "4", "node.speed", "one of id,", "speed"]),
+    ("127.0.0.1:7631", "here", ["n.toml", "20", "peer[1].address", "an address or", "\"here\""]),
+    ("id = 1", "id = 0", ["n.toml", "19", "peer[1].id", "a unique id", "0"]),
+    ("\"monotonic\"", "7", ["n.toml", "4", "node.clock", "a text", "7"]),
+    ("= 100", "= 1979-05-27", ["n.toml", "7", "network.rate-mbps", "a number", "1979-05-27"]),
+    ("= 100", "= 0", ["n.toml", "7", "network.rate-mbps", "a number from 0.1", "0"]),
+    ("\"dcpim\"", "\"quic\"", ["n.toml", "12", "transport.name", "one of dcpim,", "\"quic\""]),
+    (
+        "[node]",
+        "[[service]]\nid = 7\nusers = [true]\n[node]",
+        ["n.toml", "4", "service[0].users", "a name, or a number", "[true]"],
+    ),
+    ("security = \"none\"", "", ["n.toml", "2", "node.private-key", "the file that", "none"]),
+];
+
+const LOAD: &[&str] = &["load", "n.toml", "--flows", "t.csv", "--log", "l", "--start-ns", "0"];
+
+/// A file with its content, a command, and the parts of its error. `n.toml` is [`GOOD`].
+const BAD_INPUTS: &[((&str, &str), &[&str], Parts)] = &[
+    (("", ""), &["check", "no"], ["no", "-", "-", "a file that can be read", "No such file"]),
+    (
+        ("t.csv", "flow,src\n"),
+        LOAD,
+        ["t.csv", "1", "arrival_ps", "the columns flow, arrival_ps,", "flow,src"],
+    ),
+    (
+        ("t.csv", "flow,arrival_ps,src,dst,size_bytes\n\n1,x,0,1,9\n"),
+        LOAD,
+        ["t.csv", "3", "arrival_ps", "a whole number from 0", "\"x\""],
+    ),
+    (
+        ("t.csv", "flow,arrival_ps,src,dst,size_bytes\n1,0,0,2,9\n"),
+        LOAD,
+        ["t.csv", "2", "dst", "a host from 0 to 1", "2"],
+    ),
+    (
+        ("t.csv", "flow,arrival_ps,src,dst,size_bytes,after\n1,0,0,1,9,8\n"),
+        LOAD,
+        ["t.csv", "2", "after", "flows of the table", "8"],
+    ),
+    (
+        ("a.key", "short"),
+        &["keygen", "a.key"],
+        ["a.key", "-", "private key", "32 bytes in base64", "5 characters"],
+    ),
+    (
+        ("k", "\nRAMPMETER_KEY 1\n"),
+        &["decrypt", "--keys", "k", "c", "o"],
+        ["k", "2", "-", "RAMPMETER_KEY, source,", "another line"],
+    ),
+    (
+        ("", ""),
+        &["init", "n", "--rate-mbps", "0"],
+        ["-", "-", "--rate-mbps", "a number from 0.1", "0"],
+    ),
+    (("", ""), &["init", "n", "--port", "x"], ["-", "-", "--port", "a port from 0 to 65535", "x"]),
+    (("", ""), &["check"], ["-", "-", "CONFIGS", "a value", "none"]),
+    (("", ""), &["check", "--nope", "n"], ["-", "-", "--nope", "a known option", "--nope"]),
+];
+
+/// Asserts that a command with `--json` has an error with such parts.
+fn assert_parts(folder: &Path, args: &[&str], parts: &Parts) {
+    let output = rampd(&[&["--json"], args].concat(), folder);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
+    for (name, part) in ["file", "line", "key", "expected", "got"].iter().zip(parts) {
+        let value = match &error[name] {
+            serde_json::Value::Null => "-".to_owned(),
+            serde_json::Value::String(text) => text.clone(),
+            number => number.to_string(),
+        };
+        let is_start = matches!(*name, "expected" | "got") && value.starts_with(part);
+        assert!(is_start || value == *part, "{args:?}, {parts:?}: {name}: {error}");
+    }
+}
+
+/// Each error of input has its place, and the expected and the actual value.
+#[test]
+fn errors_of_input_have_parts() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    for (from, to, parts) in BROKEN_PARTS {
+        write("n.toml", &GOOD.replacen(from, to, 1));
+        assert_parts(folder.path(), &["check", "n.toml"], parts);
+    }
+    write("n.toml", GOOD);
+    for ((name, text), args, parts) in BAD_INPUTS {
+        if !name.is_empty() {
+            write(name, text);
+        }
+        assert_parts(folder.path(), args, parts);
+    }
+    write("b.toml", &GOOD.replacen("= 300", "= 400", 1));
+    let parts = ["b.toml", "-", "[network]", "that of n.toml", "another"];
+    assert_parts(folder.path(), &["check", "n.toml", "b.toml"], &parts);
+}
+
+#[test]
+fn files_and_answers_of_another_kind_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("n.toml"), GOOD).unwrap();
+    let table = b"flow,arrival_ps,src,dst,size_bytes\n1,\xff,0,1,9\n";
+    fs::write(path.join("t.csv"), table).unwrap();
+    assert_parts(path, LOAD, &["t.csv", "2", "-", "text in UTF-8", "other bytes"]);
+    let socket = UnixListener::bind(path.join("other")).unwrap();
+    let answering = thread::spawn(move || socket.accept().unwrap().0.write_all(b"hello").unwrap());
+    let output = rampd(&["status", "other"], path);
+    answering.join().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = "rampd: other: expected the status of a node, got another answer [bad-input]\n";
+    assert_eq!(error, expected);
+}
+
 #[test]
 fn addresses_of_a_link_are_refused() {
     let text = GOOD.replace("127.0.0.1:7621", "[fe80::1%1]:7621");
@@ -274,57 +405,10 @@ fn valid_configurations_are_described_and_compared() {
         let output = rampd(&["check", "a.toml", "b.toml"], folder.path());
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();
-        let fault = "expected that of a.toml, got another";
-        assert_eq!(error, format!("rampd: b.toml: {what}: {fault} [bad-input]\n"));
-    }
-}
-
-/// Returns the log of a node with `metrics` at an address until it serves them and has stopped, and
-/// the description of its configuration.
-fn with_metrics(address: &str) -> (String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let config = GOOD.replace("76", "78");
-    let config = config.replacen("[node]", &format!("[node]\nmetrics-address = \"{address}\""), 1);
-    fs::write(folder.path().join("n.toml"), config).unwrap();
-    let checked = rampd(&["check", "n.toml"], folder.path());
-    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rampd"));
-    command.args(["node", "n.toml"]).current_dir(folder.path());
-    let mut node = command.stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(node.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let mut log = String::new();
-    // The warning follows the line that metrics are served, and precedes the line that the node has
-    // started.
-    for line in lines.by_ref() {
-        log += &line;
-        if line.contains("started") {
-            break;
-        }
-    }
-    assert!(Command::new("kill").arg(node.id().to_string()).status().unwrap().success());
-    assert_eq!(node.wait().unwrap().code(), Some(0));
-    (log, String::from_utf8(checked.stdout).unwrap())
-}
-
-/// Metrics that other hosts can read cause a warning at the start, and are described by `check`.
-#[test]
-fn metrics_that_other_hosts_can_read_are_warned_of() {
-    const WARNING: &str = "node.metrics-address: other hosts can read counters and the status";
-    // Machines without IPv6 have only the other addresses.
-    let exists = |address: &&str| !address.starts_with('[') || TcpListener::bind(address).is_ok();
-    for address in ["0.0.0.0:7898", "[::]:7898"].into_iter().filter(exists) {
-        let (log, checked) = with_metrics(address);
-        assert!(log.contains("serving metrics") && log.contains(WARNING), "{log}");
-        assert!(
-            checked.contains(&format!("at {address}, for any host that can reach it")),
-            "{checked}"
+        assert_eq!(
+            error,
+            format!("rampd: b.toml: {what}: expected that of a.toml, got another [bad-input]\n")
         );
-    }
-    let own = ["127.0.0.1:7898", "[::1]:7898", "[::ffff:127.0.0.1]:7898"];
-    for address in own.into_iter().filter(exists) {
-        let (log, checked) = with_metrics(address);
-        assert!(log.contains("serving metrics") && !log.contains(WARNING), "{log}");
-        assert!(checked.contains(&format!("at {address}, for this host alone")), "{checked}");
     }
 }
 
@@ -333,13 +417,18 @@ fn a_missing_file_and_the_wrong_role_are_bad_input() {
     let folder = tempfile::tempdir().unwrap();
     let output = rampd(&["node", "none.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().starts_with("rampd: none.toml: No such"));
+    let error = String::from_utf8(output.stderr).unwrap();
+    let expected = "rampd: none.toml: expected a file that can be read, got No such file";
+    assert!(error.starts_with(expected), "{error}");
     fs::write(folder.path().join("n.toml"), GOOD).unwrap();
     let output = rampd(&["arbiter", "n.toml"], folder.path());
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    let fault = "peer.arbiter of this node: expected true, got false: use `rampd node`";
-    assert_eq!(error, format!("rampd: n.toml: {fault} [configuration-value]\n"));
+    assert_eq!(
+        error,
+        "rampd: n.toml: node.id: expected the id of an arbiter, got that of a host (use `rampd \
+         node`) [bad-input]\n"
+    );
 }
 
 /// SIGTERM ends a node with exit code 0; a port that is in use is an error of the system that names
@@ -374,99 +463,6 @@ fn a_node_starts_and_stops_and_its_port_is_its_own() {
     let error = String::from_utf8(ended.stderr).unwrap();
     assert!(error.lines().all(|line| line.starts_with('{')), "{error}");
     assert!(error.contains("\"started\"") && error.contains("\"stopped\""));
-}
-
-fn keygen(folder: &Path, file: &str) -> String {
-    let output = rampd(&["keygen", file], folder);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
-/// Keys of sessions are appended only to a key log.
-#[test]
-fn keys_are_not_logged_to_links_or_files_of_others() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    let [a, b] = ["a.key", "b.key"].map(|file| keygen(path, file));
-    let error = |command: &str, log: &str| {
-        let keys = format!("private-key = \"a.key\"\nkey-log = {log:?}\nclock");
-        let text = GOOD
-            .replacen("security = \"none\"\n", "", 1)
-            .replacen("clock", &keys, 1)
-            .replacen("0.1:7621\"", &format!("0.1:7621\"\npublic-key = {a:?}"), 1)
-            .replacen("0.1:7631\"", &format!("0.1:7631\"\npublic-key = {b:?}"), 1);
-        fs::write(path.join("n.toml"), text).unwrap();
-        String::from_utf8(rampd(&[command, "n.toml"], path).stderr).unwrap()
-    };
-    fs::write(path.join("notes"), "mine").unwrap();
-    fs::set_permissions(path.join("notes"), Permissions::from_mode(0o600)).unwrap();
-    std::os::unix::fs::symlink("notes", path.join("keys.log")).unwrap();
-    let link = error("node", "keys.log");
-    assert!(link.contains("keys.log: type: expected a key log that is a file, got a link"));
-    let other = error("node", "notes");
-    assert!(other.contains("notes: contents: expected an empty file, or a key log"), "{other}");
-    assert_eq!(fs::read(path.join("notes")).unwrap(), b"mine");
-    let own = error("check", "a.key");
-    assert!(own.contains("node.key-log: expected a file other than node.private-key"), "{own}");
-}
-
-/// Configurations with keys: missing, wrong and readable ones are reported.
-#[test]
-fn keys_are_made_and_checked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
-    let [a, b] = ["a.key", "b.key"].map(|file| keygen(path, file));
-    assert!(a.len() == 44 && a != b);
-    assert_eq!(keygen(path, "a.key"), a, "a key that is there is left alone");
-    let mode =
-        |mode| fs::set_permissions(path.join("a.key"), Permissions::from_mode(mode)).unwrap();
-    assert_eq!(fs::metadata(path.join("a.key")).unwrap().permissions().mode() & 0o777, 0o600);
-    let config = |of_a: &str, of_b: &str| {
-        GOOD.replacen("security = \"none\"\n", "", 1)
-            .replacen("clock", "private-key = \"a.key\"\nclock", 1)
-            .replacen("0.1:7621\"", &format!("0.1:7621\"\npublic-key = {of_a}"), 1)
-            .replacen("0.1:7631\"", &format!("0.1:7631\"\npublic-key = {of_b}"), 1)
-    };
-    let quoted = |key: &str| format!("{key:?}");
-    let check = |text: &str| {
-        fs::write(path.join("n.toml"), text).unwrap();
-        let output = rampd(&["check", "n.toml"], path);
-        let text = if output.status.success() { output.stdout } else { output.stderr };
-        String::from_utf8(text).unwrap()
-    };
-    let good = config(&quoted(&a), &quoted(&b));
-    assert!(check(&good).contains("packets               encrypted\n"), "{}", check(&good));
-    let changing = config(&quoted(&a), &format!("[{b:?}, {:?}]", keygen(path, "next.key")));
-    assert!(check(&changing).contains("encrypted\n"));
-    let error = check(&config(&quoted(&b), &quoted(&a)));
-    assert!(error.contains(&format!("expected that of the public-key of peer 0, {b}")), "{error}");
-    let error = check(&config(&quoted(&a), "\"AAAA\""));
-    assert!(error.contains("peer[1].public-key: expected 32 bytes in base64, got AAAA"), "{error}");
-    let error = check(&config(&quoted(&a), &quoted(&a)));
-    assert!(error.contains("peer[1].public-key: expected a key that no other peer has"), "{error}");
-    let error = check(&config(&quoted(&a), "[]"));
-    assert!(error.contains("peer[1].public-key: expected the key that `rampd keygen`"), "{error}");
-    mode(0o644);
-    let error = check(&good);
-    assert!(error.contains("a private key that its owner alone can read (0600), got 0644"));
-    mode(0o600);
-    let error = check(&config(&quoted(&a), &quoted(&format!("{}=", "A".repeat(43)))));
-    assert!(error.contains("with which anybody passes for the peer"), "{error}");
-    // A file that another user owns is not secret in any mode.
-    if std::os::unix::fs::chown(path.join("a.key"), Some(65_534), None).is_ok() {
-        let error = check(&good);
-        assert!(error.contains("owner: expected a private key that user"), "{error}");
-        std::os::unix::fs::chown(path.join("a.key"), Some(0), None).unwrap();
-    }
-    fs::write(path.join("a.key"), "short").unwrap();
-    let error = check(&good);
-    assert!(error.contains("a.key: private key: expected 32 bytes in base64 (44 characters)"));
-    // Configurations may be checked on machines without the private keys; a node needs its own.
-    fs::remove_file(path.join("a.key")).unwrap();
-    assert!(check(&good).contains("encrypted; no a.key here"), "{}", check(&good));
-    let output = rampd(&["node", "n.toml"], path);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("rampd: a.key: No such file"));
 }
 
 /// A service manager may reload a node that it has just started. The configuration arrives by a

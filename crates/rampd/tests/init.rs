@@ -87,16 +87,16 @@ fn errors_are_objects_with_their_place() {
     assert_eq!(error["key"], "network.rate-mbps");
     // Types, former and unknown names, and missing keys.
     for (wrong, line, key, expected, got) in [
-        ("[node]\nid = 'x'\n", 2, "node.id", "a whole number", "\"x\""),
+        ("[node]\nid = 'x'\n", 2, Some("node.id"), "a whole number", "\"x\""),
         (
             "[node]\ngather-us = 1\n",
             2,
-            "node.gather-us",
+            Some("node.gather-us"),
             "the present name `coalesce-us`",
             "the former name `gather-us`",
         ),
-        ("[node]\nnumber = 1\n", 2, "node.number", "one of id, ", "number"),
-        ("[node]\nid = 1\n", 1, "", "the key network", "none"),
+        ("[node]\nnumber = 1\n", 2, Some("node.number"), "one of id, ", "number"),
+        ("[node]\nid = 1\n", 1, None, "the key network", "none"),
     ] {
         fs::write(&file, wrong).unwrap();
         let error = json_of(&["check", "n/node0.toml"], path, 2);
@@ -163,10 +163,10 @@ fn bad_options_are_explained_and_leave_no_files() {
         ("--hosts", "10.0.0.1,127.0.0.1", "expected a loopback address, as this node's own is"),
         ("--hosts", "10.0.0.1,no-such.invalid", "or names that have one, got \"no-such.invalid\""),
         ("--port", "65530", "--port: expected ports below 65535, got 65530 and 2 nodes of 127.0"),
-        ("--rate-mbps", "0", "network.rate-mbps: expected a number from 0.1 to 1000000, got 0"),
+        ("--rate-mbps", "0", "--rate-mbps: expected a number from 0.1 to 1000000, got 0"),
         ("--transport", "fastpass", "expected 2 with arbiter = true, as the transport has"),
         ("--arbiters", "127.0.0.1", "expected 0 with arbiter = true, as the transport has"),
-        ("--transport", "\"", "transport.name: expected one of dcpim, phost"),
+        ("--transport", "\"", "--transport: expected one of dcpim, phost"),
     ] {
         let error = error_of(&["nodes", option, value], folder.path());
         assert!(error.contains(expected), "{option} {value}: {error}");

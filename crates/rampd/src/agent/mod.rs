@@ -36,7 +36,7 @@ use self::probe::Probe;
 use self::programs::Programs;
 use crate::apps::DroppedMessage;
 use crate::config::Setup;
-use crate::error::Error;
+use crate::error::{Error, InputError};
 use crate::metrics::NodeObserver;
 use crate::node_config::node_config;
 use crate::reload::ConfigLoader;
@@ -52,9 +52,12 @@ const PATIENCE_MIN: Span = Span::from_us(3_000_000);
 /// Runs `rampd agent`.
 pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     let setup = Setup::load::<C>(file)?;
-    setup.check_role(false)?;
-    let refuse =
-        |key: &str, expected: &str, got: &str| Err(setup.unexpected(key, expected, got).into());
+    let refuse = |key: &str, expected: &str, got: &str| {
+        Err(InputError::unexpected(expected, got).at(key).in_file(file).into())
+    };
+    if setup.is_arbiter {
+        return refuse("node.id", "the id of a host", "that of an arbiter (use `rampd arbiter`)");
+    }
     let name = &setup.transport.table.name;
     if name != CaptonTransport::NAME {
         return refuse("transport.name", "capton, which agents are for", name);
@@ -64,11 +67,9 @@ pub(crate) fn run<C: Catalogue>(file: &Path) -> Result<(), Error> {
     }
     let has_limits = |acceptor: &AcceptorConfig| *acceptor != AcceptorConfig::new(&acceptor.path);
     if setup.acceptor.as_ref().is_some_and(has_limits) {
-        let expected = "no limits, as agents do not count programs";
-        return refuse("programs, service", expected, "some");
+        return refuse("programs, service", "none, as agents do not count programs", "some");
     }
-    let config = setup.transport.config::<CaptonTransport>();
-    let config = Arc::new(config?);
+    let config = Arc::new(setup.transport.config::<CaptonTransport>()?);
     let (signals, clock) = (stop_signals()?, clock(&setup)?);
     raise_descriptor_limit();
     let socket = setup

@@ -15,7 +15,7 @@ use rampmeter_runtime::{ClockSource, NodeConfig, PublicKey, WaitMode};
 use rampmeter_types::envelope::{HostPacket, IPV4_UDP, IPV6_UDP, Protection};
 use rampmeter_types::{Bytes, FabricFacts, NodeId, Rate, Span};
 
-use super::error::ConfigError;
+use super::place::bad;
 use super::setup::Keys;
 use super::setup::RailAddresses;
 use super::setup::Setup;
@@ -23,6 +23,7 @@ use super::tables::{
     Addresses, ClockKey, Config, DatapathKey, NetworkTable, NodeTable, PeerTable, SecurityKey,
     WaitKey,
 };
+use crate::error::InputError;
 use crate::host::HostTransport;
 
 /// Maximum of round trips: far above those of any path of the internet.
@@ -45,28 +46,23 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn bad(&self, key: &str, expected: &str, got: impl ToString) -> ConfigError {
-        ConfigError::Value {
-            file: self.file.to_owned(),
-            key: key.to_owned(),
-            expected: expected.to_owned(),
-            got: got.to_string(),
-        }
+    fn bad(&self, key: &str, expected: &str, got: impl ToString) -> Box<InputError> {
+        bad(self.file, key, expected, got)
     }
 
-    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, ConfigError> {
+    fn range(&self, key: &str, value: f64, least: f64, most: f64) -> Result<f64, Box<InputError>> {
         if (least..=most).contains(&value) {
             return Ok(value);
         }
         Err(self.bad(key, &format!("a number from {least} to {most}"), value))
     }
 
-    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, ConfigError> {
+    fn micros(&self, key: &str, us: f64, least: f64) -> Result<Span, Box<InputError>> {
         let us = self.range(key, us, least, 1e11)?;
         Ok(Span::from_ps((us * 1e6).round() as u64))
     }
 
-    pub(super) fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, ConfigError> {
+    pub(super) fn setup<C: Catalogue>(&self, config: Config) -> Result<Setup, Box<InputError>> {
         let Config { node, network, transport, peer, programs, service } = config;
         let mut rails = self.peers(&peer)?.into_iter();
         let peers = rails.next().unwrap_or_default();
@@ -90,7 +86,7 @@ impl Check<'_> {
         let n_hosts = peer.iter().filter(|p| !p.arbiter).count() as u32;
         let facts = self.facts(&network, n_hosts, packet.wire())?;
         let transport = HostTransport::read::<C>(&transport, &facts, packet)
-            .map_err(|e| self.bad(&format!("transport.{}", e.key), &e.expected, e.got))?;
+            .map_err(|bad| Box::<InputError>::from(bad).in_file(self.file))?;
         self.arbiters(transport.arbiters, peer.len() as u32 - n_hosts)?;
         let wait = self.wait(&node, facts.access_rate.tx_time(packet.wire()))?;
         let interface = self.interface(&node, locals, mtu)?;
@@ -139,7 +135,7 @@ impl Check<'_> {
         network: &NetworkTable,
         n_hosts: u32,
         full_packet: Bytes,
-    ) -> Result<FabricFacts, ConfigError> {
+    ) -> Result<FabricFacts, Box<InputError>> {
         let rate = self.range("network.rate-mbps", network.rate_mbps, 0.1, 1e6)? * 1e6;
         let access_rate = Rate::from_bps(rate as u64)
             .ok_or_else(|| self.bad("network.rate-mbps", "more than 0", network.rate_mbps))?;
@@ -168,7 +164,7 @@ impl Check<'_> {
     }
 
     /// Derives the mode of waiting, for a node that sends a full packet in `packet`.
-    fn wait(&self, node: &NodeTable, packet: Span) -> Result<WaitMode, ConfigError> {
+    fn wait(&self, node: &NodeTable, packet: Span) -> Result<WaitMode, Box<InputError>> {
         Ok(match (node.wait_mode, node.pacing_spin_us) {
             (WaitKey::Poll, _) => WaitMode::Poll,
             (WaitKey::Block, Some(us)) => {
@@ -182,13 +178,13 @@ impl Check<'_> {
     }
 
     /// Checks `message-max-bytes`, in bytes.
-    fn message_max(&self, node: &NodeTable) -> Result<u32, ConfigError> {
+    fn message_max(&self, node: &NodeTable) -> Result<u32, Box<InputError>> {
         let (bytes, most) = (node.message_max_bytes as f64, NodeConfig::MESSAGE_MAX.into());
         Ok(self.range("node.message-max-bytes", bytes, 1.0, most)? as u32)
     }
 
     /// Checks the length of the socket's path.
-    fn socket_path(&self, node: &NodeTable) -> Result<(), ConfigError> {
+    fn socket_path(&self, node: &NodeTable) -> Result<(), Box<InputError>> {
         if let Some(path) = node.socket.as_ref().filter(|p| p.as_os_str().len() > SOCKET_PATH_MAX) {
             let expected = format!("a path of at most {SOCKET_PATH_MAX} bytes");
             return Err(self.bad("node.socket", &expected, path.display()));
@@ -198,7 +194,7 @@ impl Check<'_> {
 
     /// Checks `unreachable-after-ms`. Below a few round trips, messages fail before an answer can
     /// come.
-    fn unreachable_after(&self, ms: f64, data_rtt: Span) -> Result<Span, ConfigError> {
+    fn unreachable_after(&self, ms: f64, data_rtt: Span) -> Result<Span, Box<InputError>> {
         let least = (data_rtt * ROUND_TRIPS_MIN).as_us_f64() / 1e3;
         let ms = self.range("network.unreachable-after-ms", ms, least, 1e8)?;
         self.micros("network.unreachable-after-ms", ms * 1e3, 0.0)
@@ -206,7 +202,7 @@ impl Check<'_> {
 
     /// Checks `coalesce-us`. Beyond a few round trips, transports would retransmit packets that
     /// have arrived.
-    fn coalescing(&self, us: f64) -> Result<Span, ConfigError> {
+    fn coalescing(&self, us: f64) -> Result<Span, Box<InputError>> {
         let us = self.range("node.coalesce-us", us, 0.0, COALESCE_MAX_US)?;
         self.micros("node.coalesce-us", us, 0.0)
     }
@@ -216,7 +212,7 @@ impl Check<'_> {
         &self,
         node: &NodeTable,
         socket: Option<&PathBuf>,
-    ) -> Result<Option<PathBuf>, ConfigError> {
+    ) -> Result<Option<PathBuf>, Box<InputError>> {
         let status_default = || socket.map(|path| path.with_extension("status"));
         match node.status_socket.clone().or_else(status_default) {
             Some(path) if Some(&path) == socket => {
@@ -232,7 +228,7 @@ impl Check<'_> {
         node: &NodeTable,
         security: SecurityKey,
         peers: &[PeerTable],
-    ) -> Result<Option<Keys>, ConfigError> {
+    ) -> Result<Option<Keys>, Box<InputError>> {
         let public_key = |idx: usize| format!("peer[{idx}].public-key");
         if security == SecurityKey::None {
             let unused = "network.security = \"encrypted\" in the file";
@@ -291,7 +287,7 @@ impl Check<'_> {
         &self,
         node: &NodeTable,
         network: &NetworkTable,
-    ) -> Result<bool, ConfigError> {
+    ) -> Result<bool, Box<InputError>> {
         match (network.segmentation_offload, node.datapath) {
             (Some(true), DatapathKey::Xdp) => {
                 Err(self.bad("node.datapath", "udp, if segmentation-offload = true", "xdp"))
@@ -306,7 +302,7 @@ impl Check<'_> {
         node: &NodeTable,
         addresses: &[SocketAddr],
         mtu: usize,
-    ) -> Result<Option<String>, ConfigError> {
+    ) -> Result<Option<String>, Box<InputError>> {
         match (node.datapath, &node.interface) {
             (DatapathKey::Udp, None) => Ok(None),
             (DatapathKey::Udp, Some(name)) => {
@@ -332,7 +328,7 @@ impl Check<'_> {
     /// Checks the addresses by network and number. Ids have no gaps or duplicates, and hosts are
     /// first. All peers have the same number of addresses, of one family. No other peer uses the
     /// port after each.
-    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, ConfigError> {
+    fn peers(&self, peers: &[PeerTable]) -> Result<Vec<Vec<Option<SocketAddr>>>, Box<InputError>> {
         let n = peers.len();
         let n_rails = peers.first().map_or(1, |peer| peer.address.0.len());
         let mut rails = vec![vec![None; n]; n_rails];
@@ -379,7 +375,7 @@ impl Check<'_> {
 
     /// Refuses loopback addresses of this node if peers are on other hosts: the system sends no
     /// packets from them to other hosts.
-    fn loopback(&self, locals: &[SocketAddr], peers: &[PeerTable]) -> Result<(), ConfigError> {
+    fn loopback(&self, locals: &[SocketAddr], peers: &[PeerTable]) -> Result<(), Box<InputError>> {
         for (rail, local) in locals.iter().enumerate().filter(|(_, local)| local.ip().is_loopback())
         {
             let outside = peers.iter().enumerate().find_map(|(idx, peer)| {
@@ -402,7 +398,7 @@ impl Check<'_> {
         address: SocketAddr,
         first: SocketAddr,
         mut others: impl Iterator<Item = (u32, SocketAddr)>,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), Box<InputError>> {
         if address.is_ipv4() != first.is_ipv4() {
             return Err(self.bad(key, "all IPv4 or all IPv6", address));
         }
@@ -435,7 +431,7 @@ impl Check<'_> {
         }
     }
 
-    fn arbiters(&self, required: u32, n: u32) -> Result<(), ConfigError> {
+    fn arbiters(&self, required: u32, n: u32) -> Result<(), Box<InputError>> {
         if n == required {
             return Ok(());
         }

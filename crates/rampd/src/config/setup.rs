@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
 use rampmeter_ring::{AcceptorConfig, Access};
 use rampmeter_runtime::datapath::udp::UdpConfig;
 use rampmeter_runtime::{ClockSource, PublicKey, WaitMode};
 use rampmeter_types::{Bytes, FabricFacts, NodeId, Span};
 
+use crate::error::InputError;
 use crate::host::HostTransport;
 
 /// A checked configuration, with derived values.
@@ -59,7 +59,7 @@ pub(crate) struct Setup {
     /// File that it was read from.
     pub(crate) file: PathBuf,
     /// Function that reads it again.
-    pub(crate) reread: fn(&Path) -> Result<Setup, ConfigError>,
+    pub(crate) reread: fn(&Path) -> Result<Setup, Box<InputError>>,
 }
 
 /// Addresses on a further network.

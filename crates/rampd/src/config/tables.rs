@@ -5,13 +5,12 @@ use std::io::Read as _;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-use rampmeter_proto::keys::{RENAMED_NODE_KEYS, RenamedTableKey};
 use rampmeter_runtime::{BusyPoll, NodeConfig};
-use rampmeter_types::{NameError, TypeError};
-use serde::Deserialize;
-use toml::de::{DeTable, DeValue};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
-use super::error::{ConfigError, Fault, SyntaxError};
+use super::place::{bad, syntax_error, unreadable};
+use crate::error::InputError;
 
 /// Maximum size of a file. That of 65 536 peers is an eighth of it.
 const BYTES_MAX: u64 = 64 << 20;
@@ -74,6 +73,7 @@ pub(crate) struct NodeTable {
     /// File to which session keys are appended, to decrypt captures.
     pub(crate) key_log: Option<PathBuf>,
     /// Address at which counters are served to Prometheus, such as `"127.0.0.1:9464"`.
+    #[serde(default, deserialize_with = "socket_address")]
     pub(crate) metrics_address: Option<SocketAddr>,
     /// Path of the socket for `rampd status`; by default next to `socket` (`0.status` next to
     /// `0.sock`), at an arbiter none.
@@ -152,17 +152,35 @@ impl TryFrom<OneOrMore> for Addresses {
         if texts.texts().is_empty() {
             return Err("expected an address or more, got an empty list".to_owned());
         }
-        texts.texts().iter().map(|text| looked_up(text)).collect::<Result<_, _>>().map(Self)
+        texts.texts().iter().map(|text| look_up(text)).collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn looked_up(text: &str) -> Result<SocketAddr, String> {
-    let expected = "expected an address or a host name, and a port";
-    let found =
-        text.to_socket_addrs().map_err(|error| format!("{expected}, got {text:?}: {error}"))?;
+/// Returns the address that a text names.
+fn look_up(text: &str) -> Result<SocketAddr, String> {
+    let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if !has_port {
+        return Err(format!("expected an address or a host name, and a port, got {text:?}"));
+    }
+    let unknown = |reason: &str| {
+        format!("expected an address or a host name that has one, got {text:?}{reason}")
+    };
+    let found = text.to_socket_addrs().map_err(|error| {
+        let error = error.to_string();
+        let reason = error.strip_prefix("failed to lookup address information: ");
+        unknown(&reason.map_or(String::new(), |reason| format!(" ({reason})")))
+    })?;
     let found: Vec<_> = found.collect();
     let first = found.iter().find(|addr| addr.is_ipv4()).or(found.first());
-    first.copied().ok_or_else(|| format!("{expected}, got {text:?}"))
+    first.copied().ok_or_else(|| unknown(""))
+}
+
+/// Reads an address with a port.
+fn socket_address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(value)?;
+    text.parse()
+        .map(Some)
+        .map_err(|_| D::Error::custom(format!("expected an IP address and a port, got {text:?}")))
 }
 
 /// A text, or a list of texts.
@@ -233,7 +251,7 @@ pub(crate) struct ServiceTable {
 
 /// A user or a group.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a name, or a number from 0 to 4294967295")]
 pub(crate) enum AccountName {
     /// Number of the user or group.
     Number(u32),
@@ -315,90 +333,19 @@ fn default_spray_ports() -> usize {
 }
 
 impl Config {
-    /// Reads a file, without a check of its values.
+    /// Reads a file, without a check of its values; returns its text, too.
     ///
     /// # Errors
     /// It cannot be read, or is not TOML with these keys.
-    pub(super) fn read(file: &Path) -> Result<Self, ConfigError> {
-        let unreadable = |source| ConfigError::Read { file: file.to_owned(), source };
+    pub(super) fn read(file: &Path) -> Result<(Self, String), Box<InputError>> {
+        let unreadable = |error| unreadable(file, &error);
         let opened = File::open(file).map_err(unreadable)?;
         let mut text = String::new();
         opened.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
         if text.len() as u64 > BYTES_MAX {
-            return Err(ConfigError::Value {
-                file: file.to_owned(),
-                key: "size".to_owned(),
-                expected: format!("at most {} MiB", BYTES_MAX >> 20),
-                got: "more".to_owned(),
-            });
+            return Err(bad(file, "size", format!("at most {} MiB", BYTES_MAX >> 20), "more"));
         }
-        toml::from_str(&text).map_err(|error| ConfigError::Syntax {
-            file: file.to_owned(),
-            error: Box::new(syntax_error(&text, &error)),
-        })
+        let config = toml::from_str(&text).map_err(|e| syntax_error(&text, &e).in_file(file))?;
+        Ok((config, text))
     }
-}
-
-/// Returns a fault of a text, with its place and key.
-fn syntax_error(text: &str, error: &toml::de::Error) -> SyntaxError {
-    let message = error.message().lines().collect::<Vec<_>>().join(" ");
-    let values = TypeError::parse(&message)
-        .or_else(|| NameError::parse(&message).map(|name| name_fault(&name)));
-    let fault = values.map_or(Fault::Other(message), Fault::Value);
-    let Some(span) = error.span() else {
-        return SyntaxError { place: None, key: String::new(), fault };
-    };
-    let before = &text[..span.start.min(text.len())];
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
-    let document = DeTable::parse(text).ok();
-    // A key that the file lacks is of no table.
-    let table = document.as_ref().filter(|_| !span.is_empty());
-    let key = table.and_then(|table| key_at(table.get_ref(), span.start));
-    SyntaxError { place: Some((line, column)), key: key.unwrap_or_default(), fault }
-}
-
-/// Returns the fault of a former key, which names the present one.
-fn former_key(name: &NameError) -> Option<TypeError> {
-    let NameError::Unknown { name, names } = name else { return None };
-    let is_former =
-        |key: &&RenamedTableKey| key.old == name && names.iter().any(|known| known == key.new);
-    let (expected, got) = RENAMED_NODE_KEYS.iter().find(is_former)?.expected_and_got();
-    Some(TypeError { expected, got })
-}
-
-/// Returns the fault of a name that is unknown, or of a key that is missing.
-fn name_fault(name: &NameError) -> TypeError {
-    if let Some(renamed) = former_key(name) {
-        return renamed;
-    }
-    let expected = name.expected(|key| format!("the key {key}"));
-    TypeError { expected, got: name.got().to_owned() }
-}
-
-/// Returns the path of the innermost key whose name or value includes an offset of the text.
-fn key_at(table: &DeTable<'_>, at: usize) -> Option<String> {
-    table.iter().find_map(|(name, value)| {
-        let path = |inner: Option<String>| match inner {
-            Some(inner) => format!("{}.{inner}", name.get_ref()),
-            None => name.get_ref().to_string(),
-        };
-        if name.span().contains(&at) {
-            return Some(path(None));
-        }
-        match value.get_ref() {
-            // The span of a table of a header is the header alone.
-            DeValue::Table(inner) => key_at(inner, at).map(|inner| path(Some(inner))),
-            DeValue::Array(items) => items.iter().enumerate().find_map(|(idx, item)| {
-                let item = match item.get_ref() {
-                    DeValue::Table(inner) => format!(".{}", key_at(inner, at)?),
-                    _ if item.span().contains(&at) => String::new(),
-                    _ => return None,
-                };
-                Some(format!("{}[{idx}]{item}", name.get_ref()))
-            }),
-            _ => None,
-        }
-        .or_else(|| value.span().contains(&at).then(|| path(None)))
-    })
 }

@@ -3,13 +3,13 @@
 use nix::unistd::{Gid, Group, User};
 use rampmeter_ring::{AllowedUsers, Limits, Services};
 
-use super::super::ConfigError;
 use super::super::tables::{AccountName, ProgramsTable, ServiceTable};
 use super::Check;
+use crate::error::InputError;
 
 impl Check<'_> {
     /// Checks the limits of programs.
-    pub(super) fn limits(&self, programs: &ProgramsTable) -> Result<Limits, ConfigError> {
+    pub(super) fn limits(&self, programs: &ProgramsTable) -> Result<Limits, Box<InputError>> {
         let usual = Limits::default();
         let count = |key: &str, value: Option<usize>, usual| match value {
             Some(0) => Err(self.bad(&format!("programs.{key}"), "1 or more", 0)),
@@ -37,7 +37,7 @@ impl Check<'_> {
     }
 
     /// Checks the services, and the users and groups that may attach to them.
-    pub(super) fn services(&self, tables: &[ServiceTable]) -> Result<Services, ConfigError> {
+    pub(super) fn services(&self, tables: &[ServiceTable]) -> Result<Services, Box<InputError>> {
         let mut services = Services::default();
         for (idx, table) in tables.iter().enumerate() {
             let key = |name: &str| format!("service[{idx}].{name}");
@@ -84,7 +84,7 @@ impl Check<'_> {
         has_programs: bool,
         programs: &ProgramsTable,
         services: &[ServiceTable],
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), Box<InputError>> {
         let key = match (programs == &ProgramsTable::default(), services) {
             _ if has_programs => return Ok(()),
             (true, []) => return Ok(()),
