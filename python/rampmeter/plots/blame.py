@@ -22,6 +22,7 @@ from rampmeter.plots.style import (
     new_figure,
     new_panels,
     split_unit,
+    wrap_to_width,
 )
 
 COLOURS: Final[Mapping[str, tuple[str, str]]] = {
@@ -166,7 +167,7 @@ def cause_differences(panels: Sequence[CauseDifferences], label: str) -> Figure:
             axes.grid(axis="y", visible=False)
             axes.grid(axis="x")
         _label_outer(all_axes, "", "")
-        figure.supxlabel(label, fontsize=current_format().font_size)
+        figure.supxlabel(wrap_to_width(figure, label), fontsize=current_format().font_size)
         finish(figure, all_axes[0], handles=[])
     return figure
 

@@ -336,6 +336,13 @@ def finish(
     )
 
 
+def wrap_to_width(figure: Figure, label: str) -> str:
+    """Returns a label whose lines fit the width of a figure."""
+    character = CHARACTER * current_format().font_size
+    width = int(float(figure.get_size_inches()[0]) / character * 0.87)
+    return "\n".join(line for text in label.split("\n") for line in wrap(text, width))
+
+
 def wrap_y_label(label: str) -> str:
     """Returns the label of a vertical axis, in two lines if it is too long for one."""
     return label.replace(" (", "\n(", 1) if len(label) > LABEL_MAX else label
